@@ -171,7 +171,7 @@ def _unknown(action: str, known: Iterable[str], where: str) -> ConfigError:
     return ConfigError(
         f"there is no action {action!r}",
         where=f"{where}: keys",
-        do=f"did you mean {near[0]}?" if near else "press ? in memtui for the names of all actions",
+        do=f"did you mean {near[0]}?" if near else "the help in memtui names all actions",
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -29,6 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ[VARIABLE] = "1"  # for processes of tests too; test modules are imported later
     if not hasattr(config, "workerinput"):
         _share_bytecode(config)
+        _keep_files_in_memory(config)
 
 
 def _share_bytecode(config: pytest.Config) -> None:
@@ -37,6 +41,31 @@ def _share_bytecode(config: pytest.Config) -> None:
     config.add_cleanup(folder.cleanup)
     os.environ["PYTHONPYCACHEPREFIX"] = folder.name
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+
+TEMPROOT = "PYTEST_DEBUG_TEMPROOT"
+"""pytest's name for the folder in which it makes the tests' folders."""
+MEMORY = Path("/dev/shm")
+"""Files in memory, on Linux; elsewhere the tests' files lie on disk."""
+ENOUGH = 2 << 30
+"""Bytes free there; a run with all its failures kept takes less than half."""
+
+
+def _keep_files_in_memory(config: pytest.Config) -> None:
+    """Put the tests' files where fsync costs nothing, unless somebody names another place.
+
+    The save path and the journal sync tens of thousands of times in a run, for a power failure
+    that no test can make: those that are about it (tests/torture/power.py) replay the writes.
+    """
+    chosen = config.option.basetemp or os.environ.get("TMPDIR") or os.environ.get(TEMPROOT)
+    if chosen or not os.access(MEMORY, os.W_OK):
+        return
+    if shutil.disk_usage(MEMORY).free >= ENOUGH:
+        os.environ[TEMPROOT] = str(MEMORY)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # thousands of tests that stay until the end: no collection need look at them
 
 
 _FIGURE = "figure"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui import query as queries
-from memtui.cli.options import json_option, store_option
+from memtui.cli.options import json_option, limit_option, store_option
 from memtui.cli.output import print_json
 from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
@@ -147,14 +147,7 @@ def _print_summary(pack: Pack) -> None:
 
 @click.command("hot")
 @store_option
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=HOT_LIMIT,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of memories to print.",
-)
+@limit_option(HOT_LIMIT)
 @json_option
 def hot(stores: Sequence[str], limit: int, as_json: bool) -> None:
     """List the memories that were given most often, with count and last time.

@@ -62,8 +62,23 @@ def _run_command(arguments: Sequence[str]) -> int:
         _print_error("interrupted")
         return 1
     except click.ClickException as error:
-        _print_error(error.format_message())
+        _print_error(error.format_message() + _advise_text(error, arguments))
         return 2
+
+
+def _advise_text(error: Exception, arguments: Sequence[str]) -> str:
+    """For text that was taken for an option: how to write it."""
+    import shlex
+
+    import click
+
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None or error.possibilities:
+        return ""
+    if not any(isinstance(part, click.Argument) for part in error.ctx.command.params):
+        return ""
+    taken = (text for text in arguments if text.startswith(error.option_name))
+    text = shlex.quote(next(taken, error.option_name))
+    return f" Text that begins with a dash goes behind --: {error.ctx.command_path} -- {text}"
 
 
 def _print_error(line: str) -> None:

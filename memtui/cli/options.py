@@ -130,14 +130,19 @@ def force_option(command: Command) -> Command:
     )(command)
 
 
-def limit_options(command: Command) -> Command:
-    """`--limit N` and `--all`."""
-    command = click.option("--all", "everything", is_flag=True, help="No limit.")(command)
+def limit_option(default: int) -> Callable[[Command], Command]:
+    """`--limit N`, with the number that is printed without it."""
     return click.option(
         "--limit",
         type=click.IntRange(min=1),
-        default=DEFAULT_LIMIT,
+        default=default,
         show_default=True,
         metavar="N",
         help="Maximum number of memories to print.",
-    )(command)
+    )
+
+
+def limit_options(command: Command) -> Command:
+    """`--limit N` and `--all`."""
+    command = click.option("--all", "everything", is_flag=True, help="No limit.")(command)
+    return limit_option(DEFAULT_LIMIT)(command)

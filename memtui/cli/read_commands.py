@@ -11,6 +11,7 @@ from memtui.cli.options import (
     as_of_option,
     filter_options,
     json_option,
+    limit_option,
     limit_options,
     query_from,
     store_option,
@@ -24,6 +25,7 @@ from memtui.cli.output import (
     print_memories,
 )
 from memtui.cli.store_selection import load_library, load_library_as_of
+from memtui.errors import QueryError
 from memtui.model import UNTYPED, Memory, to_record
 from memtui.stores.session_start import describe_use
 from memtui.text import (
@@ -122,6 +124,8 @@ def search(
     looked for in place of missing ones, and what the filters hide.
     """
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
+    if query.is_empty and not (query.sort or query.prefer):
+        raise QueryError("nothing to look for", do="type a word; memtui list shows all")
     library = load_library_as_of(stores, as_of)
     library.index()
     library.embed_query(query)
@@ -175,14 +179,7 @@ def _passage_line(memory: Memory, passage: Passage | None, words: Sequence[str])
 @click.command("similar")
 @click.argument("ref")
 @store_option
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=SIMILAR_LIMIT,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of memories to print.",
-)
+@limit_option(SIMILAR_LIMIT)
 @json_option
 def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
     """List memories similar to REF in all open stores, most similar first.

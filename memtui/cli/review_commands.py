@@ -271,10 +271,10 @@ def _kinds(names: Sequence[str]) -> list[ProposalKind] | None:
 
 
 def _print_queue(queue: Queue, as_json: bool) -> int:
-    from memtui.upkeep.proposals import RULES, to_record
+    from memtui.upkeep.proposals import RULES, to_masked_record
 
     if as_json:
-        print_json([to_record(one) for one in queue.proposals])
+        print_json([to_masked_record(one) for one in queue.proposals])
         return 0
     heading = None
     for one in queue.proposals:
@@ -312,7 +312,9 @@ def _accept(
         record = {"done": not dry_run, "action": number, "proposals": [one.id for one in chosen]}
         print_json(record)
     elif dry_run:
-        print_diffs(planned.diffs())
+        from memtui.upkeep.proposals import mask_diffs
+
+        print_diffs(mask_diffs(planned.diffs()))
     else:
         print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
     return 0

@@ -74,7 +74,7 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
     """List stores by project and program: label, memories, last write, path, unreadable files.
 
     Stores that were closed on the screen are marked. Also lists changes of yours that another
-    program has overwritten in the last seven days; W on the screen reapplies them.
+    program has overwritten in the last seven days; the screen can reapply them.
     """
     from memtui.stores.registry import format_faults
 

@@ -5,21 +5,24 @@ from memtui.context.building import (
     ContextSettings,
     Recipe,
     build_pack,
+    draft_pack,
     find_recipe,
     list_recipes,
     read_settings,
 )
-from memtui.context.pack import DroppedEntry, Pack, PackEntry, Section, format_markdown
+from memtui.context.pack import DroppedEntry, Pack, PackDraft, PackEntry, Section, format_markdown
 
 __all__ = [
     "RECIPES",
     "ContextSettings",
     "DroppedEntry",
     "Pack",
+    "PackDraft",
     "PackEntry",
     "Recipe",
     "Section",
     "build_pack",
+    "draft_pack",
     "find_recipe",
     "format_markdown",
     "list_recipes",

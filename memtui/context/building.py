@@ -32,7 +32,7 @@ from memtui.context.intents import (
     build_recall,
     build_reflect,
 )
-from memtui.context.pack import Pack, PackEntry, Section, assemble
+from memtui.context.pack import Pack, PackDraft, PackEntry, Section, draft
 from memtui.context.relevance import build_prime, build_typed
 from memtui.context.sessions import build_loaded, build_session
 from memtui.context.source import NO_FILTERS, PackSource, Task, task_words
@@ -133,7 +133,34 @@ def build_pack(
     budget: int | None = None,
     page_in: Collection[str] = (),
 ) -> Pack:
-    """Build what an agent would be given.
+    """Build what an agent would be given: see `draft_pack`.
+
+    Args:
+        budget: Most tokens of the whole text; None: the recipe's own budget, if it has one.
+        recipe, text, source, settings, now, types, only, limit, page_in: See `draft_pack`.
+
+    Returns:
+        The pack; without sections if nothing fits.
+    """
+    chosen = draft_pack(
+        recipe, text, source, settings, now, types=types, only=only, limit=limit, page_in=page_in
+    )
+    return chosen.fit(chosen.budget if budget is None else budget)
+
+
+def draft_pack(
+    recipe: Recipe,
+    text: str,
+    source: PackSource,
+    settings: ContextSettings,
+    now: datetime,
+    *,
+    types: Sequence[str] = (),
+    only: Query = NO_FILTERS,
+    limit: int | None = None,
+    page_in: Collection[str] = (),
+) -> PackDraft:
+    """Choose what an agent would be given, before any budget.
 
     Args:
         recipe: One of `list_recipes`.
@@ -144,12 +171,8 @@ def build_pack(
         types: Types that `typed` prefers.
         only: Filters that every memory must pass; its terms are not used.
         limit: Most entries of the main section; None: the recipe's own limit.
-        budget: Most tokens of the whole text; None: no budget.
         page_in: Refs or ids of memories whose whole text is given: in their own entry if they have
             one that was cut, else in a section at the end.
-
-    Returns:
-        The pack; without sections if nothing fits.
     """
     task = Task(
         text=text,
@@ -162,11 +185,12 @@ def build_pack(
         page_in=frozenset(page_in),
     )
     head = tail = ""
+    budget: int | None = None
     notes: list[str] = []
     own = settings.own.get(recipe.name)
     if own is not None:
         sections, notes = build_own(task, own.sections)
-        budget = own.budget if budget is None else budget
+        budget = own.budget
     elif recipe.name == "tiers":
         sections, head, tail = build_tiers(task)
     elif recipe.name in _WITH_NOTES:
@@ -175,7 +199,7 @@ def build_pack(
         sections = _SECTIONS[recipe.name](task)
     paged_in, unknown = build_paged_in(task, sections)
     sections, notes = [*sections, *paged_in], [*notes, *unknown]
-    return assemble(recipe.name, text, sections, head=head, tail=tail, budget=budget, notes=notes)
+    return draft(recipe.name, text, sections, head=head, tail=tail, notes=notes, budget=budget)
 
 
 TASK = "{task}"

@@ -185,31 +185,50 @@ def _entry_record(entry: PackEntry) -> dict[str, Any]:
     }
 
 
-def assemble(
+@dataclass(frozen=True, slots=True)
+class PackDraft:
+    """What a recipe has chosen, before any budget; `fit` makes a pack of it."""
+
+    recipe: str
+    task: str
+    sections: tuple[Section, ...]
+    """With the tokens of each entry; a memory that stands in two sections stays in the first."""
+    head: str = ""
+    tail: str = ""
+    notes: tuple[str, ...] = ()
+    budget: int | None = None
+    """The recipe's own."""
+
+    def fit(self, budget: int | None) -> Pack:
+        """Put the pack together within this budget, and those of the sections; None: no budget.
+
+        Entries are taken in the order of their ranks. One that does not fit is left out, and
+        smaller ones behind it may still fit.
+        """
+        taken = _take(self.sections, self.head + self.tail, budget)
+        pack = _build(self, taken, budget)
+        while budget is not None and pack.tokens > budget and taken:
+            # The sum of the parts is an estimate of the whole; the whole decides.
+            taken.pop()
+            pack = _build(self, taken, budget)
+        if budget is not None and pack.tokens > budget:
+            pack = replace(pack, head="", tail="", sections=())
+        return pack
+
+
+def draft(
     recipe: str,
     task: str,
-    sections: Sequence[Section],
+    sections: Iterable[Section],
     *,
     head: str = "",
     tail: str = "",
-    budget: int | None = None,
     notes: Sequence[str] = (),
-) -> Pack:
-    """Put a pack together within its budgets.
-
-    Entries are taken in the order of their ranks. One that does not fit is left out, and smaller
-    ones behind it may still fit. A memory that stands in two sections stays in the first.
-    """
-    drafts = [_measured(section) for section in _without_repeats(sections)]
-    taken = _take(drafts, head + tail, budget)
-    pack = _build(recipe, task, drafts, taken, head, tail, budget, notes)
-    while budget is not None and pack.tokens > budget and taken:
-        # The sum of the parts is an estimate of the whole; the whole decides.
-        taken.pop()
-        pack = _build(recipe, task, drafts, taken, head, tail, budget, notes)
-    if budget is not None and pack.tokens > budget:
-        pack = replace(pack, head="", tail="", sections=())
-    return pack
+    budget: int | None = None,
+) -> PackDraft:
+    """The draft of these sections: repeats are left out, and tokens estimated."""
+    measured = tuple(_measured(section) for section in _without_repeats(sections))
+    return PackDraft(recipe, task, measured, head, tail, tuple(notes), budget)
 
 
 def _without_repeats(sections: Iterable[Section]) -> Iterator[Section]:
@@ -235,7 +254,11 @@ def _without_repeats(sections: Iterable[Section]) -> Iterator[Section]:
 
 def _measured(section: Section) -> Section:
     entries = tuple(replace(e, tokens=estimate_tokens(e.text)) for e in section.entries)
-    return replace(section, entries=entries)
+    dropped = tuple(
+        replace(one, entry=replace(one.entry, tokens=estimate_tokens(one.entry.text)))
+        for one in section.dropped
+    )
+    return replace(section, entries=entries, dropped=dropped)
 
 
 _Taken = list[tuple[int, int]]
@@ -264,32 +287,28 @@ def _take(drafts: Sequence[Section], frame: str, budget: int | None) -> _Taken:
     return taken
 
 
-def _build(
-    recipe: str,
-    task: str,
-    drafts: Sequence[Section],
-    taken: _Taken,
-    head: str,
-    tail: str,
-    budget: int | None,
-    notes: Sequence[str],
-) -> Pack:
+def _build(draft: PackDraft, taken: _Taken, budget: int | None) -> Pack:
     chosen = set(taken)
-    refs = {drafts[number].entries[at].ref for number, at in taken} - {""}
+    refs = {draft.sections[number].entries[at].ref for number, at in taken} - {""}
     sections: list[Section] = []
     dropped: list[DroppedEntry] = []
-    for number, draft in enumerate(drafts):
-        kept = tuple(e for at, e in enumerate(draft.entries) if (number, at) in chosen)
-        for at, entry in enumerate(draft.entries):
+    for number, full in enumerate(draft.sections):
+        kept = tuple(e for at, e in enumerate(full.entries) if (number, at) in chosen)
+        for at, entry in enumerate(full.entries):
             if (number, at) not in chosen:
                 reason = f"over the budget: it needs {entry.tokens} tokens"
-                dropped.append(DroppedEntry(draft.title, entry, reason))
-        for left in draft.dropped:
-            if left.entry.ref in refs:
-                continue
-            entry = replace(left.entry, tokens=estimate_tokens(left.entry.text))
-            dropped.append(replace(left, entry=entry))
+                dropped.append(DroppedEntry(full.title, entry, reason))
+        dropped += [one for one in full.dropped if one.entry.ref not in refs]
         if kept:
-            section = replace(draft, entries=kept)
+            section = replace(full, entries=kept)
             sections.append(replace(section, tokens=estimate_tokens(section.text)))
-    return Pack(recipe, task, tuple(sections), tuple(dropped), head, tail, budget, tuple(notes))
+    return Pack(
+        draft.recipe,
+        draft.task,
+        tuple(sections),
+        tuple(dropped),
+        draft.head,
+        draft.tail,
+        budget,
+        draft.notes,
+    )

@@ -10,7 +10,7 @@ all this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -34,33 +34,6 @@ class FormerStates:
     """Ref -> the memory as it was; also of memories that are no longer there."""
     absent: frozenset[str] = frozenset()
     """Refs of memories that were not there yet."""
-
-
-def memories_at(
-    memories: Iterable[Memory], at: datetime, former: FormerStates | None = None
-) -> Iterator[Memory]:
-    """Return the memories as they were at a time, those that are gone now last.
-
-    Args:
-        memories: All memories of the open stores, whatever their status.
-        at: The time; aware.
-        former: What journal and git know of that time.
-    """
-    known = former or FormerStates()
-    there = list(memories)
-    by_id = {(memory.store, memory.id): memory for memory in there}
-    refs = {memory.ref for memory in there}
-    for memory in there:
-        if memory.ref in known.absent:
-            continue
-        if memory.ref in known.memories:
-            yield known.memories[memory.ref]
-        elif was_there(memory, at):
-            ended = find_end(memory, lambda store, id: by_id.get((store, id)))
-            yield with_status_at(text_at(memory, at), at, ended)
-    for ref, memory in known.memories.items():
-        if ref not in refs:
-            yield memory
 
 
 def was_there(memory: Memory, at: datetime) -> bool:

@@ -116,16 +116,6 @@ def _finest_unit(low: int, high: int, width: int) -> Unit:
     return "year"
 
 
-def pan(since: date, until: date, unit: Unit, bars: int) -> tuple[date, date]:
-    """Move a range by so many bars of a unit; at an end of the calendar it stays."""
-    low, high = _bucket(since.toordinal() - _EPOCH, unit), _bucket(until.toordinal() - _EPOCH, unit)
-    try:
-        start = _start(low + bars, unit)
-        return start, find_bar_range(_start(high + bars, unit), unit)[1]
-    except (ValueError, OverflowError):
-        return since, until
-
-
 def find_bar_range(start: date, unit: Unit) -> tuple[date, date]:
     """First and last day, inclusive, of the bar that starts on this day."""
     if unit == "day":

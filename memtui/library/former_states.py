@@ -224,6 +224,9 @@ def read_before(
             if root is None:
                 return None
             former = known.open(root, store.label)
+            take_rules = getattr(former, "take_rules", None)
+            if take_rules is not None:
+                take_rules(store)
             present = {shard.key: shard for shard in store.scan().shards}
             past = {shard.key: shard for shard in former.scan().shards}
             changed = [key for key in {**present, **past} if _differ(present, past, key)]

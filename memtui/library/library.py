@@ -7,7 +7,7 @@ start to browse stays fast.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,11 +16,12 @@ from memtui.changes import Act, Change
 from memtui.config import Embedding
 from memtui.errors import RefError, Refused
 from memtui.library import opening
-from memtui.library.reader import NO_EMBEDDING, LibraryReader, utc_now
+from memtui.library.reader import NO_EMBEDDING, LibraryReader
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.stores.base import Store
+from memtui.stores.values import utc_now
 from memtui.text import cut, one_line
 
 if TYPE_CHECKING:
@@ -353,19 +354,32 @@ class Library(LibraryReader):
 
         return reverted_edits.peek_reverted(self._state, self.stores)
 
-    def check(self, report: Report = silent, cancelled: IsCancelled = never) -> list[Finding]:
+    @property
+    def text_checks(self) -> TextChecks:
+        """What the texts of memories were found to hold."""
+        if self._text_checks is None:
+            from memtui.upkeep.checks import TextChecks
+
+            self._text_checks = TextChecks()
+        return self._text_checks
+
+    def check(
+        self,
+        report: Report = silent,
+        cancelled: IsCancelled = never,
+        rows: Mapping[int, Memory] | None = None,
+    ) -> list[Finding]:
         """Return everything a person should review, over memories of every status.
 
-        Texts that an earlier call has seen are not read again. Raises Cancelled.
+        Texts that an earlier call has seen are not read again. `rows` are all memories by number,
+        where a caller has them. Raises Cancelled.
         """
         from memtui.library import reverted_edits
         from memtui.stores import registry
         from memtui.upkeep import checks
 
-        if self._text_checks is None:
-            self._text_checks = checks.TextChecks()
-        rows = self.numbered_memories()
-        texts = self._text_checks.of(rows, report, cancelled)
+        rows = self.numbered_memories() if rows is None else rows
+        texts = self.text_checks.of(rows, report, cancelled)
         stores = self._loaded.state.snapshot.stores
         unreadable = [item for state in stores for item in state.unreadable]
         reverted = reverted_edits.findings(self.peek_reverted())

@@ -207,10 +207,20 @@ def _is_joinable(first: SidecarEdit | RowEdit, second: SidecarEdit | RowEdit) ->
 def _joined_edits(
     first: SidecarEdit | RowEdit, second: SidecarEdit | RowEdit
 ) -> SidecarEdit | RowEdit:
-    """One edit that makes the changes of both; of the same value, that of the second."""
+    """One edit that makes the changes of both; of the same value, that of the second. What both
+    add to or take from a list of the sidecar, such as links, is all added and taken."""
     before, after = dict(first.before or {}), dict(first.after or {})
     was, now = second.before or {}, second.after or {}
-    after |= {name: value for name, value in now.items() if was.get(name) != value}
+    for name, value in now.items():
+        old, other = was.get(name), after.get(name)
+        if old == value:
+            continue
+        after[name] = value
+        if isinstance(first, SidecarEdit) and isinstance(value, list) and isinstance(other, list):
+            gone = [each for each in old or () if each not in value]
+            new = [each for each in value if each not in (old or ())]
+            left = [each for each in other if each not in gone]
+            after[name] = left + [each for each in new if each not in left]
     for name in was.keys() - now.keys():
         after.pop(name, None)
     if isinstance(first, SidecarEdit):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,12 +25,13 @@ from memtui.library.snapshot import MemorySet, Snapshot
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent
 from memtui.query import Query
-from memtui.search import numbering
+from memtui.search import aggregates, numbering
 from memtui.search.documents import to_document
 from memtui.search.embedding import embedded_text
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.vector_search import NearWords
 from memtui.stores.base import Store, WritableStore
+from memtui.stores.values import utc_now
 from memtui.text import Passage, visible
 
 if TYPE_CHECKING:
@@ -41,10 +42,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NO_EMBEDDING = Embedding(kind="off")
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class LibraryReader:
@@ -88,8 +85,6 @@ class LibraryReader:
             if store.label == label:
                 return store
         raise Refused(f"no open store is called {visible(label)!r}")
-
-    # --- loading ---------------------------------------------------------------------------
 
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Fill the snapshot: cached rows first, then every shard that is new or changed.
@@ -189,8 +184,6 @@ class LibraryReader:
             self._updates.load_vectors()
         return results
 
-    # --- searching -------------------------------------------------------------------------
-
     def find(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
         """Run a query against the current snapshot.
 
@@ -284,8 +277,6 @@ class LibraryReader:
         """
         return finding.timeline(found, unit, width)
 
-    # --- looking up ------------------------------------------------------------------------
-
     def get(self, ref: str) -> Memory:
         """Return the memory with exactly this ref.
 
@@ -311,7 +302,8 @@ class LibraryReader:
             RefError: nothing has that name.
         """
         candidates = self._loaded.memories_of(memory.store)
-        return slots.link_target(text, memory, candidates, self.resolve)
+        entities = aggregates.list_entities(self._loaded.state.columns)
+        return slots.link_target(text, memory, candidates, entities, self.resolve)
 
     def lineage(self, memory: Memory, *, backlinks: bool = False) -> Lineage:
         """Return what the memory replaced, what replaced it, and its links.
@@ -325,8 +317,6 @@ class LibraryReader:
             return self._loaded.lineage(memory)
         with self.links.reading() as index:
             return self._loaded.lineage(memory, index)
-
-    # --- links -----------------------------------------------------------------------------
 
     @property
     def links(self) -> StoreLinks:

@@ -8,7 +8,6 @@ by group of memories; a later scan looks at changed groups only.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from memtui.config import ReviewSettings
 from memtui.errors import MemtuiError, RefError, Refused, SaveError
 from memtui.files.git_history import GitHistory
 from memtui.library.library import Library
+from memtui.library.review_cache import CachedReview, read_json, read_review, write_review
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
@@ -44,8 +44,7 @@ from memtui.upkeep.proposals import (
     ProposalKind,
     UpkeepContext,
     digest_memory,
-    from_record,
-    to_record,
+    masked,
 )
 from memtui.upkeep.retention import due_batches, propose_summary
 from memtui.upkeep.scanning import ScannedGroup, scan
@@ -53,11 +52,7 @@ from memtui.upkeep.scanning import ScannedGroup, scan
 if TYPE_CHECKING:
     from memtui.library.planning import Planned
 
-log = logging.getLogger(__name__)
-
 DECISIONS_FILE = "review.json"
-CACHE_FILE = "review.json"
-_CACHE_VERSION = 2
 SNOOZE_DAYS = 7
 
 
@@ -146,7 +141,7 @@ class ReviewQueue:
             Cancelled: The scan was stopped; what was found before stays in the cache.
         """
         if self._groups is None:
-            self._groups = self._read_groups()
+            self._groups = self._read_cache()
         rows = self._library.numbered_memories()
         context = self.context
         result = scan(
@@ -161,11 +156,11 @@ class ReviewQueue:
         if result.groups != self._groups:
             self._groups = {**self._groups, **result.groups} if kinds else dict(result.groups)
             self._is_written = False
-        found = self._library.check(report, cancelled)
+        found = self._library.check(report, cancelled, rows)
         checked = tuple(proposals_from(found, self._library.get, context))
         if checked != self._checked or not self._is_written:
             self._checked = checked
-            self._write_groups()
+            self._write_cache()
         wanted = set(kinds) if kinds is not None else set(RULES)
         shared = find_across(list(rows.values()), context) if across else ()
         return self._open(
@@ -176,7 +171,7 @@ class ReviewQueue:
         """What the last scan found, from the cache, without looking at the memories; None if no
         scan of these settings is kept there."""
         if self._groups is None:
-            self._groups = self._read_groups()
+            self._groups = self._read_cache()
         if not self._groups:
             return None
         found = [one for group in self._groups.values() for one in group.proposals]
@@ -233,6 +228,10 @@ class ReviewQueue:
             with suppress(RefError):
                 found.append(self._library.get(ref))
         return found
+
+    def shown_memories(self, proposal: Proposal) -> list[Memory]:
+        """As `memories`, with their secrets masked."""
+        return list(map(masked, self.memories(proposal)))
 
     def proposed_text(self, proposal: Proposal) -> str | None:
         """The text that accepting would write; None if there is none that could be edited."""
@@ -309,7 +308,7 @@ class ReviewQueue:
     def _decisions(self) -> dict[str, dict[str, Any]]:
         if self._state is None:
             return {}
-        value = _read_json(self._state / DECISIONS_FILE)
+        value = read_json(self._state / DECISIONS_FILE)
         return {id: one for id, one in value.items() if isinstance(one, dict)}
 
     def _write_decisions(self, decisions: Mapping[str, Mapping[str, Any]]) -> None:
@@ -322,39 +321,21 @@ class ReviewQueue:
 
     # --- cache ---------------------------------------------------------------------------------
 
-    def _read_groups(self) -> dict[str, ScannedGroup]:
-        if self._cache is None:
+    def _read_cache(self) -> dict[str, ScannedGroup]:
+        found = read_review(self._cache, self._cached_for()) if self._cache is not None else None
+        if found is None:
             return {}
-        value = _read_json(self._cache / CACHE_FILE)
-        if value.get("version") != _CACHE_VERSION or value.get("settings") != self._cached_for():
-            return {}
-        try:
-            self._checked = tuple(map(from_record, value["checked"]))
-            return {
-                key: ScannedGroup(str(one["mark"]), tuple(map(from_record, one["found"])))
-                for key, one in value["groups"].items()
-            }
-        except (AttributeError, KeyError, TypeError, ValueError):
-            return {}
+        self._checked = found.checked
+        with suppress(AttributeError, KeyError, TypeError, ValueError):
+            self._library.text_checks.remember(found.texts)
+        return dict(found.groups)
 
-    def _write_groups(self) -> None:
-        if self._cache is None or self._groups is None:
-            return
+    def _write_cache(self) -> None:
         self._is_written = True
-        groups = {
-            key: {"mark": one.fingerprint, "found": [to_record(each) for each in one.proposals]}
-            for key, one in self._groups.items()
-        }
-        value = {
-            "version": _CACHE_VERSION,
-            "settings": self._cached_for(),
-            "checked": [to_record(each) for each in self._checked],
-            "groups": groups,
-        }
-        try:
-            paths.write_private(self._cache / CACHE_FILE, json.dumps(value))
-        except OSError as error:
-            log.warning("what the review found could not be kept: %s", error)
+        if self._cache is not None and self._groups is not None:
+            texts = self._library.text_checks.to_record()
+            found = CachedReview(self._groups, self._checked, texts)
+            write_review(self._cache, self._cached_for(), found)
 
     def _cached_for(self) -> str:
         """Settings and stores of which the cache holds the findings."""
@@ -385,12 +366,3 @@ def _is_later(text: object, now: datetime) -> bool:
         return isinstance(text, str) and datetime.fromisoformat(text) > now
     except (ValueError, TypeError):
         return False
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    """The object in one of memtui's own files; {} if it is missing or damaged."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}

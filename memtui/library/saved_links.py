@@ -53,7 +53,7 @@ class SavedLinks:
         if saved is not None:
             return saved
         path = state.columns.entities[int(state.columns.entity[slot])]
-        return LinkEntry(state.snapshot.rows.ref(slot), "", (path,) if path else ())
+        return LinkEntry(state.snapshot.rows.ref_of(slot), "", (path,) if path else ())
 
 
 def write(folder: Path, entries: Sequence[LinkEntry | None]) -> None:
@@ -104,7 +104,7 @@ def _read(folder: Path, count: int, first: int, state: LoadedState) -> dict[int,
             while (chunk := json.loads(stream.readline())) != _END:
                 for entry in chunk:
                     slot = first + entry[0]
-                    found[slot] = _decode(rows.ref(slot), entry)
+                    found[slot] = _decode(rows.ref_of(slot), entry)
             return found
     except FileNotFoundError:
         return None

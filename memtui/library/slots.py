@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -37,7 +37,7 @@ class SlotTable:
     def rows(self) -> Rows:
         return Rows(self._parts, self._serials)
 
-    def adopt(
+    def replace_all(
         self,
         parts: Sequence[Sequence[Memory]],
         serials: Serials,
@@ -172,6 +172,11 @@ def _free(ref: str, taken: dict[str, int]) -> str:
     return f"{ref}~{number}"
 
 
+def _entities_called(name: str, paths: Collection[str]) -> list[str]:
+    """The entities with this last part."""
+    return [path for path in paths if path.rpartition("/")[2] == name] if name else []
+
+
 SHORTEST_PREFIX = 4
 """Characters of an id that must be given at least."""
 
@@ -218,19 +223,24 @@ def slot_of(text: str, slots: Mapping[str, int]) -> int:
 
 
 def link_target(
-    text: str, memory: Memory, candidates: Iterable[Memory], resolve: Callable[[str], Memory]
+    text: str,
+    memory: Memory,
+    candidates: Iterable[Memory],
+    elsewhere: Collection[str],
+    resolve: Callable[[str], Memory],
 ) -> str:
     """Return the id of the memory, or the path of the entity, that `text` names as a link's target;
     the ref of a memory of another store.
 
     Tried in this order: the target of a link that this memory has, whatever it names; the ref or
-    id of a memory; the path of an entity or, where only one has it, its last part; the beginning
-    of a memory's id.
+    id of a memory; the path of an entity; its last part, where only one of this store, or of all,
+    has it; the beginning of a memory's id.
 
     Args:
         text: what the person typed.
         memory: where the link starts.
         candidates: all memories of its store.
+        elsewhere: the paths of the entities of all stores.
         resolve: `Library.resolve`.
 
     Raises:
@@ -240,10 +250,10 @@ def link_target(
     others = list(candidates)
     if any(link.target == name for link in memory.links) or any(m.id == name for m in others):
         return name
-    entities = {other.entity for other in others if other.entity}
-    named = [path for path in entities if path == name] or [
-        path for path in entities if path.rpartition("/")[2] == name
-    ]
+    own = {other.entity for other in others if other.entity}
+    if name in own or name in elsewhere:
+        return name
+    named = _entities_called(name, own) or _entities_called(name, elsewhere)
     if len(named) == 1:
         return named[0]
     try:

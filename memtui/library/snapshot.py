@@ -70,12 +70,6 @@ class Rows(Sequence[Memory]):
         found = ((serial, self.slot(serial)) for serial in sorted(serials))
         return {serial: self[slot] for serial, slot in found if slot >= 0}
 
-    def ref(self, slot: int) -> str:
-        """The ref of one row; cached rows are not decoded for it."""
-        at = bisect_right(self._firsts, slot) - 1
-        part, index = self._parts[at], slot - self._firsts[at]
-        return part.refs[index] if isinstance(part, CachedRows) else part[index].ref
-
     def line(self, slot: int) -> CatalogRow:
         """One row as the cache stores it; cached rows are not decoded for it."""
         at = bisect_right(self._firsts, slot) - 1
@@ -86,6 +80,12 @@ class Rows(Sequence[Memory]):
         """The slots whose cached record matches, ascending, and all slots of rows not cached."""
         for first, part in zip(self._firsts, self._parts, strict=True):
             found = part.candidates(pattern) if isinstance(part, CachedRows) else range(len(part))
+            yield from (first + at for at in found)
+
+    def slots_containing(self, mark: bytes) -> Iterator[int]:
+        """The slots whose cached record has these bytes, ascending, and all that are not cached."""
+        for first, part in zip(self._firsts, self._parts, strict=True):
+            found = part.containing(mark) if isinstance(part, CachedRows) else range(len(part))
             yield from (first + at for at in found)
 
     def ref_of(self, slot: int) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
-from memtui.insight import activity, timeline
-from memtui.insight.activity import Growth, HeatMap, TimeSpan
+from memtui.insight import activity
+from memtui.insight.activity import Growth, TimeSpan
 from memtui.insight.comparison import Difference, compare
-from memtui.insight.timeline import Timeline, Unit
 from memtui.library.finding import SearchResult
 from memtui.library.former_versions import concerns, read_actions
 from memtui.library.library import Library
@@ -129,31 +128,7 @@ def read_times(found: SearchResult) -> TimeData:
     return TimeData(days, undated, build_growth(found), tuple(spans))
 
 
-def build_heat_map(
-    found: SearchResult, last: date | None = None, weeks: int = activity.MOST_WEEKS
-) -> HeatMap:
-    """The memories of a result per day, in weeks up to a last day (None: of the newest memory)."""
-    days, _ = aggregates.count_days(found.columns, found.slots)
-    newest = max((day for day in days if abs(day) < 2_000_000), default=0)
-    end = last or date(1970, 1, 1) + timedelta(days=newest)
-    return activity.heat_map(days, end, weeks=weeks)
-
-
 def build_growth(found: SearchResult, steps: int = 60) -> Growth:
     """How many memories of each store there were over time, by their creation."""
     days, undated = aggregates.count_days_by_store(found.columns, found.slots)
     return activity.growth(days, undated, steps=steps)
-
-
-def build_range(
-    found: SearchResult, unit: Unit | None, since: date, until: date, width: int
-) -> Timeline:
-    """A timeline of exactly these days, for panning and zooming."""
-    days, undated = aggregates.count_days(found.columns, found.slots)
-    return timeline.build(days, undated, unit, width=width, since=since, until=until)
-
-
-def find_spans(found: SearchResult, first: date, last: date) -> list[TimeSpan]:
-    """The sessions, episodes and daily notes of a result that touch these days."""
-    slots = aggregates.slots_of_kinds(found.columns, found.slots, SPAN_KINDS)
-    return activity.spans((found.rows[slot] for slot in slots), first, last)

@@ -53,10 +53,6 @@ class Field:
     examples: tuple[str, ...] = ()
     """Completions of a field without fixed values."""
 
-    @property
-    def is_filter(self) -> bool:
-        return self.matching is not Matching.ORDER
-
 
 SORT_NAMES = tuple(str(sort) for sort in Sort if not sort.startswith("-"))
 _TABLE = (

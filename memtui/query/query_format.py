@@ -25,7 +25,7 @@ def format_condition(part: Condition) -> str:
     if part.field == REGEX:
         return f"{sign}/{part.values[0]}/"
     values = ",".join(value or UNTYPED for value in part.values)
-    values = f'"{values}"' if re.search(r"[\s()]|^:|^//", values) else values
+    values = f'"{values}"' if re.search(r"[\s()]|^[:/\\]", values) else values
     return f"{sign}{part.field}:{values}"
 
 

@@ -72,6 +72,13 @@ def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[st
     }
 
 
+def list_entities(columns: Columns) -> set[str]:
+    """The paths of the entities of all live rows, further ones included."""
+    further = columns.also[columns.alive[columns.also[:, 0]], 1]
+    codes = np.unique(np.concatenate([columns.entity[columns.alive], further]))
+    return {columns.entities[code] for code in codes.tolist()} - {""}
+
+
 def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
     """Count these slots by day since 1970 (UTC); also returns how many have no time."""
     times = columns.when.take(to_array(slots))

@@ -118,6 +118,17 @@ class CachedRows(Sequence[Memory]):
                 yield row
                 at = int(self._offsets[row + 1]) - start
 
+    def containing(self, mark: bytes) -> Iterator[int]:
+        """The rows in whose line these bytes stand, ascending."""
+        for first in range(0, len(self), ROWS_SCANNED):
+            last = min(first + ROWS_SCANNED, len(self))
+            start, end = int(self._offsets[first]), int(self._offsets[last])
+            at = self._bytes.find(mark, start, end)
+            while at >= 0:
+                row = int(np.searchsorted(self._offsets, at, side="right")) - 1
+                yield row
+                at = self._bytes.find(mark, int(self._offsets[row + 1]), end)
+
     @cached_property
     def refs(self) -> tuple[str, ...]:
         """The ref of each row."""

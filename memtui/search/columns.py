@@ -9,8 +9,9 @@ copies the arrays and reads no memory.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -176,75 +177,77 @@ def find_combinations(columns: Columns) -> ValueCombinations:
 
 def build(memories: Sequence[Memory]) -> Columns:
     """Build the columns of these memories, in their order, all alive."""
-    codes: dict[str, dict[str, int]] = {name: {} for name in _VOCABULARIES}
+    size = len(memories)
+    when = [_seconds(memory.when) for memory in memories]
+    accessed = np.array(when, np.float64)
+    used = np.zeros(size, np.float32)
+    accesses = np.zeros(size, np.float32)
+    revisions = np.zeros(size, np.float32)
+    for slot, memory in enumerate(memories):
+        if memory.extra:
+            used[slot] = salience.measure_salience(memory)
+            accesses[slot] = salience.count_accesses(memory)
+            revisions[slot] = salience.count_revisions(memory)
+            if (last := salience.find_last_access(memory)) is not None:
+                accessed[slot] = last.timestamp()
+    entity, entities = _number(memory.entity for memory in memories)
+    type_, types = _number(memory.type for memory in memories)
+    store, stores = _number(memory.store for memory in memories)
+    context, contexts = _number(map(find_context, memories))
+    speaker, speakers = _number(find_speaker(memory.content) for memory in memories)
     tags: dict[str, list[int]] = {}
     also: list[tuple[int, int, int]] = []
-    size = len(memories)
-    arrays: dict[str, Any] = {
-        "alive": np.ones(size, np.bool_),
-        "when": np.full(size, np.nan),
-        "created": np.full(size, np.nan),
-        "position": np.zeros(size, np.int32),
-        "context": np.zeros(size, np.int32),
-        "speaker": np.zeros(size, np.int32),
-        "asks": np.zeros(size, np.bool_),
-        "type": np.zeros(size, np.int32),
-        "importance": np.zeros(size, np.int8),
-        "status": np.zeros(size, np.int8),
-        "kind": np.zeros(size, np.int8),
-        "entity": np.zeros(size, np.int32),
-        "store": np.zeros(size, np.int32),
-        "pinned": np.zeros(size, np.bool_),
-        "salience": np.zeros(size, np.float32),
-        "accesses": np.zeros(size, np.float32),
-        "accessed": np.full(size, np.nan),
-        "revisions": np.zeros(size, np.float32),
-    }
-
-    def code(vocabulary: str, value: str) -> int:
-        known = codes[vocabulary]
-        return known.setdefault(value, len(known))
-
     for slot, memory in enumerate(memories):
-        if (when := memory.when) is not None:
-            arrays["when"][slot] = when.timestamp()
-        if memory.created is not None:
-            arrays["created"][slot] = memory.created.timestamp()
-        arrays["position"][slot] = find_position(memory.origin)
-        arrays["context"][slot] = code("contexts", find_context(memory))
-        arrays["speaker"][slot] = code("speakers", find_speaker(memory.content))
-        arrays["asks"][slot] = memory.content.endswith("?")
-        arrays["type"][slot] = code("types", memory.type)
-        arrays["entity"][slot] = code("entities", memory.entity)
-        known = [memory.entity]
-        for entity in memory.also_entities:
-            shared = code("entities", _shared_path(entity, known))
-            also.append((slot, code("entities", entity), shared))
-            known.append(entity)
-        arrays["store"][slot] = code("stores", memory.store)
-        arrays["importance"][slot] = IMPORTANCES.index(memory.importance)
-        arrays["status"][slot] = STATUSES.index(memory.status)
-        arrays["kind"][slot] = KINDS.index(memory.kind)
-        arrays["pinned"][slot] = memory.pinned
-        if memory.extra:
-            arrays["salience"][slot] = salience.measure_salience(memory)
-            arrays["accesses"][slot] = salience.count_accesses(memory)
-            arrays["revisions"][slot] = salience.count_revisions(memory)
-            when = salience.find_last_access(memory) or when
-        if when is not None:
-            arrays["accessed"][slot] = when.timestamp()
         for tag in memory.tags:
             tags.setdefault(tag.casefold(), []).append(slot)
+        known = [memory.entity]
+        for other in memory.also_entities:
+            shared = entities.setdefault(_shared_path(other, known), len(entities))
+            also.append((slot, entities.setdefault(other, len(entities)), shared))
+            known.append(other)
     return Columns(
-        **arrays,
-        types=tuple(codes["types"]),
-        entities=tuple(codes["entities"]),
-        stores=tuple(codes["stores"]),
-        contexts=tuple(codes["contexts"]),
-        speakers=tuple(codes["speakers"]),
+        alive=np.ones(size, np.bool_),
+        when=np.array(when, np.float64),
+        created=np.array([_seconds(memory.created) for memory in memories], np.float64),
+        position=np.array([find_position(memory.origin) for memory in memories], np.int32),
+        context=context,
+        speaker=speaker,
+        asks=np.array([memory.content.endswith("?") for memory in memories], np.bool_),
+        type=type_,
+        importance=np.array([_IMPORTANCE_CODES[m.importance] for m in memories], np.int8),
+        status=np.array([_STATUS_CODES[memory.status] for memory in memories], np.int8),
+        kind=np.array([_KIND_CODES[memory.kind] for memory in memories], np.int8),
+        entity=entity,
+        store=store,
+        pinned=np.array([memory.pinned for memory in memories], np.bool_),
+        salience=used,
+        accesses=accesses,
+        accessed=accessed,
+        revisions=revisions,
+        types=tuple(types),
+        entities=tuple(entities),
+        stores=tuple(stores),
+        contexts=tuple(contexts),
+        speakers=tuple(speakers),
         tags={tag: np.array(slots, np.int64) for tag, slots in tags.items()},
         also=np.array(also, np.int32).reshape(-1, 3),
     )
+
+
+_IMPORTANCE_CODES, _STATUS_CODES, _KIND_CODES = (
+    {name: code for code, name in enumerate(names)} for names in (IMPORTANCES, STATUSES, KINDS)
+)
+
+
+def _seconds(time: datetime | None) -> float:
+    return math.nan if time is None else time.timestamp()
+
+
+def _number(values: Iterable[str]) -> tuple[NDArray[np.int32], dict[str, int]]:
+    """Number values in the order in which they first occur."""
+    known: dict[str, int] = {}
+    codes = [known.setdefault(value, len(known)) for value in values]
+    return np.array(codes, np.int32), known
 
 
 def _shared_path(entity: str, others: Sequence[str]) -> str:

@@ -50,8 +50,6 @@ _FOREIGN_DAYS = {
     "hoy": "today", "aujourd'hui": "today", "aujourd’hui": "today",
 }  # fmt: skip
 _OF = re.compile(r"(?<=\d)\s+(?:de|del|du)\s+|(?<=[a-z])\s+(?:de|del)\s+(?=\d{4})", re.IGNORECASE)
-_LINKS = frozenset({"de", "del", "du", "of", "am"})
-"""Words within a date."""
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 

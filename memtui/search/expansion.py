@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search import analysis, hits
+from memtui.search import analysis
 from memtui.search.array_types import Ints, Mask
 from memtui.search.postings import Segment
 
@@ -127,45 +127,3 @@ def spelling_variants(word: str) -> Iterator[str]:
             yield from (left + letter + right[1:] for letter in _LETTERS)
         if len(right) > 1:
             yield left + right[1] + right[0] + right[2:]
-
-
-def suggest_word(word: str, segments: Sequence[Segment], alive: Mask | None = None) -> str:
-    """Suggest another spelling of a word.
-
-    Args:
-        word: As it was typed.
-        segments: The index.
-        alive: For each slot whether its words count; None: all.
-
-    Returns:
-        The most frequent word at distance 1, else one at distance 2 with the same first letter; ''
-        if there is none, or if the word itself is in the index.
-    """
-    folded = "".join(analysis.list_words(word))
-    if len(folded) < 3:
-        return ""
-    own = [[(s, at)] for s in segments if (at := s.find_word(folded)) is not None]
-    if _most_frequent(own, alive):
-        return ""
-    return _most_frequent(_find_variants(folded, segments), alive) or _most_frequent(
-        ([(segment, int(at)) for at in expand_fuzzy(segment, folded)] for segment in segments),
-        alive,
-    )
-
-
-def _find_variants(word: str, segments: Sequence[Segment]) -> Iterator[list[tuple[Segment, int]]]:
-    variants = set(spelling_variants(word))
-    for segment in segments:
-        found = ((segment, segment.find_word(other)) for other in variants)
-        yield [(s, at) for s, at in found if at is not None]
-
-
-def _most_frequent(found: Iterable[list[tuple[Segment, int]]], alive: Mask | None) -> str:
-    """The word that most memories hold; '' if none does."""
-    counts: dict[str, int] = {}
-    for pairs in found:
-        for segment, at in pairs:
-            word = segment.terms[at]
-            if held := hits.count_holders(segment, at, alive):
-                counts[word] = counts.get(word, 0) + held
-    return max(counts, key=lambda word: (counts[word], word), default="")

@@ -255,7 +255,7 @@ def _lift_each(query: Query) -> Iterator[tuple[str, Query, str]]:
         yield name, replace(query, conditions=(*others, every)), "status:all"
     for part in others:
         kept = tuple(other for other in query.conditions if other is not part)
-        name = format_condition(part)
+        name = "is:marked" if part.field == "ref" else format_condition(part)
         yield name, replace(query, conditions=kept), f"without {name}"
     if query.since is not None:
         name = f"since:{query.since.text}"

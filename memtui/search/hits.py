@@ -266,6 +266,8 @@ class ScoredTerm:
     """The weights are scores, before the sum is divided by the best."""
     highest: float
     """The highest score that a slot could have for this term."""
+    word: str = ""
+    """The word, if it is a single one and not still being typed."""
 
 
 @dataclass(frozen=True)
@@ -315,13 +317,6 @@ class Match:
         found = np.zeros(self.size, np.bool_)
         found[self.slots] = True
         return found
-
-    @cached_property
-    def text_by_slot(self) -> Floats:
-        """The text score of each of all slots; 0 where it does not match."""
-        text = np.zeros(self.size, np.float32)
-        text[self.slots] = self.text
-        return text
 
     def sum_added(self, slots: Longs) -> Floats:
         """The sum of the added parts and of the context for each of these slots."""

@@ -31,6 +31,7 @@ from memtui.search.query_terms import (
     QueryTerm,
     QueryTerms,
     analyze_terms,
+    get_whole_word,
     has_just_begun,
     join_neighbours,
 )
@@ -112,7 +113,7 @@ def match_terms(
         missing=tuple(dict.fromkeys(missing)),
         substituted=tuple(search.substituted),
         terms=tuple(
-            ScoredTerm(held, highest)
+            ScoredTerm(held, highest, get_whole_word(term))
             for term, held, highest in zip(positive, scores, best, strict=True)
             if not has_just_begun(term)
         ),
@@ -257,6 +258,8 @@ class _Search:
             yield _count_once(self._literals.find(term.literal, whole_words=False))
             return
         if term.kind is not TermKind.WORD or not term.parts:
+            return
+        if len(analysis.find_chunks(term.term.text)) > 1:  # an address or a path is exact
             return
         word = term.compound or term.parts[0]
         for parts in word_substitutes.split_word(word, self._segments):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from memtui.search.array_types import Mask
 from memtui.search.columns import Columns
 
 _ACTIVE = STATUSES.index("active")
+_SUPERSEDED = STATUSES.index("superseded")
 _CURRENT = np.array([name in CURRENT for name in STATUSES])
 
 
@@ -30,6 +32,31 @@ def make_ends(size: int, ends: Mapping[int, float]) -> NDArray[np.float64]:
             ends.values(), np.float64, len(ends)
         )
     return array
+
+
+def list_times(columns: Columns) -> Sequence[float]:
+    """Slot -> Unix seconds of its creation, else of its last change; nan if neither is known."""
+    times: list[float] = np.where(np.isnan(columns.created), columns.when, columns.created).tolist()
+    return times
+
+
+def find_end(
+    columns: Columns, begun: Sequence[float], slot: int, successors: Sequence[int]
+) -> float:
+    """When a row was taken out of use, as far as the columns say it; nan if they do not.
+
+    Args:
+        columns: Of all rows.
+        begun: See `list_times`.
+        slot: Of a row that is not in use.
+        successors: Slots of the memories that replaced it.
+    """
+    if columns.status[slot] == _SUPERSEDED:
+        times = [time for at in successors if (time := begun[at]) == time]
+        if times:
+            return min(times)
+    created, when = float(columns.created[slot]), float(columns.when[slot])
+    return when if when > created else math.nan
 
 
 def columns_at(

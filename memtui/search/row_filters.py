@@ -46,8 +46,6 @@ _TEXTS: Mapping[str, Callable[[Memory], tuple[str, ...]]] = {
     "file": lambda memory: (memory.origin.file, *(place.file for place in memory.also)),
     "source": lambda memory: (memory.source,),
 }
-ROW_FIELDS = frozenset({*_TEXTS, "id", "ref", "is", "has", "linked", "confidence", REGEX})
-"""Fields that are evaluated here."""
 
 _kept: tuple[object, dict[Condition, Mask]] = (None, {})
 """The rows of the last query, and masks over them; assigned as a whole, for any thread."""

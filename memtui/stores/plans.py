@@ -117,11 +117,22 @@ def _unlink(change: Change, entry: SidecarEntry, now: datetime) -> tuple[Sidecar
     left = [link for link in links if (link.relation, link.target) != (relation, target)]
     if len(left) == len(links):
         raise Refused(f"there is no link {relation} to {target} that memtui made")
-    ended = [replace(link, valid_to=now) for link in links if link not in left]
-    return entry.set(
-        links=[link_to_json(link) for link in left],
-        ended_links=[link_to_json(link) for link in (*entry_links(known, ENDED_LINKS), *ended)],
-    )
+    ended = [link for link in links if link not in left]
+    return entry.set(links=[link_to_json(link) for link in left], **_ended(entry, ended, now))
+
+
+def _ended(entry: SidecarEntry, links: Iterable[Link], now: datetime) -> dict[str, object]:
+    known = entry_links(entry.sidecar.entry(entry.memory.id), ENDED_LINKS)
+    every = (*known, *(replace(link, valid_to=now) for link in links))
+    return {ENDED_LINKS: [link_to_json(link) for link in every]}
+
+
+def ended_link_edits(change: Change, entry: SidecarEntry, now: datetime) -> tuple[SidecarEdit, ...]:
+    """The edit that keeps a link as ended that is removed from a store whose format has no word
+    for the end of one."""
+    asked = requested_link(change, entry.memory)
+    links = [link for link in entry.memory.links if (link.relation, link.target) == asked]
+    return entry.set(**_ended(entry, links, now))
 
 
 def _rate(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:

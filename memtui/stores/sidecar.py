@@ -266,7 +266,7 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
         if key in entry:
             extra[key] = entry[key]
     if ended := entry_links(entry, ENDED_LINKS):
-        extra[ENDED_LINKS] = [link_to_json(link) for link in ended]
+        extra[ENDED_LINKS] = [*extra.get(ENDED_LINKS, ()), *map(link_to_json, ended)]
     superseded_by = _joined(memory.superseded_by, texts_of(entry.get("superseded_by")))
     retired = memory.status == "retired"
     return replace(

@@ -6,7 +6,7 @@ The findings of `memtui.upkeep` ask these rules and know no format by name. A fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from memtui.model import Link, Memory
@@ -48,6 +48,14 @@ def _none(_older: Memory, _newer: Memory) -> str:
     return ""
 
 
+def _one_subject(_memory: Memory) -> Collection[str]:
+    return ("",)
+
+
+def _any(_memory: Memory) -> bool:
+    return True
+
+
 def _must_exist(_link: Link) -> bool:
     return False
 
@@ -60,9 +68,13 @@ class UpkeepRules:
     """Memories of different scopes are never merged with one another."""
     merge_key: Callable[[Memory], str] = _no_key
     """Memories with different keys are never merged; the empty key differs from none."""
+    subjects: Callable[[Memory], Collection[str]] = _one_subject
+    """What a memory says something about: it contradicts only memories that share a subject."""
     contradicts: Callable[[Memory, Memory], str] = _none
     """(older, newer) -> why both cannot hold, in words; empty if they can."""
     contradiction_source: str = ""
+    is_replaceable: Callable[[Memory], bool] = _any
+    """Whether `replaces` needs to be asked about a memory at all."""
     replaces: Callable[[Memory, Memory], str] = _none
     """(older, newer) -> why the newer one takes the older one's place; empty if it does not."""
     replacement_source: str = ""

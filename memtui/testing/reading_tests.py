@@ -38,7 +38,7 @@ from memtui.testing.fixtures import (
 )
 
 
-def _is_sound(memory: Memory, known: Format, place: Path) -> None:
+def _is_sound(memory: Memory, place: Path) -> None:
     assert memory.ref == f"{memory.store}:{memory.id}"
     assert memory.kind in KINDS
     assert memory.importance in IMPORTANCES
@@ -137,7 +137,7 @@ class ReadingTests(FormatFixtures):
         assert found.snapshot.stores[0].unreadable == ()
         assert bool(found.snapshot.stores[0].read_only) is not is_writable(opened(known, place))
         for memory in read:
-            _is_sound(memory, known, place)
+            _is_sound(memory, place)
 
     def test_reading_again_says_the_same(self, known: Format, place: Path) -> None:
         first, second = open_library(place), open_library(place)

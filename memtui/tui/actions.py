@@ -279,6 +279,8 @@ ACTIONS: tuple[Action, ...] = (
         palette=False),
     _action("pack.compare", "b", "compare",
         "Compare with another recipe, or with before the last change", (PACK,), palette=False),
+    _action("pack.types", "t", "types", "Types that the recipe typed prefers", (PACK,),
+        palette=False),
     _action("pack.copy", "y", "copy", "Copy the pack without hidden characters", (PACK,),
         palette=False),
     _action("pack.copy.exact", "Y", "copy exactly",

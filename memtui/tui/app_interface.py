@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -74,53 +75,53 @@ class AppInterface(App[None]):
     """The screens are about to be taken down: results of jobs are dropped."""
 
     @property
-    def palette(self) -> Palette:
-        raise NotImplementedError
+    @abstractmethod
+    def palette(self) -> Palette: ...
 
+    @abstractmethod
     def theme_choices(self) -> list[tuple[str, str]]:
         """Name and description of every theme."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keep_theme(self, name: str) -> None:
         """Use a theme now and in later sessions. Raises ConfigError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def save_filter(self, name: str, query: str) -> None:
         """Save a search under a name. Raises ConfigError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def remove_filter(self, name: str) -> None:
         """Delete a saved search. Raises ConfigError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def save_setting(self, setting: Setting, value: Any) -> None:
         """Save a setting, None for its default, and use it from now on. Raises ConfigError."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reload_settings(self) -> Sequence[ConfigError]:
         """Read config.toml again and use it; returns its faults."""
-        raise NotImplementedError
 
+    @abstractmethod
     def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
         """Copy to the clipboard in a job; `done` is told what took it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def redraw(self) -> None:
         """Draw every widget and every cell of the terminal again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def reopen(self, open_library: Callable[[], Library]) -> None:
         """Show other stores, on a screen made anew; what was searched for stays."""
-        raise NotImplementedError
 
+    @abstractmethod
     def leave(self) -> None:
         """Save the session and exit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def give_up(self, error: Exception) -> None:
         """Exit because of a programming error; `start` raises it once the terminal is restored."""
-        raise NotImplementedError
 
+    @abstractmethod
     def end_by(self, number: Signals) -> None:
         """Exit because of a signal, with the exit code that shells give it."""
-        raise NotImplementedError

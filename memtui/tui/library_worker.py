@@ -275,7 +275,7 @@ class LibraryWorker:
         found = library.find(query, job.is_cancelled)
         if job.is_cancelled():
             return
-        job.post(messages.FoundMemories(found, number))
+        job.post(messages.FoundMemories(number, found))
         # The timeline shows what lies outside the chosen bar too, so that another can be chosen.
         whole = found
         if query.since or query.until:
@@ -288,7 +288,7 @@ class LibraryWorker:
             from memtui.library.time_views import read_times
 
             overview = messages.Overview(statistics, timeline, read_times(whole))
-            job.post(messages.Overviewed(overview, number))
+            job.post(messages.Overviewed(number, overview))
             if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
                 self._find(query, unit, number, job)  # with the query's embedding from a server
 

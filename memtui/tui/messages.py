@@ -109,12 +109,26 @@ class Faulted(Message):
 
 
 @dataclass
-class FoundMemories(Replaceable):
+class Answer(Message):
+    """Something that a search has found."""
+
+    number: int
+    """Of the search that asked; answers to older searches are dropped."""
+
+    def can_replace(self, message: Message) -> bool:
+        # A search that was cancelled late may post after the one that took its place.
+        return (
+            isinstance(message, Answer)
+            and type(message) is type(self)
+            and message.number >= self.number
+        )
+
+
+@dataclass
+class FoundMemories(Answer):
     """The answer to a query."""
 
     found: SearchResult
-    number: int
-    """Of the search that asked; answers to older searches are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +143,10 @@ class Overview:
 
 
 @dataclass
-class Overviewed(Replaceable):
+class Overviewed(Answer):
     """The overview that belongs to the latest answer."""
 
     overview: Overview
-    number: int
 
 
 @dataclass
@@ -153,7 +166,7 @@ class Learned(Replaceable):
 
 
 @dataclass
-class Related(Replaceable):
+class Related(Message):
     """What a memory replaced, what replaced it and what it is linked to."""
 
     memory: Memory

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from memtui.context import ContextSettings, Pack, build_pack, find_recipe, list_recipes
+from memtui.context import (
+    ContextSettings,
+    Pack,
+    PackDraft,
+    draft_pack,
+    find_recipe,
+    list_recipes,
+)
 from memtui.progress import Cancelled
+from memtui.query import Query
 
 if TYPE_CHECKING:
     from memtui.context import PackEntry
     from memtui.library import Library, SearchResult
     from memtui.model import Memory
-    from memtui.query import Query
     from memtui.stores.base import Store
     from memtui.tui.jobs import Failed, Job
-
-UNLIMITED = 1 << 40
-"""Tokens that no pack has: with this budget a recipe's own does not apply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,8 @@ class PackRequest:
     """Tokens; None: the recipe's own, which most have not."""
     page_in: frozenset[str] = frozenset()
     """Refs or ids of memories whose whole text is given."""
+    types: tuple[str, ...] = ()
+    """Types that the recipe `typed` prefers."""
     other: str = ""
     """Name of a recipe to compare with."""
 
@@ -48,10 +54,14 @@ class BuiltPack:
     pack: Pack
     whole: Pack
     """The same without a budget."""
+    draft: PackDraft
+    """What both are made of."""
     other: Pack | None
     """By the other recipe, within the same budget."""
     revision: int
     """Of the library's snapshot that it was built from."""
+    types: Mapping[str, int]
+    """The types of all memories in use, with their number."""
 
 
 class PackHost(Protocol):
@@ -69,6 +79,7 @@ class PackHost(Protocol):
     def choose(self, entry: PackEntry | None) -> None: ...
     def refusal(self, action_id: str) -> str: ...
     def act(self, action_id: str) -> None: ...
+    def ask_types(self, built: BuiltPack, answered: Callable[[tuple[str, ...]], None]) -> None: ...
     def ask_id(self, answered: Callable[[str], None]) -> None: ...
     def ask_other(
         self, named: Sequence[tuple[str, str]], answered: Callable[[str], None]
@@ -122,7 +133,7 @@ def build_requested(
         library: Where the memories are.
         job: Is asked whether to go on.
         request: What is asked for.
-        former: The last answer, whose pack without a budget may still hold.
+        former: The last answer, whose draft may still hold.
         settings: Constants and the person's own recipes.
         now: The time from which ages are counted.
 
@@ -133,26 +144,32 @@ def build_requested(
     source = _CancellableSource(library, job)
     revision = library.snapshot.revision
 
-    def build(name: str, budget: int | None) -> Pack:
+    def choose(name: str) -> PackDraft:
         recipe = find_recipe(name, settings)
-        return build_pack(
-            recipe, request.task, source, settings, now, budget=budget, page_in=request.page_in
+        return draft_pack(
+            recipe,
+            request.task,
+            source,
+            settings,
+            now,
+            types=request.types,
+            page_in=request.page_in,
         )
 
-    own_budget = request.recipe in settings.own and settings.own[request.recipe].budget is not None
-    holds = former is not None and former.revision == revision
-    if holds and former is not None and _unbudgeted(former.request) == _unbudgeted(request):
-        whole = former.whole
+    def fit(chosen: PackDraft) -> Pack:
+        return chosen.fit(chosen.budget if request.budget is None else request.budget)
+
+    if former is not None and former.revision == revision:
+        types = former.types
+        is_same = _unbudgeted(former.request) == _unbudgeted(request)
+        chosen = former.draft if is_same else choose(request.recipe)
     else:
-        whole = replace(build(request.recipe, UNLIMITED), budget=None)
-    pack = whole
-    if request.budget is not None or own_budget:
-        pack = build(request.recipe, request.budget)
+        types, chosen = dict(source.find(Query()).facets.type), choose(request.recipe)
     is_recipe = request.other in {recipe.name for recipe in list_recipes(settings)}
-    other = build(request.other, request.budget) if is_recipe else None
+    other = fit(choose(request.other)) if is_recipe else None
     if job.is_cancelled():
         raise Cancelled("stopped; nothing was built")
-    return BuiltPack(request, pack, whole, other, revision)
+    return BuiltPack(request, fit(chosen), chosen.fit(None), chosen, other, revision, types)
 
 
 def _unbudgeted(request: PackRequest) -> PackRequest:

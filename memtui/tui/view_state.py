@@ -25,7 +25,6 @@ ORDER_WORDS = {
     Sort.LEAST_SALIENT: "least salient first",
     Sort.LEAST_USED: "least used first",
 }
-_LABELS = {"importance": "importance", "entity": "entity", "store": "store"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from memtui.model import CURRENT, Memory, Place
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
@@ -157,10 +160,11 @@ _NOWHERE: frozenset[str] = frozenset()
 
 
 class TextChecks:
-    """Checked texts by the number of their row, so that a text is read once only."""
+    """Checked texts by the number of their row and by their digest: a text is read once only."""
 
     def __init__(self) -> None:
-        self._known: dict[int, CheckedText] = {}
+        self._known: dict[int, tuple[bytes, CheckedText]] = {}
+        self._earlier: Mapping[bytes, CheckedText] = {}
 
     def of(
         self, rows: Mapping[int, Memory], report: Report = silent, cancelled: IsCancelled = never
@@ -174,12 +178,52 @@ class TextChecks:
         for number, (serial, memory) in enumerate(rows.items()):
             if serial in self._known:
                 continue
-            if number % 256 == 0:
+            if number % STEP == 0:
                 if cancelled():
                     raise Cancelled
                 report(Progress("check texts", number, len(rows)))
-            self._known[serial] = check_text(memory)
-        return [self._known[serial] for serial in rows]
+            digest = _digest_text(memory)
+            self._known[serial] = digest, self._earlier.get(digest) or check_text(memory)
+        return [self._known[serial][1] for serial in rows]
+
+    def to_record(self) -> dict[str, Any]:
+        """What is known, for the cache: the digests of plain texts, and what the others hold."""
+        known = dict(self._known.values())
+        plain = sorted(digest for digest, text in known.items() if text == PLAIN)
+        return {
+            "plain": base64.b64encode(b"".join(plain)).decode("ascii"),
+            "found": {
+                digest.hex(): [text.secrets, text.hidden, text.reasons, sorted(text.domains)]
+                for digest, text in known.items()
+                if text != PLAIN
+            },
+        }
+
+    def remember(self, record: Mapping[str, Any]) -> None:
+        """Take over what an earlier process knew. Raises KeyError, TypeError or ValueError."""
+        digests = base64.b64decode(record["plain"])
+        found = [digests[at : at + _DIGEST] for at in range(0, len(digests), _DIGEST)]
+        earlier = dict.fromkeys(found, PLAIN)
+        for digest, (secrets, hidden, reasons, domains) in record["found"].items():
+            earlier[bytes.fromhex(digest)] = CheckedText(
+                tuple(map(str, secrets)),
+                int(hidden),
+                tuple(map(str, reasons)),
+                frozenset(map(str, domains)),
+            )
+        self._earlier = earlier
+
+
+STEP = 64
+"""Texts between two looks at whether to stop."""
+_DIGEST = 16
+PLAIN = CheckedText((), 0, (), _NOWHERE)
+"""A text in which nothing was found."""
+
+
+def _digest_text(memory: Memory) -> bytes:
+    text = f"{memory.title}\0{memory.content}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=_DIGEST).digest()
 
 
 def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Iterator[Finding]:

@@ -8,16 +8,22 @@ and never resolved (Engram proposal, Conflict detection).
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from memtui.model import CURRENT, Memory
 from memtui.stores.upkeep_rules import GENERAL_RULES
-from memtui.text import cut, one_line
-from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, propose, retire
+from memtui.upkeep.proposals import (
+    Proposal,
+    ProposalKind,
+    UpkeepContext,
+    headline_of,
+    propose,
+    retire,
+)
 from memtui.upkeep.similarity import words_of
 
-_TITLE = 60
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _CHOICE = re.compile(
     r"\b(?:chose|chosen|picked|selected|settled on|decided on|went with|use|uses|using|adopted)\s+"
@@ -41,10 +47,6 @@ def _in_order(memories: Sequence[Memory]) -> list[Memory]:
     return sorted(current, key=lambda memory: (memory.created or _NEVER, memory.ref))
 
 
-def _short(memory: Memory) -> str:
-    return cut(one_line(memory.headline), _TITLE)
-
-
 def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     """Pairs of an entity of which the older one cannot hold any more; it would be retired."""
     if not memories:
@@ -53,9 +55,15 @@ def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> I
     if rules.contradicts is GENERAL_RULES.contradicts:
         return
     ordered = _in_order(memories)
+    subjects = [rules.subjects(memory) for memory in ordered]
+    by_subject: defaultdict[str, list[int]] = defaultdict(list)
+    for at, named in enumerate(subjects):
+        for subject in named:
+            by_subject[subject].append(at)
     replaced: dict[int, list[tuple[Memory, str]]] = {}
     for at, older in enumerate(ordered):
-        for place in range(len(ordered) - 1, at, -1):
+        places = {place for subject in subjects[at] for place in by_subject[subject]}
+        for place in sorted((place for place in places if place > at), reverse=True):
             reason = rules.contradicts(older, ordered[place])
             if reason and not _adds_to(older, ordered[place]):
                 replaced.setdefault(place, []).append((older, reason))
@@ -65,7 +73,7 @@ def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> I
         yield propose(
             ProposalKind.CONTRADICTION,
             [ordered[place], *(older for older, _ in found)],
-            " | ".join(_short(one) for one in (ordered[place], found[-1][0])),
+            " | ".join(headline_of(one) for one in (ordered[place], found[-1][0])),
             f"{found[-1][1]}; what is older would be retired ({rules.contradiction_source})",
             changes if len(changes) == len(found) else (),
         )
@@ -84,7 +92,7 @@ def find_superseded(memories: Sequence[Memory], context: UpkeepContext) -> Itera
     rules = context.rules_of(memories[0].store)
     if rules.replaces is GENERAL_RULES.replaces:
         return
-    ordered = _in_order(memories)
+    ordered = [memory for memory in _in_order(memories) if rules.is_replaceable(memory)]
     for at, older in enumerate(ordered):
         for newer in reversed(ordered[at + 1 :]):
             reason = rules.replaces(older, newer)
@@ -93,7 +101,7 @@ def find_superseded(memories: Sequence[Memory], context: UpkeepContext) -> Itera
                 yield propose(
                     ProposalKind.SUPERSEDED,
                     [newer, older],
-                    f"{_short(newer)} | {_short(older)}",
+                    f"{headline_of(newer)} | {headline_of(older)}",
                     f"{reason}; the older one would be retired ({rules.replacement_source})",
                     [change] if change else (),
                 )
@@ -121,7 +129,7 @@ def find_opposed(memories: Sequence[Memory], _context: UpkeepContext) -> Iterato
                     yield propose(
                         ProposalKind.OPPOSED,
                         [memory, earlier],
-                        f"{_short(memory)} | {_short(earlier)}",
+                        f"{headline_of(memory)} | {headline_of(earlier)}",
                         f"one chooses {what}, the later one moves on: decide which of them holds",
                         also=what,
                     )

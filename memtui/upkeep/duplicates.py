@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from memtui.model import CURRENT, Memory
-from memtui.text import cut, one_line
 from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
     UpkeepContext,
+    headline_of,
     merge_into,
     propose,
 )
@@ -34,7 +34,6 @@ _MERGED_KINDS = frozenset({"fact", "event", "observation", "schema"})
 """Kinds that are one statement each; documents, notes and episodes are never merged."""
 _IMPORTANCE = {"high": 2, "medium": 1, "low": 0}
 _NEVER = datetime.min.replace(tzinfo=UTC)
-_TITLE = 60
 
 
 def _statements(memories: Sequence[Memory]) -> list[Memory]:
@@ -56,10 +55,6 @@ def _rank(memory: Memory) -> tuple[object, ...]:
     )
 
 
-def _short(memory: Memory) -> str:
-    return cut(one_line(memory.headline), _TITLE)
-
-
 def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     """Near-duplicates among the memories of one entity."""
     found = _statements(memories)
@@ -76,7 +71,7 @@ def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Itera
         yield propose(
             ProposalKind.DUPLICATE,
             [kept, *others],
-            f"{len(others) + 1} say: {_short(kept)}",
+            f"{len(others) + 1} say: {headline_of(kept)}",
             f"{lowest:.0%} of the words are the same; the first one stays",
             merge_into(kept, others, context),
         )
@@ -94,7 +89,7 @@ def find_across(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[
             yield propose(
                 ProposalKind.ACROSS,
                 [one, other],
-                f"{_short(one)} | {_short(other)}",
+                f"{headline_of(one)} | {headline_of(other)}",
                 f"{pair.score:.0%} of the words are the same in {one.store} and {other.store}",
             )
 
@@ -110,12 +105,11 @@ def _may_be_merged(one: Memory, other: Memory, context: UpkeepContext) -> bool:
 
 
 def find_clusters(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
-    """Clusters among the memories of one store, each with the combined text as proposal."""
-    by_scope: defaultdict[tuple[str, str], list[Memory]] = defaultdict(list)
+    """Clusters among the memories of one scope, each with the combined text as proposal."""
+    by_kind: defaultdict[str, list[Memory]] = defaultdict(list)
     for memory in _statements(memories):
-        rules = context.rules_of(memory.store)
-        by_scope[memory.kind, rules.scope(memory)].append(memory)
-    for group in by_scope.values():
+        by_kind[memory.kind].append(memory)
+    for group in by_kind.values():
         yield from _clusters_in(group, context)
 
 
@@ -139,7 +133,7 @@ def _clusters_in(memories: Sequence[Memory], context: UpkeepContext) -> Iterator
         yield propose(
             ProposalKind.CLUSTER,
             [kept, *others],
-            f"merge {len(others) + 1}: {_short(kept)}",
+            f"merge {len(others) + 1}: {headline_of(kept)}",
             f"cosine of at least {settings.cluster:.2f} in {rules_of(kept.store).scope(kept)}",
             merge_into(kept, others, context, combined_text([kept, *others])),
         )

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from memtui.changes import Act, Change
 from memtui.errors import RefError
 from memtui.model import Memory
-from memtui.text import cut, one_line, without_hidden
+from memtui.text import without_hidden
 from memtui.upkeep.checks import Finding, FindingKind
 from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
     UpkeepContext,
+    headline_of,
     propose,
     propose_for_file,
 )
@@ -28,7 +29,6 @@ KIND_OF = {
     FindingKind.HIDDEN: ProposalKind.HIDDEN,
     FindingKind.ORPHAN: ProposalKind.ORPHAN,
 }
-_TITLE = 60
 REDACTED = "[REDACTED]"
 """What takes the place of a secret; Engram writes the same for what is marked private."""
 
@@ -62,7 +62,7 @@ def proposals_from(
         yield propose(
             kind,
             [memory],
-            f"{finding.message}: {_short(memory)}",
+            f"{finding.message}: {headline_of(memory)}",
             RULE_TEXT[kind],
             changes,
             also=finding.message,
@@ -90,11 +90,6 @@ def _remedy(finding: Finding, memory: Memory, context: UpkeepContext) -> tuple[C
     given = {"title": memory.title, "content": memory.content}
     fields = {name: clean(text) for name, text in given.items() if clean(text) != text}
     return (Change(Act.EDIT, memory.store, memory.ref, fields),) if fields else ()
-
-
-def _short(memory: Memory) -> str:
-    """The beginning of a memory, without its secrets."""
-    return cut(one_line(_redacted(memory.headline)), _TITLE)
 
 
 def _redacted(text: str) -> str:

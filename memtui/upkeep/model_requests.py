@@ -21,7 +21,7 @@ from memtui.json_server import JsonServer
 from memtui.model import IMPORTANCES, Memory
 from memtui.text import without_hidden, without_lone_surrogates
 from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext
-from memtui.upkeep.secrets import find_secrets
+from memtui.upkeep.secrets import mask_secrets
 
 MAX_SENT_CHARS = 60_000
 """Most characters of one request; longer input is refused rather than cut."""
@@ -65,14 +65,6 @@ class ExtractedFact:
     content: str
     entity: str = ""
     importance: str = "medium"
-
-
-def mask_secrets(text: str) -> tuple[str, int]:
-    """The text with every credential masked, and how many there were."""
-    found = list(find_secrets(text))
-    for secret in reversed(found):
-        text = f"{text[: secret.start]}{secret.masked}{text[secret.end :]}"
-    return text, len(found)
 
 
 def _request(order: str, text: str) -> ModelRequest:

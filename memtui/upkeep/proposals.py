@@ -3,6 +3,9 @@
 A rule of `RULES` names each kind of finding, where its idea comes from, and how often it is right
 on labelled cases, as `tests/unit/upkeep/test_precision.py` measures it. What proposes no change, or
 is right in fewer than 80 of 100 of the cases that it names, is only a hint.
+
+Secrets are masked in everything that is shown of a proposal. What a person edits before accepting
+is the text as it will be written.
 """
 
 from __future__ import annotations
@@ -10,17 +13,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Act, Change
 from memtui.config import ReviewSettings
 from memtui.model import Memory
 from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
+from memtui.text import cut, one_line
+from memtui.upkeep.secrets import find_secrets, mask_secrets
 from memtui.upkeep.similarity import Step, no_step
+
+if TYPE_CHECKING:
+    from memtui.files.save_transaction import FileDiff
 
 
 class ProposalKind(StrEnum):
@@ -49,6 +57,8 @@ class ProposalKind(StrEnum):
     ACROSS = "across"
 
 
+_TITLE = 60
+"""Characters of a memory in the title of a proposal."""
 LEAST_PRECISION = 0.8
 """A finding that is right less often is shown as a hint, whatever it proposes."""
 
@@ -73,8 +83,8 @@ class Rule:
 RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.UNREADABLE: Rule("Unreadable files", "memtui", 1, 1),
     ProposalKind.OVERWRITTEN: Rule("Overwritten changes", "memtui", 1, 1),
-    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 89, 90),
-    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", 142, 145),
+    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 128, 129),
+    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", 191, 194),
     ProposalKind.DUPLICATE: Rule(
         "Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)", 9, 9
     ),
@@ -120,6 +130,8 @@ class Proposal:
     """What accepting does, as one action; empty for a hint that only leads to the memories."""
     file: str = ""
     line: int | None = None
+    message: str = ""
+    """What was found in the memory, where the title begins with it."""
 
     @property
     def is_hint(self) -> bool:
@@ -171,6 +183,11 @@ def join_digests(digests: Iterable[bytes]) -> str:
     return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
 
 
+def headline_of(memory: Memory) -> str:
+    """The beginning of a memory on one line, its secrets masked."""
+    return cut(one_line(mask_secrets(memory.headline)[0]), _TITLE)
+
+
 def propose(
     kind: ProposalKind,
     memories: Sequence[Memory],
@@ -205,7 +222,23 @@ def propose(
         changes=tuple(changes),
         file=first.origin.file,
         line=first.origin.line,
+        message=also if title.startswith(also) else "",
     )
+
+
+_OF_ENTITIES = frozenset({ProposalKind.COMPACTION, ProposalKind.MERGED_BRANCH, ProposalKind.EXPIRY})
+"""Findings about an entity: their memories have nothing about them."""
+
+
+def badges_of(proposals: Iterable[Proposal]) -> dict[str, list[str]]:
+    """Ref of each memory -> in one line each, what was found about it."""
+    found: dict[str, list[str]] = {}
+    for one in proposals:
+        if one.kind not in _OF_ENTITIES:
+            words = f"{RULES[one.kind].heading}: {one.message or one.reason}"
+            for ref in one.refs:
+                found.setdefault(ref, []).append(words)
+    return found
 
 
 def propose_for_file(
@@ -255,7 +288,7 @@ def merge_into(
 
 
 def to_record(proposal: Proposal) -> dict[str, Any]:
-    """The proposal as a JSON object, for `--json` and for the cache."""
+    """The proposal as a JSON object, for the cache."""
     return {
         "id": proposal.id,
         "kind": str(proposal.kind),
@@ -275,8 +308,20 @@ def to_record(proposal: Proposal) -> dict[str, Any]:
         ],
         "file": proposal.file,
         "line": proposal.line,
+        "message": proposal.message,
         "source": RULES[proposal.kind].source,
     }
+
+
+def to_masked_record(proposal: Proposal) -> dict[str, Any]:
+    """As `to_record`, for people: with the secrets masked in what the changes would write."""
+    record = to_record(proposal)
+    for change in record["changes"]:
+        change["fields"] = {
+            name: mask_secrets(value)[0] if isinstance(value, str) else value
+            for name, value in change["fields"].items()
+        }
+    return record
 
 
 def from_record(record: Mapping[str, Any]) -> Proposal:
@@ -295,4 +340,51 @@ def from_record(record: Mapping[str, Any]) -> Proposal:
         changes=changes,
         file=str(record["file"]),
         line=record["line"],
+        message=str(record["message"]),
     )
+
+
+def masked(memory: Memory) -> Memory:
+    """The memory as it is shown: its secrets masked."""
+    title, content = mask_secrets(memory.title)[0], mask_secrets(memory.content)[0]
+    return replace(memory, title=title, content=content)
+
+
+_AROUND = 40
+"""Lines around a change that are masked too: a diff shows three, and a private key has some 30."""
+_ONLY_WITHIN = "\n(changed within a masked secret only)"
+
+
+def mask_diffs(diffs: Iterable[FileDiff]) -> list[FileDiff]:
+    """The diffs with the secrets masked in the lines that change, and in those around them."""
+    return [_masked_diff(diff) for diff in diffs]
+
+
+def _masked_diff(diff: FileDiff) -> FileDiff:
+    before, after = (diff.before or "").split("\n"), (diff.after or "").split("\n")
+    head = _common(before, after)
+    tail = _common(before[head:][::-1], after[head:][::-1])
+    start, end = max(0, head - _AROUND), max(0, tail - _AROUND)
+    old, new = (_masked_part(lines, start, len(lines) - end) for lines in (before, after))
+    if old == new and before != after:
+        new += _ONLY_WITHIN
+    return replace(
+        diff,
+        before=None if diff.before is None else old,
+        after=None if diff.after is None else new,
+    )
+
+
+def _masked_part(lines: Sequence[str], start: int, end: int) -> str:
+    """The text of all lines, those between masked; the quotes that JSON escapes count as quotes."""
+    part = "\n".join(lines[start:end])
+    kept = [at for at, char in enumerate(part) if char != "\\" or part[at + 1 : at + 2] != '"']
+    for secret in reversed(list(find_secrets("".join(part[at] for at in kept)))):
+        part = part[: kept[secret.start]] + secret.masked + part[kept[secret.end - 1] + 1 :]
+    return "\n".join([*lines[:start], part, *lines[end:]])
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """Elements that both have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -1,8 +1,8 @@
 """Run every finding over the memories of the open stores, again only where a memory changed.
 
-Memories are looked at in groups: all of an entity, or all of a store. A group's proposals are kept
-with its fingerprint and made anew only when that differs, so that a scan after one change costs
-one group of each kind.
+Memories are looked at in groups: all of an entity, of a scope, or of a store. A group's proposals
+are kept with its fingerprint and made anew only when that differs, so that a scan after one change
+costs one group of each kind.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ BY_ENTITY: Mapping[ProposalKind, Find] = {
 }
 """Findings among the memories of one entity."""
 BY_STORE: Mapping[ProposalKind, Find] = {
-    ProposalKind.CLUSTER: find_clusters,
     ProposalKind.COMPACTION: find_compactions,
     ProposalKind.MERGED_BRANCH: find_merged_branches,
     ProposalKind.EXPIRY: find_expired,
@@ -51,6 +50,8 @@ BY_STORE: Mapping[ProposalKind, Find] = {
     ProposalKind.OUTDATED_SCHEMA: find_outdated_schema,
 }
 """Findings among all memories of one store."""
+BY_SCOPE: Mapping[ProposalKind, Find] = {ProposalKind.CLUSTER: find_clusters}
+"""Findings among the memories of a store that may be merged with one another."""
 _DAILY = frozenset({ProposalKind.EXPIRY, ProposalKind.LONG_HISTORY, ProposalKind.STALE_SUMMARY})
 """Findings that also depend on the day."""
 
@@ -100,7 +101,7 @@ def scan(
         for kind in (kinds if kinds is not None else RULES)
         if str(kind) not in context.settings.off
     }
-    groups = _groups(memories)
+    groups = _groups(memories, context)
 
     def step(done: int, total: int) -> None:
         if cancelled():
@@ -114,7 +115,7 @@ def scan(
             raise Cancelled
         if number % 64 == 0:
             report(Progress("review", number, len(groups)))
-        finders = BY_STORE if name.startswith("store\0") else BY_ENTITY
+        finders = _FINDERS[name.partition("\0")[0]]
         mark = join_digests(map(digest, members))
         for kind, find in finders.items():
             if kind not in wanted:
@@ -136,10 +137,15 @@ def scan(
     return ScanResult(tuple(unique.values()), found)
 
 
-def _groups(memories: Iterable[Memory]) -> dict[str, list[Memory]]:
+_FINDERS = {"store": BY_STORE, "scope": BY_SCOPE, "entity": BY_ENTITY}
+
+
+def _groups(memories: Iterable[Memory], context: UpkeepContext) -> dict[str, list[Memory]]:
     groups: defaultdict[str, list[Memory]] = defaultdict(list)
     for memory in memories:
         groups[f"store\0{memory.store}"].append(memory)
+        scope = context.rules_of(memory.store).scope(memory)
+        groups[f"scope\0{memory.store}\0{scope}"].append(memory)
         for entity in (memory.entity, *memory.also_entities):
             groups[f"entity\0{memory.store}\0{entity}"].append(memory)
     return groups

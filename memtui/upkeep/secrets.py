@@ -75,7 +75,12 @@ ISSUED = {
 }
 """Issuer -> pattern. None matches a blank, or less than MIN_CHARS characters."""
 MIN_CHARS = 15
-PRIVATE_KEY = r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+_KEY_NAME = r"(?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?"
+PRIVATE_KEY = (
+    rf"-----BEGIN {_KEY_NAME}-----"
+    rf"(?:[^-]{{0,20000}}-----END {_KEY_NAME}-----|(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{{8,}})*)"
+)
+"""Up to its end, or over the lines of letters that follow; `\\n` is a line's end within JSON."""
 
 _WORDS = (
     r"pass(?:word|wd|phrase|code)|pwd|credentials?|secret(?:[_ -]?(?:access)?[_ -]?key)?"
@@ -144,6 +149,14 @@ def mask_secret(text: str) -> str:
     return f"{text[:_HEAD]}…{text[-_TAIL:]}"
 
 
+def mask_secrets(text: str) -> tuple[str, int]:
+    """The text with every credential masked, and how many there were."""
+    found = list(find_secrets(text))
+    for secret in reversed(found):
+        text = f"{text[: secret.start]}{secret.masked}{text[secret.end :]}"
+    return text, len(found)
+
+
 def find_secrets(text: str) -> Iterator[Secret]:
     """Every credential in the text, from left to right, not overlapping."""
     known = list(_find_issued(text))
@@ -174,7 +187,9 @@ def _find_named(text: str) -> Iterator[Secret]:
         group = found.lastgroup or ""
         value = found[group]
         if _is_secret(value, strict=group == "given"):
-            yield Secret(_NAMED_AS[group], *found.span(), mask_secret(value.strip("\"'`")))
+            bare = value.strip("\"'`")
+            start = found.start(group) + value.index(bare)
+            yield Secret(_NAMED_AS[group], start, start + len(bare), mask_secret(bare))
 
 
 def _is_secret(value: str, *, strict: bool) -> bool:

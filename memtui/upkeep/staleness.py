@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
-from memtui.text import cut, number, one_line
-from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, propose
+from memtui.text import number
+from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, headline_of, propose
 from memtui.upkeep.similarity import words_of
 
 _SUMMARY = "summary"
@@ -17,13 +17,8 @@ _SUMMARY = "summary"
 _MONTH = timedelta(days=30.44)
 _WEEK = timedelta(days=7)
 """agent-memory's weekly synthesis rewrites summaries: before that they are not stale."""
-_TITLE = 60
 _FEWEST_FACTS = 2
 """Facts of a pattern; the rest of its evidence may be episodes."""
-
-
-def _short(memory: Memory) -> str:
-    return cut(one_line(memory.headline), _TITLE)
 
 
 def find_stale_summaries(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
@@ -66,7 +61,7 @@ def find_long_history(memories: Sequence[Memory], context: UpkeepContext) -> Ite
             yield propose(
                 ProposalKind.LONG_HISTORY,
                 [memory],
-                _short(memory),
+                headline_of(memory),
                 f"historical, {number(len(memory.content))} characters, "
                 f"from {memory.created:%Y-%m-%d}: shorten it, or leave it",
             )
@@ -84,7 +79,7 @@ def find_outdated_schema(memories: Sequence[Memory], _context: UpkeepContext) ->
             yield propose(
                 ProposalKind.OUTDATED_SCHEMA,
                 [item, *known],
-                _short(item),
+                headline_of(item),
                 f"none of its {number(len(known))} pieces of evidence is current any more",
             )
 
@@ -126,7 +121,7 @@ def find_patterns(memories: Sequence[Memory], context: UpkeepContext) -> Iterato
         yield propose(
             ProposalKind.PATTERN,
             group,
-            f"propose: {_short(group[0])}",
+            f"propose: {headline_of(group[0])}",
             f"{number(len(facts))} facts say the same{_and_episodes(len(told))}; "
             "they become its evidence",
             [Change(Act.ADD, group[0].store, "", fields)],

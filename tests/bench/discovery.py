@@ -10,6 +10,7 @@ folder, the first time (the system's cache is warm from the making) and after it
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -38,6 +39,7 @@ def main() -> None:
         made = build_home(Path(temporary) / "home")
         count = sum(1 for _ in add_files(made.home, asked.files))
         print(f"{count:,} files beside {made.stores} stores")
+        os.environ.update(made.variables)
         for name, folder in (("from a project", made.project), ("from the home folder", made.home)):
             found, times = measure(folder, made.home, asked.runs)
             rest = sorted(times[1:]) or times

@@ -126,7 +126,6 @@ def main() -> None:
         row("as of another time, with its list", toggle, 300)
         found = library.find(Query())
         row("timeline", timed(lambda: library.timeline(found, "week"), 5), 100)
-        row("heat map", timed(lambda: time_views.build_heat_map(found), 5), 100)
         row(
             "all that the timeline is drawn from",
             timed(lambda: time_views.read_times(found), 5),

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import pytest
 
+from memtui.changes import Act
+
 SLOW = (
     "test_nothing_is_lost_on_either_side",
     "test_no_command_lets_it_act",
     "test_one_bad_file",
     "test_looking_changes_nothing",
     "test_any_text_may_be_a_title",
+    "test_a_read_only_store_is_read_whole_and_left_alone",
 )
+OF_EVERY_ACT = "test_every_act_that_is_allowed"
+FAST_ACTS = {Act.ADD, Act.EDIT, Act.DELETE, Act.PIN}
+"""One act of each way to write: a new record, a changed one, none any more, the sidecar."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.name.startswith(SLOW):
+        given = getattr(item, "callspec", None)
+        act = given.params.get("act") if given else None
+        if item.name.startswith(SLOW) or (
+            item.name.startswith(OF_EVERY_ACT) and act not in FAST_ACTS
+        ):
             item.add_marker(pytest.mark.slow)

@@ -12,7 +12,11 @@ from memtui.testing import WritableStoreConformance
 from memtui.testing.fixtures import memories, open_library, sample
 from memtui.testing.hostile_text_tests import FEWEST, editable
 from memtui.testing.hostile_values import ALL
+from tests.long_run import count
 
+SHARE = count(3, 1)
+"""The usual run gives each hostile value to the commands of every third format, the long one to
+those of all: the formats differ in what they print, not in what they make of an argument."""
 ONLY_NOTES = ("codex",)
 """Formats of which only small notes of their own can be edited: a few are enough."""
 
@@ -23,6 +27,9 @@ class TestFormats(WritableStoreConformance):
 
     def copy_sample(self, known: Format, place: Path) -> Path:
         return sample(known, place)
+
+    def given_values(self, known: Format) -> list[str]:
+        return super().given_values(known)[FORMATS.index(known) % SHARE :: SHARE]
 
     def test_the_sample_is_large_enough(self, known: Format, place: Path) -> None:
         library = open_library(place)

@@ -11,6 +11,9 @@ import pytest
 from memtui.config import session
 from memtui.config.session import Session
 from memtui.library import Library
+from memtui.library.time_views import read_times
+from memtui.query import Query, parse_query
+from memtui.tui import messages
 
 from .stage import NOW, Stage, fact, stage, write_store
 
@@ -150,3 +153,26 @@ async def test_what_comes_later_leaves_the_cursor_on_its_memory(disk: SlowDisk) 
         await on.sees("Quite new")
         assert on.browse.memories.memory == memory
         assert on.browse.memories.top == 0, "who looks at the top sees it come in"
+
+
+async def test_an_answer_that_comes_late_does_not_take_the_place_of_a_newer_one(
+    tmp_path: Path,
+) -> None:
+    """A search that is cancelled after its last look posts behind the one that replaced it."""
+    async with stage(write_store(tmp_path)) as on:
+        screen, library = on.browse, on.browse.worker.library
+        assert library is not None
+        wanted, former = (
+            messages.Overview(
+                library.statistics(found), library.timeline(found, None), read_times(found)
+            )
+            for found in (library.find(Query()), library.find(parse_query("xylophone", NOW)))
+        )
+        screen.search_again()
+        await on.settle()
+        screen.statistics.show(())
+        newest = screen._number
+        screen.post_message(messages.Overviewed(newest, wanted))
+        screen.post_message(messages.Overviewed(newest - 1, former))
+        await on.settle()
+        assert f"shown {wanted.statistics.total}" in " ".join(on.text().split())

@@ -27,6 +27,7 @@ async def go_to(on: Stage, time: str) -> None:
     await on.press("enter")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
 async def test_the_banner_cannot_be_overlooked(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:
@@ -36,6 +37,7 @@ async def test_the_banner_cannot_be_overlooked(root: Path, size: tuple[int, int]
         assert "@ leave" in on.text()
 
 
+@pytest.mark.slow
 async def test_what_was_believed_then_is_shown_and_searched(root: Path) -> None:
     async with stage(root) as on:
         await go_to(on, "2026-05-31")
@@ -55,6 +57,7 @@ async def test_what_was_believed_then_is_shown_and_searched(root: Path) -> None:
         assert "AS OF" not in on.text()
 
 
+@pytest.mark.slow
 async def test_escape_leaves_once_nothing_else_is_left_to_leave(root: Path) -> None:
     async with stage(root) as on:
         await go_to(on, "2026-05-31")
@@ -67,6 +70,7 @@ async def test_escape_leaves_once_nothing_else_is_left_to_leave(root: Path) -> N
         assert len(on.headlines()) == 9
 
 
+@pytest.mark.slow
 async def test_nothing_is_written_and_the_keys_are_not_offered(tmp_path: Path) -> None:
     async with changing(tmp_path, "agent-memory") as on:
         before = on.files()
@@ -94,6 +98,7 @@ async def test_a_time_that_is_none_is_said_and_not_taken(root: Path) -> None:
         assert "AS OF" not in on.text()
 
 
+@pytest.mark.slow
 async def test_what_another_program_writes_meanwhile_is_there_on_coming_back(
     tmp_path: Path,
 ) -> None:

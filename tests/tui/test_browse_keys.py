@@ -24,6 +24,7 @@ def root(tmp_path: Path) -> Path:
     return write_store(tmp_path / "store")
 
 
+@pytest.mark.slow
 async def test_moving_in_the_list(root: Path) -> None:
     async with stage(root, (100, 20)) as on:
         memories = on.browse.memories
@@ -122,6 +123,7 @@ async def test_a_search_that_is_called_off_by_the_next_letter_is_no_fault(root: 
         assert on.app.fault is None
 
 
+@pytest.mark.slow
 async def test_typed_filters_become_chips(root: Path) -> None:
     async with stage(root) as on:
         await on.press("/")
@@ -147,6 +149,7 @@ async def test_former_searches_come_back_with_up(root: Path) -> None:
         assert on.app.focused is on.browse.memories
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("key", "title", "words", "expected"),
     [
@@ -209,6 +212,7 @@ async def test_the_order_goes_round(root: Path) -> None:
         assert on.headlines() == first
 
 
+@pytest.mark.slow
 async def test_saved_filters(root: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     async with stage(root, config_file=config) as on:
@@ -251,6 +255,7 @@ async def test_copy_goes_to_the_clipboard_without_controls(tmp_path: Path) -> No
         assert on.app.clipboard == "a]0;evilb\ttab\nline"
 
 
+@pytest.mark.slow
 async def test_history_shows_what_changed_and_leads_there(root: Path) -> None:
     async with stage(root) as on:
         await find(on, "lisbon")
@@ -347,6 +352,7 @@ async def test_the_timeline_filters_and_changes_its_unit(root: Path) -> None:
         assert timeline.cursor == at
 
 
+@pytest.mark.slow
 async def test_help_theme_unreadable_palette(root: Path) -> None:
     async with stage(root) as on:
         await on.press("?")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyte
+import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from rich.console import Console
@@ -53,6 +54,7 @@ def feed(screen: pyte.Screen, words: str) -> None:
     pyte.Stream(screen).feed(words)
 
 
+@pytest.mark.slow
 @given(frames)
 def test_what_is_left_out_was_there_already(frames: list[list[list[Segment]]]) -> None:
     buffer = ScreenBuffer()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -36,6 +37,7 @@ def _without_last(lines: list[str]) -> list[str]:
     return lines[:-1] if len(lines) > 1 and not lines[-1] else lines
 
 
+@pytest.mark.slow
 @given(st.lists(ANY_TEXT, max_size=8), st.lists(ANY_TEXT, max_size=8))
 @settings(max_examples=200)
 def test_a_diff_says_as_many_lines_as_differ(before: list[str], after: list[str]) -> None:

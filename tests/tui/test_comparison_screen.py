@@ -16,6 +16,7 @@ from .stage import compare, stage, write_store
 SIZES = ((160, 45), (80, 24), (40, 12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
 async def test_what_was_added_and_superseded(tmp_path: Path, size: tuple[int, int]) -> None:
     async with stage(write_store(tmp_path), size) as on:
@@ -44,6 +45,7 @@ async def test_since_i_last_looked_only_what_came_later(tmp_path: Path) -> None:
         assert on.browse.detail.memory.content == "Bob moved to Oslo"
 
 
+@pytest.mark.slow
 async def test_a_change_is_shown_and_saved_as_markdown(tmp_path: Path) -> None:
     from memtui.changes import Act, Change
 
@@ -66,6 +68,7 @@ async def test_a_change_is_shown_and_saved_as_markdown(tmp_path: Path) -> None:
         assert report.read_text().startswith("# Memories from")
 
 
+@pytest.mark.slow
 async def test_nothing_changed_is_said(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path)) as on:
         await on.press("N", "t")

@@ -34,6 +34,7 @@ async def test_a_field_and_then_its_value_by_tab(root: Path) -> None:
         await on.sees("type preference ×")
 
 
+@pytest.mark.slow
 async def test_right_takes_it_too_but_only_at_the_end(root: Path) -> None:
     async with stage(root) as on:
         await on.press("/")

@@ -40,6 +40,7 @@ def screen_of(on: Stage) -> PackScreen:
     return on.app.screen
 
 
+@pytest.mark.slow
 async def test_a_task_that_is_typed_gives_the_pack_of_the_command(tmp_path: Path) -> None:
     async with pack_of(tmp_path, "tea in the morning") as on:
         library = on.browse.worker.library
@@ -61,6 +62,7 @@ async def test_a_task_that_is_typed_gives_the_pack_of_the_command(tmp_path: Path
 TASK = "tea in the morning, deploys and the ledger"
 
 
+@pytest.mark.slow
 async def test_a_smaller_budget_shows_what_drops_out_and_why(tmp_path: Path) -> None:
     async with pack_of(tmp_path, TASK) as on:
         screen = screen_of(on)
@@ -90,6 +92,7 @@ async def test_a_smaller_budget_shows_what_drops_out_and_why(tmp_path: Path) -> 
         assert screen.built.pack.text == whole.text
 
 
+@pytest.mark.slow
 async def test_the_mouse_sets_the_budget(tmp_path: Path) -> None:
     async with pack_of(tmp_path, TASK) as on:
         await on.press("]")
@@ -108,6 +111,7 @@ async def test_the_mouse_sets_the_budget(tmp_path: Path) -> None:
         assert slider.value is None
 
 
+@pytest.mark.slow
 async def test_the_parts_of_the_score_and_the_next_that_is_not_in(tmp_path: Path) -> None:
     async with stage(
         write_store(tmp_path / "store"),
@@ -131,6 +135,7 @@ async def test_the_parts_of_the_score_and_the_next_that_is_not_in(tmp_path: Path
         assert "of at most 2" in on.text()
 
 
+@pytest.mark.slow
 async def test_an_edit_rebuilds_the_pack_and_can_be_compared_and_undone(tmp_path: Path) -> None:
     async with pack_of(tmp_path, "tea in the morning") as on:
         screen = screen_of(on)
@@ -157,6 +162,7 @@ async def test_an_edit_rebuilds_the_pack_and_can_be_compared_and_undone(tmp_path
         assert "ZEBRA" not in on.text()
 
 
+@pytest.mark.slow
 async def test_pin_and_retire_act_on_the_entry_and_not_on_the_marks_of_the_list(
     tmp_path: Path,
 ) -> None:
@@ -183,6 +189,7 @@ async def test_pin_and_retire_act_on_the_entry_and_not_on_the_marks_of_the_list(
         assert sum(m.pinned for m in library.memories(library.stores[0].label)) == 1
 
 
+@pytest.mark.slow
 async def test_two_recipes_stand_side_by_side(tmp_path: Path) -> None:
     async with pack_of(tmp_path, TASK, (120, 35)) as on:
         await on.press("b")
@@ -199,6 +206,36 @@ async def test_two_recipes_stand_side_by_side(tmp_path: Path) -> None:
         assert not screen.is_comparing
 
 
+_TYPED = [(1, "person"), (2, "person"), (3, "project"), (4, "person")]
+
+
+@pytest.mark.slow
+async def test_types_are_preferred_by_a_key(tmp_path: Path) -> None:
+    facts = {
+        "x": [fact(n, f"tea at {n} in the kitchen", "2026-11-01", kind) for n, kind in _TYPED],
+    }
+    async with stage(write_store(tmp_path / "store", facts), (120, 35)) as on:
+        await on.press("P")
+        await on.type("tea in the kitchen")
+        await on.press("enter")
+        screen = screen_of(on)
+        await on.press("t")  # of another recipe: nothing to choose
+        assert on.app.screen is screen
+        await on.press("]")
+        assert screen.built is not None
+        assert screen.built.pack.sections[0].title != "project"
+        await on.press("t")
+        await on.sees("Prefer types")
+        await on.press("j", "space", "enter")
+        await on.settle()
+        assert screen.request.types == ("project",)
+        assert screen.built.pack.sections[0].title == "project"
+        assert "prefers project" in on.text()
+        await on.press("escape", "P")
+        assert screen_of(on).request.types == ("project",)
+
+
+@pytest.mark.slow
 async def test_any_id_is_paged_in(tmp_path: Path) -> None:
     async with pack_of(tmp_path, "tea in the morning") as on:
         await on.press("a")
@@ -217,6 +254,7 @@ async def test_any_id_is_paged_in(tmp_path: Path) -> None:
         assert any("nobody" in note for note in built.pack.notes)
 
 
+@pytest.mark.slow
 async def test_copy_and_save_give_the_text_of_the_pack(tmp_path: Path) -> None:
     async with pack_of(tmp_path, "tea in the morning", toasts=True) as on:
         await on.press("]")
@@ -233,6 +271,7 @@ async def test_copy_and_save_give_the_text_of_the_pack(tmp_path: Path) -> None:
         assert "## Why these" in document
 
 
+@pytest.mark.slow
 async def test_enter_goes_to_the_memory_and_the_next_time_asks_the_same(tmp_path: Path) -> None:
     async with pack_of(tmp_path, "reviews every migration") as on:
         entry = screen_of(on).entry
@@ -245,6 +284,7 @@ async def test_enter_goes_to_the_memory_and_the_next_time_asks_the_same(tmp_path
         assert screen_of(on).request.task == "reviews every migration"
 
 
+@pytest.mark.slow
 async def test_empty_states_teach(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path / "store"), (80, 24)) as on:
         await on.press("P")
@@ -270,6 +310,7 @@ async def test_a_job_that_is_stopped_leaves_the_last_pack(tmp_path: Path) -> Non
             build_requested(library, Stopped(), request, None, read_settings({}, {}), NOW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_it_fits_and_holds_hostile_text(tmp_path: Path, size: tuple[int, int]) -> None:
     evil = "tea \x1b[31m[bold]red[/bold] \u202e" + "long " * 60
@@ -293,6 +334,7 @@ async def test_it_fits_and_holds_hostile_text(tmp_path: Path, size: tuple[int, i
         assert "Budget" in on.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_the_pictures(tmp_path: Path, size: tuple[int, int]) -> None:
     async with pack_of(tmp_path, TASK, size) as on:

@@ -21,6 +21,7 @@ def root(tmp_path: Path) -> Path:
     return write_store(tmp_path / "store")
 
 
+@pytest.mark.slow
 async def test_deleting_by_force_is_explained_first(tmp_path: Path) -> None:
     async with changing(tmp_path, "engram", size=(80, 24)) as on:
         memory = await on.stand(on.first("engram", kind="observation", status="active").ref)
@@ -37,6 +38,7 @@ async def test_deleting_by_force_is_explained_first(tmp_path: Path) -> None:
         assert on.memory(memory.ref).content == memory.content
 
 
+@pytest.mark.slow
 async def test_a_link_has_a_relation_that_the_store_allows(tmp_path: Path) -> None:
     async with changing(tmp_path, "engram", "simple-memory", size=(80, 24)) as on:
         memory = await on.stand(on.first("engram", kind="observation", status="active").ref)
@@ -53,6 +55,7 @@ async def test_a_link_has_a_relation_that_the_store_allows(tmp_path: Path) -> No
         assert on.app.screen.query(LineInput), "any word"
 
 
+@pytest.mark.slow
 async def test_undo_says_that_the_store_makes_a_new_revision(tmp_path: Path) -> None:
     async with changing(tmp_path, "engram") as on:
         memory = await on.stand(on.first("engram", kind="observation", status="active").ref)
@@ -64,6 +67,7 @@ async def test_undo_says_that_the_store_makes_a_new_revision(tmp_path: Path) -> 
         assert said.endswith("redo")
 
 
+@pytest.mark.slow
 async def test_saved_filters_are_renamed_and_deleted_in_place(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('# mine\n[saved]\nteas = "tea"\nold = "type:bug"\n')
@@ -86,6 +90,7 @@ async def test_saved_filters_are_renamed_and_deleted_in_place(root: Path, tmp_pa
     assert "# mine" in file.read_text()
 
 
+@pytest.mark.slow
 async def test_clearing_filters_clears_the_order_too(root: Path) -> None:
     async with stage(root) as on:
         before = on.headlines()

@@ -60,6 +60,7 @@ async def test_a_long_choice_can_be_read_whole(root: Path, size: tuple[int, int]
         assert "esc cancel" in on.text()
 
 
+@pytest.mark.slow
 async def test_help_is_searched_and_names_the_actions(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         await on.press("?")
@@ -74,6 +75,7 @@ async def test_help_is_searched_and_names_the_actions(root: Path) -> None:
         assert on.app.screen is on.browse
 
 
+@pytest.mark.slow
 async def test_the_palette_shows_one_line_a_command_and_the_latest_first(
     root: Path, tmp_path: Path
 ) -> None:
@@ -115,6 +117,7 @@ async def test_the_footer_begins_with_the_pane_and_ends_with_filters(
         assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")
 
 
+@pytest.mark.slow
 async def test_the_order_stays_beside_the_chips_and_the_timeline_says_its_most(
     root: Path,
 ) -> None:

@@ -20,6 +20,7 @@ from .stage import NOW
 STORES = ("agent-memory", "ambient", "simple-memory", "workspace", "engram", "vault")
 
 
+@pytest.mark.slow
 async def test_one_form_changes_all_marked_memories_of_two_stores(tmp_path: Path) -> None:
     async with changing(tmp_path, "ambient", "simple-memory", size=(80, 24)) as on:
         before = on.files()
@@ -50,6 +51,7 @@ async def test_one_form_changes_all_marked_memories_of_two_stores(tmp_path: Path
         assert on.files() == before
 
 
+@pytest.mark.slow
 async def test_what_a_memory_cannot_have_is_left_out_and_counted(tmp_path: Path) -> None:
     async with changing(tmp_path, "agent-memory") as on:
         fact = on.first("agent-memory", kind="fact", status="active")

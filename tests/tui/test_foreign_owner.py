@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from memtui.errors import ForeignOwner, MemtuiError
 from memtui.library import Library
 from memtui.tui.dialogs.dialog import ConfirmDialog
@@ -42,6 +44,7 @@ async def test_a_file_of_another_owner_is_written_after_a_yes(tmp_path: Path) ->
         assert on.app.screen is on.browse
 
 
+@pytest.mark.slow
 async def test_a_no_leaves_the_file_and_tells_whoever_asked(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         (error,) = await ask(on, tmp_path / "shared.json", "escape")

@@ -75,6 +75,7 @@ async def test_what_is_drawn(notes: Path, name: str, title: str, size: tuple[int
         compare(f"graph-{name}-{size[0]}x{size[1]}", await on.still())
 
 
+@pytest.mark.slow
 async def test_the_arrow_keys_walk_along_the_edges_and_the_detail_follows(notes: Path) -> None:
     async with stage(notes) as on:
         screen = await show_links(on, "Harbour")
@@ -93,6 +94,7 @@ async def test_the_arrow_keys_walk_along_the_edges_and_the_detail_follows(notes:
         assert on.browse.detail.memory.headline == "Pier of oak"
 
 
+@pytest.mark.slow
 async def test_depth_direction_and_relations_say_what_is_followed(notes: Path) -> None:
     async with stage(notes) as on:
         screen = await show_links(on, "Harbour")
@@ -113,6 +115,7 @@ async def test_depth_direction_and_relations_say_what_is_followed(notes: Path) -
         assert "depth 2 · mentions" in on.text()
 
 
+@pytest.mark.slow
 async def test_what_does_not_fit_is_counted_listed_and_reached(notes: Path) -> None:
     async with stage(notes, (80, 24)) as on:
         screen = await show_links(on, "Hub")
@@ -129,6 +132,7 @@ async def test_what_does_not_fit_is_counted_listed_and_reached(notes: Path) -> N
         assert "◀mentions" in on.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES[:3], ids="{0[0]}x{0[1]}".format)
 async def test_a_link_leads_to_another_store(tmp_path: Path, size: tuple[int, int]) -> None:
     garden = write_notes(tmp_path / "garden", {"bed": "# Bed of beans\n", "seat": "# Seat\n"})
@@ -153,6 +157,7 @@ async def test_a_link_leads_to_another_store(tmp_path: Path, size: tuple[int, in
         assert on.browse.detail.memory.ref == f"{there}:spade.md"
 
 
+@pytest.mark.slow
 async def test_an_entity_holds_its_memories(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path), (160, 45)) as on:
         await on.press("1", "G", "O")
@@ -168,6 +173,7 @@ async def test_an_entity_holds_its_memories(tmp_path: Path) -> None:
         assert "tea in the morning" in on.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".svg", ".mmd", ".dot"])
 async def test_what_is_drawn_is_exported(notes: Path, tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"links{suffix}"

@@ -149,6 +149,7 @@ async def test_an_act_on_a_memory_that_is_gone_is_not_done(disk: Disk) -> None:
         assert "no longer in the list" in on.text()
 
 
+@pytest.mark.slow
 async def test_moves_go_on_and_those_beyond_what_was_kept_wait(tmp_path: Path) -> None:
     disk = store(tmp_path, MANY)
     await disk.session()

@@ -40,6 +40,7 @@ async def edit(on: ChangingStage, ref: str, words: str) -> None:
     await on.rest()
 
 
+@pytest.mark.slow
 async def test_an_edit_is_shown_and_its_former_text_restored_after_a_preview(
     tmp_path: Path,
 ) -> None:
@@ -64,6 +65,7 @@ async def test_an_edit_is_shown_and_its_former_text_restored_after_a_preview(
         assert on.memory(memory.ref).content.endswith("zebra")
 
 
+@pytest.mark.slow
 async def test_versions_of_git_are_shown_with_their_author(tmp_path: Path) -> None:
     async with changing(tmp_path, "agent-memory"):
         pass

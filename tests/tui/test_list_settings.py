@@ -96,6 +96,7 @@ async def test_keys_mouse_and_scrollbar_go_by_memory(
         assert sum(memories._thumb(height, memories.line_count())) == height
 
 
+@pytest.mark.slow
 async def test_dates_show_as_dates(tmp_path: Path) -> None:
     root = write_store(tmp_path, FACTS)
     async with stage(root, settings=_settings()) as on:

@@ -65,6 +65,7 @@ async def test_the_mark_is_clicked_to_list_what_cannot_be_read(tmp_path: Path) -
         await on.sees("Stores and unreadable files")
 
 
+@pytest.mark.slow
 async def test_one_list_of_unreadable_files_leads_to_everything_that_can_be_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,17 +6,17 @@ import ast
 import re
 import string
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
 from memtui.config import Settings
 from memtui.tui import key_bindings
 from memtui.tui.actions import ACTIONS, BY_ID
+from tests.source_trees import parse_sources
 
 from .stage import Stage, stage, write_store
 
-TUI = Path(key_bindings.__file__).parent
 SCREEN_KEYS = {"escape", "quit", "search", "mark"}
 """Actions that stay on their keys, because the tests press them."""
 FREE = [
@@ -66,8 +66,9 @@ def _toasts(on: Stage) -> str:
 
 def _literals() -> Iterator[tuple[str, str]]:
     """Every piece of text in `memtui/tui` but docstrings, with its file."""
-    for path in sorted(TUI.rglob("*.py")):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in parse_sources().items():
+        if not path.startswith("tui/"):
+            continue
         docs = {
             id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
         }  # docstrings, and the texts below constants
@@ -75,7 +76,7 @@ def _literals() -> Iterator[tuple[str, str]]:
             if id(node) in docs or not isinstance(node, ast.Constant):
                 continue
             if isinstance(node.value, str):
-                yield path.name, node.value
+                yield PurePath(path).name, node.value
 
 
 def test_no_sentence_in_the_code_holds_a_key() -> None:
@@ -130,6 +131,7 @@ async def test_a_store_that_breaks_names_the_new_key(tmp_path: Path) -> None:
         assert not named(_toasts(on)) & old_keys()
 
 
+@pytest.mark.slow
 async def test_what_every_key_says_names_no_old_key(tmp_path: Path) -> None:
     """The hints of refusals, toasts, dialogs and the footer."""
     leaves = {"quit", "suspend", "source", "edit.outside", "escape"}

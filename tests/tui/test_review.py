@@ -10,10 +10,12 @@ import pytest
 
 from memtui.config import LanguageModel, Settings
 from memtui.library.review import ReviewQueue
+from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.review import ReviewScreen
 from memtui.tui.dialogs.review_texts import SendScreen
+from memtui.upkeep.proposals import ProposalKind, badges_of, propose
 
 from .stage import Stage, compare, fact, stage, write_store
 
@@ -89,6 +91,38 @@ async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> 
         assert "3 to review" in await on.still()
 
 
+async def test_a_memory_with_a_finding_has_a_sign_that_leads_to_it(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        await on.still()
+        memories = on.browse.memories
+        rows = [
+            at for at in range(memories.line_count()) if memories._rows[int(memories._slots[at])]
+        ]
+        of = {memories._rows[int(memories._slots[at])].content: at for at in rows}
+        memories.go(of["Alice lives in Braga with two cats"])
+        shown = await on.still()
+        signed = [line for line in shown.split("\n") if "◇ !" in line or "! Contradictions" in line]
+        assert any("Braga" in line for line in signed)
+        assert "! Contradictions: both say" in shown
+        await on.press("V")
+        screen = await review(on)
+        row = screen._list.row
+        assert row is not None
+        assert row.proposal is not None
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.ref in row.proposal.refs
+
+
+async def test_what_an_entity_lacks_is_no_sign_on_its_memories() -> None:
+    (one, *_) = memories_of_a_branch = [
+        Memory(ref=f"s:{n}", id=str(n), store="s", kind="event", content="x") for n in range(2)
+    ]
+    compaction = propose(ProposalKind.COMPACTION, memories_of_a_branch, "drop 2", "83 events")
+    secret = propose(ProposalKind.SECRET, [one], "password: ab…c: x", "why", also="password: ab…c")
+    assert badges_of([compaction, secret]) == {"s:0": ["Secrets: password: ab…c"]}
+
+
+@pytest.mark.slow
 async def test_accept_writes_and_undo_gives_the_same_bytes(on: Stage, root: Path) -> None:
     before = files(root)
     await select(on, "Alice works")
@@ -103,6 +137,7 @@ async def test_accept_writes_and_undo_gives_the_same_bytes(on: Stage, root: Path
     assert [title for title in titles(on) if "Alice works" in title]
 
 
+@pytest.mark.slow
 async def test_a_group_is_accepted_after_a_preview(on: Stage, root: Path) -> None:
     before = files(root)
     await select(on, "lives in")
@@ -117,6 +152,7 @@ async def test_a_group_is_accepted_after_a_preview(on: Stage, root: Path) -> Non
     assert not [title for title in titles(on) if "lives in" in title]
 
 
+@pytest.mark.slow
 async def test_a_declined_finding_stays_away_and_is_counted(on: Stage) -> None:
     await select(on, "lives in")
     await on.press("x")
@@ -131,6 +167,7 @@ async def test_a_declined_finding_stays_away_and_is_counted(on: Stage) -> None:
     assert "1 snoozed" in on.text()
 
 
+@pytest.mark.slow
 async def test_the_text_is_edited_before_it_is_accepted(on: Stage, root: Path) -> None:
     await select(on, "Alice works")
     await on.press("e")
@@ -144,6 +181,7 @@ async def test_the_text_is_edited_before_it_is_accepted(on: Stage, root: Path) -
     assert b"now since May" in b"".join(files(root).values())
 
 
+@pytest.mark.slow
 async def test_enter_goes_to_one_of_the_memories(on: Stage) -> None:
     await select(on, "lives in")
     await on.press("enter", "down", "enter")
@@ -161,6 +199,26 @@ async def test_text_of_the_store_is_data(on: Stage) -> None:
     assert on.app.backstop_hits == 0
 
 
+async def test_a_secret_is_masked_wherever_it_is_shown_and_edited_as_it_is(tmp_path: Path) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    words = f"The mirror of the shop is pushed with the token {token} each night"
+    facts = [fact(1, words, "2026-01-02"), fact(2, f"{words} at two", "2026-03-02")]
+    root = write_store(tmp_path / "home", {"shop": facts})
+    async with stage(root, (120, 35), state=tmp_path / "state") as on:
+        await on.press("V")
+        for title in ("GitHub token", "2 say"):
+            await select(on, title)
+            assert "ghp_…F6" in on.text()
+            assert "a1B2c3D4" not in on.text()
+            await on.press("A")
+            assert "a1B2c3D4" not in on.text()
+            if isinstance(on.app.screen, DiffScreen):
+                await on.press("escape")
+        await select(on, "2 say")
+        await on.press("e")
+        assert token in on.text()
+
+
 async def test_groups_fold(on: Stage) -> None:
     await select(on, "lives in")
     await on.press("left")
@@ -169,6 +227,7 @@ async def test_groups_fold(on: Stage) -> None:
     assert "▾ Contradictions" in on.text()
 
 
+@pytest.mark.slow
 async def test_escape_stops_a_scan_and_keeps_what_was_found(
     on: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +259,7 @@ async def test_nothing_to_review_says_what_would_be_listed(tmp_path: Path) -> No
         assert "Nothing to review." in on.text()
 
 
+@pytest.mark.slow
 async def test_what_a_model_would_be_sent_is_shown_first(root: Path, tmp_path: Path) -> None:
     model = LanguageModel(url="http://127.0.0.1:9/v1", model="small")
     settings = Settings(theme="dusk", language_model=model)
@@ -217,6 +277,7 @@ async def test_what_a_model_would_be_sent_is_shown_first(root: Path, tmp_path: P
         assert any("No changes." in toast.message for toast in on.app._notifications)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 35), (160, 45)], ids=lambda s: f"{s[0]}x{s[1]}")
 async def test_looks(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:

@@ -23,6 +23,7 @@ def root(tmp_path: Path) -> Path:
     return write_store(tmp_path / "store")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("store", STORES)
 async def test_the_text_has_the_room_on_the_sample_data(tmp_path: Path, store: str) -> None:
     async with changing(tmp_path, store, size=(200, 60)) as on:
@@ -108,6 +109,7 @@ async def test_a_border_is_dragged_and_a_double_click_resets_it(root: Path) -> N
         assert memories.outer_size.width == before
 
 
+@pytest.mark.slow
 async def test_the_detail_takes_half_of_the_screen_then_all_of_it(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         normal = on.browse.shown_panes
@@ -125,6 +127,7 @@ async def test_the_detail_takes_half_of_the_screen_then_all_of_it(root: Path) ->
         assert on.browse.shown_panes == {Pane.DETAIL}
 
 
+@pytest.mark.slow
 async def test_sizes_are_remembered(root: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     async with stage(root, (120, 35), state=state) as on:
@@ -158,6 +161,7 @@ def test_no_pane_is_pushed_off_the_screen(
     assert sizes.timeline <= max(4, (height - 3) // 2)
 
 
+@pytest.mark.slow
 async def test_jumps_lead_back_and_forward_over_all_moves(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         refs: list[str] = []

@@ -35,6 +35,7 @@ async def test_leaving_a_search_keeps_the_selected_memory_selected(root: Path) -
         assert selected(on) == stood_on
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [("v",), ("v", "v"), ("s", "space", "enter"), ("F",)])
 async def test_orders_and_filters_leave_the_cursor_on_its_memory(
     root: Path, keys: tuple[str, ...]
@@ -65,6 +66,7 @@ async def test_other_words_go_to_their_best_match(root: Path) -> None:
         assert selected(on).startswith("The login redirect")
 
 
+@pytest.mark.slow
 async def test_typing_replaces_a_search_and_an_arrow_keeps_it(root: Path) -> None:
     async with stage(root) as on:
         await on.press("/")

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import pytest
 
-from .stage import Stage, fact, stage, write_store
+from memtui.query import parse_query
+from tests import long_run
+
+from .stage import NOW, Stage, fact, stage, write_store
 
 SIZES = [(120, 35), (80, 24)]
 FILLER = "\n\n".join(f"Paragraph {n} about the weather in the harbour." for n in range(40))
@@ -76,3 +80,50 @@ async def test_nothing_found_says_so_and_lists_nothing(tmp_path: Path) -> None:
         await _search(on, "🛸")
         await on.sees("No matches.")
         await on.sees('no "🛸"')
+
+
+async def test_marked_memories_are_searched_and_what_that_hides_is_named(tmp_path: Path) -> None:
+    async with stage(store(tmp_path), (120, 35)) as on:
+        await _search(on, "zeppelin OR contract")
+        await on.press("space")  # marks the first
+        first = on.headlines()[0]
+        assert len(on.headlines()) == 2
+        await on.press("/", "ctrl+u")
+        await on.type("is:marked zeppelin")
+        assert on.headlines() in ([first], [])
+        await on.press("ctrl+u")
+        await on.type("is:marked")
+        await on.press("enter")
+        assert on.headlines() == [first]
+        await on.sees("is marked ×")
+        await _search(on, "zeppelin contract harbour" if "zeppelin" in first else "harbour")
+        assert "ref:" not in on.text()
+
+
+async def test_a_group_stays_in_the_line_and_holds_after_enter(tmp_path: Path) -> None:
+    async with stage(store(tmp_path), (120, 35)) as on:
+        await _search(on, "(quillfeather OR airship) -contract")
+        await on.sees("memtui / (quillfeather OR airship) -contract")
+        assert on.headlines() == ["A new airship"]
+
+
+PIECES = (
+    *("a", "lease", "(", ")", '"', "-", "NOT", "OR", "AND", "~", "*", "?", "/", "/o+/", "type:"),
+    *("type:person", "is:marked", "is:pinned", "since:7d", "created:>2026", "sort:new", "--x"),
+    *("prefer:person", "->", "&", ":", "\\", "é", "日", "🚀", "~x", "x~", "has:links", "tpye:x"),
+    *("zeppelin", "[/]", "entity:bob", "\x00", "\u202e", "importance:hihg", "sort:loudest"),
+)
+
+
+async def test_no_line_stops_the_screen_or_lists_everything_by_accident(tmp_path: Path) -> None:
+    chosen = random.Random(5)
+    async with stage(store(tmp_path), (80, 24)) as on:
+        await on.press("/")
+        for _ in range(long_run.count(8, 60)):
+            line = chosen.choice((" ", "")).join(chosen.choices(PIECES, k=chosen.randint(1, 5)))
+            await on.press("ctrl+u")
+            await on.type(line)
+            assert on.app.fault is None
+            query = parse_query(on.query, NOW, typing=True)
+            if query.is_empty and query.matches_nothing:
+                assert on.headlines() == [], line

@@ -24,6 +24,7 @@ def root(tmp_path: Path) -> Path:
     return write_store(tmp_path / "store")
 
 
+@pytest.mark.slow
 async def test_a_session_goes_on_where_it_ended(root: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     async with stage(root, state=state) as on:
@@ -54,6 +55,7 @@ async def test_restoring_can_be_turned_off(root: Path, tmp_path: Path) -> None:
         assert not on.browse.zoomed
 
 
+@pytest.mark.slow
 async def test_a_theme_is_looked_at_and_kept(root: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     async with stage(root, config_file=config) as on:

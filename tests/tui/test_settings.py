@@ -34,6 +34,7 @@ async def go_to(on: Stage, key: str) -> None:
     await on.press("home", *["down"] * [setting.key for setting in SCHEMA].index(key))
 
 
+@pytest.mark.slow
 async def test_a_changed_setting_is_used_at_once_and_the_comments_stay(
     root: Path, tmp_path: Path
 ) -> None:
@@ -58,6 +59,7 @@ async def test_a_changed_setting_is_used_at_once_and_the_comments_stay(
     assert config.load(file).settings.dates == "date"
 
 
+@pytest.mark.slow
 async def test_default_removes_the_setting_from_the_file(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text(COMMENTED)
@@ -71,6 +73,7 @@ async def test_default_removes_the_setting_from_the_file(root: Path, tmp_path: P
         assert not on.headlines()[0].startswith("Use Postgres")
 
 
+@pytest.mark.slow
 async def test_a_wrong_value_is_refused_with_the_reason(root: Path, tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     async with stage(root, config_file=file, toasts=True) as on:
@@ -87,6 +90,7 @@ async def test_a_wrong_value_is_refused_with_the_reason(root: Path, tmp_path: Pa
         assert config.load(file).settings.half_life_days == 45
 
 
+@pytest.mark.slow
 async def test_every_setting_is_listed_and_explained(root: Path) -> None:
     async with stage(root, (120, 45)) as on:
         await on.press("comma")

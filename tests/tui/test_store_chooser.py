@@ -15,12 +15,16 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.library.store_catalog import FILE, KnownStore, StoreCatalog
+from memtui.stores.registry import FORMATS
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
-from memtui.tui.dialogs.store_chooser import StoreChooser
+from memtui.tui.dialogs.store_chooser import StoreChooser, StoreList
+from tests.synthetic_home import build_home
 
 from .stage import NOW, Stage, compare, fact, write_store
 
+VARIABLES = ("MEMORY_HOME", "ENGRAM_DATA_DIR", "CLAUDE_CONFIG_DIR", "BASIC_MEMORY_HOME")
+VARIABLES += ("CODEX_HOME", "HERMES_HOME", "MEMORY_FILE_PATH", "OPENCLAW_WORKSPACE_DIR")
 NOTE = "# Tides\n\nThe tide table is printed on Mondays\n"
 
 
@@ -41,7 +45,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     facts = {"people/alice": [fact(1, "Alice prefers tea in the morning", "2026-03-02")]}
     write_store(project / "facts", facts)
     monkeypatch.setenv("HOME", str(home))
-    for variable in ("MEMORY_HOME", "ENGRAM_DATA_DIR", "CLAUDE_CONFIG_DIR", "BASIC_MEMORY_HOME"):
+    for variable in VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     return home
 
@@ -86,6 +90,7 @@ def toasts(on: Stage) -> list[str]:
     return [toast.message for toast in on.app._notifications]
 
 
+@pytest.mark.slow
 async def test_a_store_is_closed_opened_again_and_the_choice_is_kept(home: Path) -> None:
     async with started(home) as on:
         assert len(on.headlines()) == 2
@@ -177,3 +182,28 @@ async def test_on_a_large_screen_the_box_is_as_high_as_its_list(home: Path) -> N
         box = on.app.screen.query_one(".box")
         assert box.size.height < 15
         assert on.app.screen.query_one("#store-keys").region.bottom <= box.region.bottom
+
+
+@pytest.mark.slow
+async def test_the_stores_of_all_programs_are_listed_with_counts_and_faults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = build_home(tmp_path / "person")
+    for variable in VARIABLES:
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in made.variables.items():
+        monkeypatch.setenv(variable, value)
+    (made.home / ".codex" / "memories" / "MEMORY.md").write_bytes(b"")
+    async with started(made.home, (160, 45), made.project) as on:
+        await on.press("0")
+        stores = on.app.screen.query_one(StoreList).lines
+        summaries = [line for line in stores if not isinstance(line, str)]
+        assert {each.store.format for each in summaries} == {known.name for known in FORMATS}
+        assert len(summaries) == made.stores
+        assert all(each.count and each.last_write for each in summaries)
+        assert [each.store.format for each in summaries if each.unreadable] == ["codex"]
+        assert stores[0] == "~/code/towerd (this folder)"
+        text = on.text()
+        assert "× 1 unreadable" in text
+        for program in ("Claude Code", "Codex", "Gemini CLI", "Hermes", "Letta", "basic-memory"):
+            assert program in text

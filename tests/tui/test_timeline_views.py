@@ -80,6 +80,7 @@ async def test_a_day_of_the_calendar_is_chosen(root: Path) -> None:
         assert on.browse.pane is Pane.TIMELINE
 
 
+@pytest.mark.slow
 async def test_sessions_and_daily_notes_stand_below_the_bars(tmp_path: Path) -> None:
     async with changing(tmp_path, "simple-memory", "agent-memory", size=(160, 45)) as on:
         await on.show("kind:episode")

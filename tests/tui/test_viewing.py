@@ -22,6 +22,7 @@ def root(tmp_path: Path) -> Path:
     return write_store(tmp_path / "store")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 35)])
 async def test_two_marked_memories_are_compared(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:
@@ -44,6 +45,7 @@ async def test_only_two_memories_are_compared(root: Path) -> None:
         assert on.browse.refusal("compare")
 
 
+@pytest.mark.slow
 async def test_a_bookmark_is_gone_to_and_kept_for_the_next_session(
     root: Path, tmp_path: Path
 ) -> None:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
+from pathlib import PurePath
 
-import memtui
+from tests.source_trees import parse_sources
 
-PACKAGE = Path(memtui.__file__).parent
 FOR_TYPES_ONLY: frozenset[frozenset[str]] = frozenset()
 """Circles that exist only for type checkers, where a protocol would be worse: none today."""
 
 
-def _modules() -> dict[str, Path]:
+def _modules() -> dict[str, ast.Module]:
     names = {}
-    for path in PACKAGE.rglob("*.py"):
-        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
-        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    for path, tree in parse_sources().items():
+        parts = ("memtui", *PurePath(path).with_suffix("").parts)
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = tree
     return names
 
 
@@ -32,11 +31,11 @@ def _imports(node: ast.AST, *, types: bool) -> Iterator[ast.Import | ast.ImportF
             yield from _imports(child, types=types)
 
 
-def _graph(modules: dict[str, Path], *, types: bool) -> dict[str, set[str]]:
+def _graph(modules: dict[str, ast.Module], *, types: bool) -> dict[str, set[str]]:
     """Module -> the modules it imports, at run time or, with `types`, for type checkers too."""
     graph: dict[str, set[str]] = {name: set() for name in modules}
-    for name, path in modules.items():
-        for found in _imports(ast.parse(path.read_text(encoding="utf-8")), types=types):
+    for name, tree in modules.items():
+        for found in _imports(tree, types=types):
             if isinstance(found, ast.Import):
                 targets = [alias.name for alias in found.names]
             else:

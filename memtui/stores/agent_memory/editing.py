@@ -38,6 +38,7 @@ from memtui.stores.json_file import NamedRecord
 from memtui.stores.plan_context import ActionSupport
 from memtui.stores.plans import (
     dangling_warnings,
+    ended_link_edits,
     plan_merge,
     plan_one,
     plan_sidecar_act,
@@ -270,13 +271,16 @@ def _link(change: Change, memory: Memory, context: FactContext) -> Plan:
 
 
 def _unlink(change: Change, memory: Memory, context: FactContext) -> Plan:
-    """Remove a link; a fact's own edge becomes null, which the format reads as none."""
+    """End a link; a fact's own edge becomes null, which the format reads as none, and is kept as
+    ended in the sidecar."""
     change = _by_slug(change, memory, context)
     edge = edge_link(memory.extra.get("edge"))
     if edge is None or requested_link(change, memory) != (edge.relation, edge.target):
         return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
     file = context.open(slug_of(memory))
-    return plan_one(change, memory, file.items.put(file.record(memory.id), {"edge": None}))
+    edits = file.items.put(file.record(memory.id), {"edge": None})
+    ended = ended_link_edits(change, context.sidecar_entry(memory), context.now)
+    return plan_one(change, memory, (*edits, *ended))
 
 
 _NO_PROPOSALS = "agent-memory has no proposals to decide on"

@@ -160,6 +160,10 @@ def upkeep_rules(store: Any) -> UpkeepRules:
     """The rules for tidying the facts of an open store."""
     rules: FactRules = store.rules
 
+    def subjects(memory: Memory) -> list[str]:
+        text = folded(memory.content)
+        return [anchor for anchor in rules.anchors if anchor in text]
+
     def contradicts(older: Memory, newer: Memory) -> str:
         if older.kind != "fact" or newer.kind != "fact" or older.entity != newer.entity:
             return ""
@@ -167,6 +171,7 @@ def upkeep_rules(store: Any) -> UpkeepRules:
         return f"both say {found[0][1]!r}, and are not the same" if found else ""
 
     return UpkeepRules(
+        subjects=subjects,
         contradicts=contradicts,
         contradiction_source="agent-memory, add-fact-validated.sh:178-245",
     )

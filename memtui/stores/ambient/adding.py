@@ -13,6 +13,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan
@@ -330,16 +331,19 @@ def upkeep_rules(store: Any) -> UpkeepRules:
     """The rules for tidying the events of an open store."""
     rules: EventRules = store.rules
 
+    words = lru_cache(maxsize=4096)(partial(keywords, rules=rules))
+
     def replaces(older: Memory, newer: Memory) -> str:
         if older.type != DECISION or newer.type != DECISION:
             return ""
-        mine = keywords(newer.content, rules)
-        score = overlap(mine, keywords(older.content, rules))
+        mine = words(newer.content)
+        score = overlap(mine, words(older.content))
         if len(mine) < rules.fewest or score <= rules.overlap:
             return ""
         return f"{score:.0%} of the keywords of two decisions are the same"
 
     return UpkeepRules(
+        is_replaceable=lambda memory: memory.type == DECISION,
         replaces=replaces,
         replacement_source="Ambient, src/memory/store.ts:277-305",
         compaction=COMPACTION,

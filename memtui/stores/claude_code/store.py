@@ -62,6 +62,7 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
 
     format = "claude-code"
     acts = editing.ACTS
+    rescans = True  # a file may have come to a folder, or an import to a file
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
@@ -93,11 +94,6 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
                 mark = file_stamp([*files, folder.transcripts])
                 yield FoundShard(folder.key, tuple(files), mark)
         yield from faults
-
-    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
-        """As a scan has them: a file may have come to a folder, or an import to a file."""
-        keys = {shard.key for shard in shards}
-        return [shard for shard in self.scan().shards if shard.key in keys]
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
         if shard.key == INSTRUCTIONS:

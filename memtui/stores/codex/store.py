@@ -7,27 +7,28 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, file_stamp, read_bytes
-from memtui.stores.base import Reading, Shard, StoreView, Unreadable
+from memtui.files.reading import file_stamp
+from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.codex import editing
 from memtui.stores.codex.layout import MEMORY, SUMMARY, is_note, memory_files
 from memtui.stores.codex.records import file_memory, item_memories
 from memtui.stores.codex.rules import FIRST_LINE
-from memtui.stores.file_store import FileStore
 from memtui.stores.markdown import parse_document
 from memtui.stores.markdown_lists import EMPTY, parse_item_file, time_of_change
 from memtui.stores.plan_context import PlanContext
-from memtui.stores.scanning import FoundShard, as_unreadable
+from memtui.stores.scanning import FoundShard
 from memtui.stores.session_start import LoadedText
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.text_file_store import TextFileStore
 
 
-class CodexStore(FileStore[PlanContext]):
+class CodexStore(TextFileStore[PlanContext]):
     """One folder of memories."""
 
     format = "codex"
     acts = editing.ACTS
+    empty = EMPTY
+    rescans = True  # a note is pending until MEMORY.md is newer
 
     def found(self) -> Iterator[FoundShard | Unreadable]:
         faults: list[Unreadable] = []
@@ -37,23 +38,11 @@ class CodexStore(FileStore[PlanContext]):
             yield FoundShard(path, (file,), mark)
         yield from faults
 
-    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
-        """As a scan has them: a note is pending until MEMORY.md is newer."""
-        keys = {shard.key for shard in shards}
-        return [shard for shard in self.scan().shards if shard.key in keys]
-
-    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
-        path = Path(shard.files[0])
-        try:
-            text = decode(read_bytes(path, self.root))
-        except UnreadableFile as error:
-            return Reading((), (as_unreadable(error, path),))
-        if not text.strip():
-            return Reading((), (Unreadable(str(path), EMPTY),))
-        if shard.key in (SUMMARY, MEMORY):
-            parsed = parse_item_file(shard.key, path, text, sidecar)
+    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
+        if key in (SUMMARY, MEMORY):
+            parsed = parse_item_file(key, path, text, sidecar)
             return Reading(tuple(item_memories(parsed, sidecar, self.label)))
-        document = parse_document(shard.key, str(path), text, time_of_change(path))
+        document = parse_document(key, str(path), text, time_of_change(path))
         pending = self._is_pending(path)
         return Reading((file_memory(document, sidecar, self.label, pending=pending),))
 
@@ -70,11 +59,8 @@ class CodexStore(FileStore[PlanContext]):
         now: datetime,  # noqa: ARG002
     ) -> Sequence[LoadedText]:
         """The summary, which every prompt holds."""
-        try:
-            text = decode(read_bytes(self.root / SUMMARY, self.root))
-        except UnreadableFile:
-            return ()
-        if text.partition("\n")[0].rstrip() != FIRST_LINE:
+        text = self.text_of(SUMMARY)
+        if text is None or text.partition("\n")[0].rstrip() != FIRST_LINE:
             return ()
         note = "in every prompt; the other files are looked up when a task needs them"
         return (LoadedText(SUMMARY, text, str(self.root / SUMMARY), note=note),)

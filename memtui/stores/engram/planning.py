@@ -37,7 +37,6 @@ from memtui.stores.engram.relations import RelationPlanner
 from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
 from memtui.stores.importing import is_import
-from memtui.stores.plans import leads_to_other_store
 
 Row = Mapping[str, Any]
 
@@ -59,7 +58,9 @@ def refusal(schema: Schema, act: Act, memory: Memory | None) -> str:
     """Why the act cannot be done on this memory; '' when it can."""
     if act in _UNSUPPORTED:
         return _UNSUPPORTED[act]
-    if act in (Act.LINK, Act.UNLINK, Act.SUPERSEDE) and not schema.has("memory_relations"):
+    if act in (Act.LINK, Act.UNLINK):
+        return ""  # what is no relation of Engram's is kept beside the database
+    if act is Act.SUPERSEDE and not schema.has("memory_relations"):
         return "this older Engram database keeps no relations"
     if act in (Act.PIN, Act.UNPIN) and not schema.has("observations", "pinned"):
         return "this older Engram database keeps no pins"
@@ -71,7 +72,7 @@ def refusal(schema: Schema, act: Act, memory: Memory | None) -> str:
 def _refused_here(act: Act, memory: Memory) -> str:
     if memory.kind == "episode":
         return _SESSION_READ_ONLY
-    if act not in (Act.LINK, Act.UNLINK) and memory.extra.get(DAMAGED):
+    if memory.extra.get(DAMAGED):
         return "its text is not UTF-8 (cut in mid-character); writing it back would change it"
     if memory.kind == "note":
         return "" if act is Act.DELETE else "Engram keeps prompts as they were typed"
@@ -79,7 +80,7 @@ def _refused_here(act: Act, memory: Memory) -> str:
         return "it is deleted; restore it first"
     if act is Act.RESTORE and memory.status not in ("deleted", "superseded"):
         return "it is neither deleted nor superseded"
-    if act in (Act.LINK, Act.UNLINK, Act.SUPERSEDE) and not memory.extra.get("sync_id"):
+    if act is Act.SUPERSEDE and not memory.extra.get("sync_id"):
         return "it has no sync_id, which relations go by (run engram once)"
     return ""
 
@@ -109,12 +110,6 @@ class Planner:
         reason = refusal(self.schema, change.act, memory)
         if reason:
             raise Refused(reason, where=memory.ref)
-        if leads_to_other_store(change, memory, view):
-            raise Refused(
-                "Engram relates its own observations only",
-                where=memory.ref,
-                do="link the other memory to this one",
-            )
         if change.act is Act.LINK:
             return self._relations().link(change, memory, view.get)
         if change.act is Act.UNLINK:

@@ -31,7 +31,7 @@ from memtui.stores.engram.schema import Schema
 SPAN = 256
 """Rows in a shard: about 1 ms to read, and few enough shards at 100,000 rows."""
 
-FORM = "3"
+FORM = "4"
 """Part of every stamp; raise it when rows are turned into memories differently."""
 
 _LATEST = "max({column})"

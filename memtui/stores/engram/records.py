@@ -22,10 +22,11 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from memtui.model import Link, Memory, Place
+from memtui.model import ENDED_LINKS, Link, Memory, Place
+from memtui.stores.sidecar import link_to_json
 from memtui.stores.upkeep_rules import UpkeepRules
 from memtui.stores.values import from_iso
 
@@ -100,6 +101,8 @@ def observation(
         extra["versions"] = [dict(version) for version in versions]
     if outgoing:
         extra["relations"] = [dict(each.columns) for each in outgoing]
+    if ended := [_ended(each) for each in outgoing if each.status == "orphaned"]:
+        extra[ENDED_LINKS] = ended
     return Memory(
         ref=f"{home.label}:{number}",
         id=number,
@@ -271,6 +274,13 @@ def _link(relation: Relation) -> Link:
         valid_to=from_iso(columns.get("superseded_at")),
         note="; ".join(notes),
     )
+
+
+def _ended(relation: Relation) -> dict[str, Any]:
+    """A relation that was taken back, as an ended link."""
+    columns = relation.columns
+    end = from_iso(columns.get("superseded_at")) or from_iso(columns.get("updated_at"))
+    return link_to_json(replace(_link(relation), valid_to=end))
 
 
 def _entity_under(row: Row, tail: str) -> str:

@@ -1,4 +1,4 @@
-"""Plan links between observations: rows of memory_relations.
+"""Plan links between observations: rows of memory_relations, or entries beside the database.
 
 Engram never deletes a relation and has no message for one that is gone; what is taken back is
 orphaned, the status under which Engram itself stops showing it.
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from memtui.changes import Change, Plan, RowEdit
-from memtui.errors import RefError, Refused
+from memtui.errors import RefError
 from memtui.model import Memory
+from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
 from memtui.stores.engram.reading import relations
 from memtui.stores.engram.records import Relation
@@ -22,6 +23,27 @@ from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
 
 _OPEN = ("judged", "pending")
+
+
+def why_beside(change: Change, memory: Memory, view: StoreView, schema: Schema) -> str:
+    """Why a LINK is no relation of Engram's and has to be kept beside the database; '' if it is
+    one. Engram relates two observations of one project by one of its six verbs."""
+    verb = str(change.fields.get("relation", ""))
+    target = str(change.fields.get("target", "")).removeprefix(f"{memory.store}:")
+    if not schema.has("memory_relations"):
+        return "this older Engram database keeps no relations"
+    if verb not in rules.RELATIONS:
+        return f"Engram knows no relation {verb}"
+    try:
+        other = view.get(f"{memory.store}:{target}")
+    except RefError:
+        return "Engram relates its own observations only"
+    ends = (memory, other)
+    if any(end.kind != "observation" or not end.extra.get("sync_id") for end in ends):
+        return "Engram relates its own observations only"
+    if memory.extra.get("project") != other.extra.get("project"):
+        return "Engram relates only within one project"
+    return "Engram relates no observation to itself" if other == memory else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +59,8 @@ class RelationPlanner:
     def link(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
         """Judge a pending relation of the two memories, or create a judged one."""
         verb = str(change.fields.get("relation", ""))
-        if verb not in rules.RELATIONS:
-            raise Refused(
-                f"Engram knows no relation {verb!r}",
-                where=memory.ref,
-                do=f"one of {', '.join(rules.RELATIONS)}",
-            )
-        other = self._other(change, memory, get)
+        other = get(f"{self.label}:{self._named(change)}")
         source, target = str(memory.extra["sync_id"]), str(other.extra["sync_id"])
-        if memory.extra.get("project") != other.extra.get("project"):
-            raise Refused("Engram links only within one project", where=memory.ref)
         between = [
             each for each in self.touching(source) if {each.source, each.target} == {source, target}
         ]
@@ -64,7 +78,7 @@ class RelationPlanner:
     def unlink(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
         """Orphan every relation of this kind from this memory to the named one."""
         verb = str(change.fields.get("relation", ""))
-        source, named = str(memory.extra["sync_id"]), self._named(change)
+        source, named = str(memory.extra.get("sync_id") or ""), self._named(change)
         found = [
             each
             for each in self.touching(source)
@@ -129,16 +143,6 @@ class RelationPlanner:
         before = {name: pending.columns.get(name) for name in after}
         key = {"sync_id": pending.sync_id}
         return RowEdit(self.path, "memory_relations", key, before, after)
-
-    def _other(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Memory:
-        refused = Refused("Engram links only two observations of one database", where=memory.ref)
-        try:
-            other = get(f"{self.label}:{self._named(change)}")
-        except RefError:
-            raise refused from None
-        if other.kind != "observation" or not other.extra.get("sync_id") or other == memory:
-            raise refused
-        return other
 
     def _named(self, change: Change) -> str:
         """The target of a LINK or UNLINK: an id, or a sync_id of a missing row."""

@@ -6,7 +6,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -44,11 +44,14 @@ from memtui.stores.engram.connection import (
 from memtui.stores.engram.planning import Planner, refusal
 from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.records import DatabasePlace
+from memtui.stores.engram.relations import why_beside
 from memtui.stores.engram.row_writing import apply, number_of
 from memtui.stores.engram.schema import Schema, inspect, is_engram
 from memtui.stores.engram.session_context import session_context
-from memtui.stores.plans import planned_before
+from memtui.stores.plans import SidecarEntry, plan_sidecar_act, planned_before, requested_link
+from memtui.stores.scanning import SidecarReader, sidecar_faults
 from memtui.stores.session_start import LoadedText
+from memtui.stores.sidecar import apply_overlay, entry_links
 
 
 def detect(path: Path) -> Path | None:
@@ -142,7 +145,12 @@ class EngramStore:
 
         On an error the last shards that were seen are listed beside the reason.
         """
-        return mark_scan(self._scan_rows(), self.accesses.current())
+        scan, sidecar = self._scan_rows(), self.sidecar.current()
+        if sidecar.entries or sidecar.fault:
+            shards = (replace(s, stamp=s.stamp + sidecar.mark(s.key)) for s in scan.shards)
+            faults = (*scan.unreadable, *sidecar_faults(self.root, sidecar))
+            scan = Scan(tuple(shards), faults)
+        return mark_scan(scan, self.accesses.current())
 
     def _scan_rows(self) -> Scan:
         seen = file_stamps(self.file)[:3]
@@ -173,10 +181,16 @@ class EngramStore:
     def _memories(self, connection: sqlite3.Connection, key: str) -> tuple[Memory, ...]:
         schema = self._schema or inspect(connection)
         found = read.memories(connection, schema, self.home, key)
+        found = apply_overlay(found, self.sidecar.current(), key, self.label)
         log = self.accesses.current()
         if not log.counts:
             return found
         return tuple(with_accesses(memory, log, MEMORIES, memory.id) for memory in found)
+
+    @cached_property
+    def sidecar(self) -> SidecarReader:
+        """Where links are kept that are no relations of Engram's."""
+        return SidecarReader(self.root)
 
     @cached_property
     def accesses(self) -> AccessFile:
@@ -222,6 +236,9 @@ class EngramStore:
         if blocked:
             raise Refused(blocked, where=str(self.file))
 
+        if change.act in (Act.LINK, Act.UNLINK) and (found := self._plan_beside(change, view)):
+            return found
+
         def work(connection: sqlite3.Connection) -> Plan:
             schema = inspect(connection)
             held = (str(self.file), self.label, connection, schema, self.clock())
@@ -232,6 +249,27 @@ class EngramStore:
             return run_read(self.file, work)
         except sqlite3.Error as error:
             raise StoreError(f"SQLite: {error}", where=str(self.file)) from error
+
+    def _plan_beside(self, change: Change, view: StoreView) -> Plan | None:
+        """The plan of a link that Engram cannot keep; None if it can. Raises Refused."""
+        memory = view.get(change.ref)
+        shard = ""
+        if memory.kind == "observation":
+            shard = read.shard_of_row("observations", int(memory.id))
+        entry = SidecarEntry(memory, self.root, self.sidecar.current(), shard)
+        if change.act is Act.UNLINK:
+            kept = entry_links(entry.sidecar.entry(memory.id))
+            is_kept = requested_link(change, memory) in {(it.relation, it.target) for it in kept}
+            return plan_sidecar_act(change, entry, self.clock()) if is_kept else None
+        why = why_beside(change, memory, view, self.schema())
+        if not why:
+            return None
+        plan = plan_sidecar_act(change, entry, self.clock())
+        return replace(plan, reason=plan.reason or f"kept beside the database: {why}")
+
+    def take_rules(self, other: EngramStore) -> None:
+        """Lay the sidecar of this other store over the memories; for a copy of its database."""
+        self.sidecar = other.sidecar
 
     def _planned(self, view: StoreView) -> int:
         """New observations of the same action that are planned and not made yet."""
@@ -245,18 +283,22 @@ class EngramStore:
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits in one transaction. Raises Conflict, Refused or SaveError."""
-        if edits and not any(isinstance(edit, RowEdit) for edit in edits):
+        rows = [edit for edit in edits if isinstance(edit, RowEdit)]
+        if len(rows) < len(edits):
             from memtui.files.save_transaction import commit
 
-            commit(edits, recorder)
+            commit([edit for edit in edits if not isinstance(edit, RowEdit)], recorder)
+        if not rows:
             return None
-        made = apply(self.file, edits, recorder, self.clock)
+        written = apply(self.file, rows, recorder, self.clock)
         refs = {
             f"{self.label}:{number_of(planned)}": f"{self.label}:{number_of(edit)}"
-            for planned, edit in zip(edits, made, strict=True)
+            for planned, edit in zip(rows, written, strict=True)
             if edit is not planned
         }
-        return Written(tuple(made), refs) if refs else None
+        made = iter(written)
+        every = (next(made) if isinstance(edit, RowEdit) else edit for edit in edits)
+        return Written(tuple(every), refs) if refs else None
 
     def export(self, version: str = export.FULL, only: Collection[str] | None = None) -> str:
         """Engram's own JSON of the memories with these ids (see `export`). Raises StoreError."""

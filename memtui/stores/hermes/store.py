@@ -8,11 +8,9 @@ from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import Edit, TextEdit
-from memtui.errors import UnreadableFile
 from memtui.files.locking import make_foreign_lock
-from memtui.files.reading import decode, file_stamp, read_bytes
-from memtui.stores.base import Reading, Shard, StoreView, Unreadable, WriteRecorder
-from memtui.stores.file_store import FileStore
+from memtui.files.reading import file_stamp
+from memtui.stores.base import Reading, StoreView, Unreadable, WriteRecorder
 from memtui.stores.hermes import editing
 from memtui.stores.hermes.layout import CONFIG, MEMORY, NAMES, memory_folder
 from memtui.stores.hermes.records import ENTITIES, entry_memories
@@ -26,21 +24,24 @@ from memtui.stores.hermes.rules import (
     usage,
     why_refused,
 )
-from memtui.stores.listed_texts import ListContext, without_kept
+from memtui.stores.listed_texts import without_kept
 from memtui.stores.markdown_documents import planned_text
-from memtui.stores.scanning import CachedFile, FoundShard, as_unreadable
+from memtui.stores.scanning import CachedFile, FoundShard
 from memtui.stores.session_start import LimitUse, LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.text_file_store import ListedTextStore
 from memtui.stores.values import utc_now
 
 _HEADERS = {"memory": "MEMORY (your personal notes)", "user": "USER PROFILE (who the user is)"}
 
 
-class HermesStore(FileStore[ListContext]):
+class HermesStore(ListedTextStore):
     """One home folder of Hermes."""
 
     format = "hermes"
     acts = editing.ACTS
+    empty = editing.EMPTY
+    rescans = True  # the limits are part of the stamp
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
@@ -51,13 +52,10 @@ class HermesStore(FileStore[ListContext]):
         limits = self._config.current().value
         return limits.memory if name == MEMORY else limits.user
 
-    def plan_context(self, view: StoreView) -> ListContext:
-        return ListContext(**self.context_fields(view), open_list=self._open)
-
-    def _open(self, name: str, view: StoreView) -> editing.EntryFile:
-        path = memory_folder(self.root) / name
+    def open_list(self, key: str, view: StoreView) -> editing.EntryFile:
+        path = memory_folder(self.root) / key
         text = planned_text(path, self.root, view)
-        return editing.EntryFile(path, text, self.limit(name), self.sidecar.current())
+        return editing.EntryFile(path, text, self.limit(key), self.sidecar.current())
 
     def found(self) -> Iterator[FoundShard | Unreadable]:
         folder = memory_folder(self.root)
@@ -66,22 +64,10 @@ class HermesStore(FileStore[ListContext]):
                 file = str(folder / name)
                 yield FoundShard(name, (file,), file_stamp([file, self._config.path]))
 
-    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
-        """As a scan has them: the limits are part of the stamp."""
-        keys = {shard.key for shard in shards}
-        return [shard for shard in self.scan().shards if shard.key in keys]
-
-    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
-        path = Path(shard.files[0])
-        try:
-            text = decode(read_bytes(path, self.root))
-        except UnreadableFile as error:
-            return Reading((), (as_unreadable(error, path),))
-        if not text.strip():
-            return Reading((), (Unreadable(str(path), editing.EMPTY),))
-        limit = self.limit(shard.key)
+    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
+        limit = self.limit(key)
         entries = parse_entries(text)
-        memories = entry_memories(entries, shard.key, str(path), limit, sidecar, self.label)
+        memories = entry_memories(entries, key, str(path), limit, sidecar, self.label)
         why = why_refused(text, limit)
         return Reading(tuple(memories), (Unreadable(str(path), why),) if why else ())
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from memtui.files.frontmatter import BadYaml, read_yaml
+from memtui.files.frontmatter import BadYaml, parse, read_yaml, split
 from memtui.stores.text_names import text_key
 from memtui.stores.upkeep_rules import UpkeepRules
 from memtui.stores.values import texts_of
@@ -150,6 +150,32 @@ def relations(body: str) -> list[tuple[str, str, str]]:
             kind = (match[1] or match[2] or "").strip().rstrip(":").strip()
             found.append((kind or LINKS_TO, match[3].partition("|")[0].strip(), match[4] or ""))
     return found
+
+
+# ---- Letta's memfs ------------------------------------------------------------------------------
+
+MEMFS_KEYS = ("description", "read_only", "limit")
+"""Keys that Letta's pre-commit hook knows (PRE_COMMIT_HOOK_SCRIPT of letta-ai/letta-code)."""
+_CHECKED = re.compile(r"(memory/)?(system|reference)/.*\.md", re.DOTALL)
+"""Paths of the notes that the hook looks at."""
+
+
+def memfs_fault(path: str, text: str) -> str:
+    """Why Letta's hook refuses to commit a note with this text; "" if it does not."""
+    if not _CHECKED.fullmatch(path):
+        return ""
+    try:
+        front = parse(text)
+    except BadYaml:
+        front = {}
+    if split(text).front is None or not front:
+        return "Letta demands frontmatter with a description"
+    unknown = [str(key) for key in front if key not in MEMFS_KEYS]
+    if unknown:
+        return f"Letta refuses the frontmatter key {unknown[0][:40]!r}"
+    said = front.get("description")
+    is_empty = said is None or not str(said).strip()
+    return "Letta demands a description that is not empty" if is_empty else ""
 
 
 # ---- Serena -------------------------------------------------------------------------------------

@@ -8,12 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from memtui.changes import Act, Edit, TextEdit
-from memtui.errors import ConfigError, UnreadableFile
-from memtui.files.reading import decode, digest, read_bytes
+from memtui.changes import Act, Change, Edit, Plan, TextEdit
+from memtui.errors import ConfigError, Refused
+from memtui.files.reading import digest
 from memtui.model import Memory
-from memtui.stores.base import Reading, Shard, StoreView, Unreadable, WriteRecorder
-from memtui.stores.file_store import FileStore
+from memtui.stores.base import Reading, StoreView, Unreadable, WriteRecorder
 from memtui.stores.markdown import parse_document
 from memtui.stores.markdown_documents import SUFFIX, documents
 from memtui.stores.markdown_folder import editing
@@ -24,12 +23,14 @@ from memtui.stores.markdown_folder.rules import (
     NO_PATTERNS,
     PROFILES,
     NamePatterns,
+    memfs_fault,
     parse_patterns,
     patterns_in,
 )
-from memtui.stores.scanning import CachedFile, FoundShard, as_unreadable, read_place_facts
+from memtui.stores.scanning import CachedFile, FoundShard, read_place_facts
 from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.text_file_store import TextFileStore
 from memtui.stores.values import utc_now
 
 MOST_LINKED = 1_000
@@ -37,11 +38,12 @@ MOST_LINKED = 1_000
 link to. In a larger folder a link is found again when its own note changes."""
 
 
-class MarkdownFolder(FileStore[NoteContext]):
+class MarkdownFolder(TextFileStore[NoteContext]):
     """One folder of notes, by the rules of the profile that is recognised or chosen."""
 
     format = "markdown-folder"
     acts = editing.ACTS
+    rescans = True  # a note is looked up by the names of the others
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
@@ -72,6 +74,16 @@ class MarkdownFolder(FileStore[NoteContext]):
             return "" if entry.get("links") else "its links stand in its text: edit the note"
         return why
 
+    def plan(self, change: Change, view: StoreView) -> Plan:
+        """As for any store; what the hook of the folder's program refuses is refused before."""
+        plan = super().plan(change, view)
+        for edit in plan.edits if self.profile.described else ():
+            if isinstance(edit, TextEdit) and edit.after is not None:
+                path = os.path.relpath(edit.path, self.root).replace(os.sep, "/")
+                if why := memfs_fault(path, edit.after):
+                    raise Refused(why, where=path, do="mend its frontmatter first")
+        return plan
+
     def plan_context(self, view: StoreView) -> NoteContext:
         return NoteContext(**self.context_fields(view), profile=self.profile)
 
@@ -97,11 +109,6 @@ class MarkdownFolder(FileStore[NoteContext]):
             yield Unreadable(str(self.root / ".git"), why)
         if paths != self._paths:
             self._paths, self._names = paths, None
-
-    def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
-        """As a scan has them."""
-        keys = {shard.key for shard in shards}
-        return [shard for shard in self.scan().shards if shard.key in keys]
 
     def name_patterns(self) -> NamePatterns:
         """Which notes are read-only or ignored by the settings of the folder's program."""
@@ -131,16 +138,11 @@ class MarkdownFolder(FileStore[NoteContext]):
             if memory.kind == "document" and memory.extra.get("loaded_at_start")
         )
 
-    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
+    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
         """One note, and its observations."""
-        path = Path(shard.files[0])
-        try:
-            text = decode(read_bytes(path, self.root))
-        except UnreadableFile as error:
-            return Reading((), (as_unreadable(error, path),))
-        locked = self.name_patterns().is_read_only(shard.key.removesuffix(SUFFIX))
-        document = parse_document(shard.key, str(path), text, _time_of_change(path))
-        rating = sidecar.entry(shard.key).get("rating")
+        locked = self.name_patterns().is_read_only(key.removesuffix(SUFFIX))
+        document = parse_document(key, str(path), text, _time_of_change(path))
+        rating = sidecar.entry(key).get("rating")
         return Reading(
             tuple(note_memories(document, self.profile, self.label, self._find, rating, locked))
         )

@@ -39,7 +39,13 @@ from memtui.stores.mcp_memory.rules import (
     parse_graph,
 )
 from memtui.stores.plan_context import ActionSupport
-from memtui.stores.plans import plan_duplicate, plan_one, plan_sidecar_act, requested_link
+from memtui.stores.plans import (
+    ended_link_edits,
+    plan_duplicate,
+    plan_one,
+    plan_sidecar_act,
+    requested_link,
+)
 from memtui.stores.sidecar import Sidecar
 
 DEFAULT_TYPE = "concept"
@@ -201,7 +207,8 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
             edits = file.edit(after)
     elif change.act is Act.UNLINK and same:
         after = file.graph.without(same)
-        edits = file.edit(after)
+        ended = ended_link_edits(change, context.sidecar_entry(memory), context.now)
+        edits = (*file.edit(after), *ended)
     else:
         return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
     plan = plan_one(change, memory, edits)

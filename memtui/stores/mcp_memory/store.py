@@ -6,24 +6,21 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes
-from memtui.stores.base import Reading, Shard, StoreView, Unreadable
-from memtui.stores.file_store import FileStore
-from memtui.stores.listed_texts import ListContext
+from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.markdown_documents import planned_text
 from memtui.stores.mcp_memory import editing
 from memtui.stores.mcp_memory.layout import graph_file
 from memtui.stores.mcp_memory.records import SHARD, graph_memories
 from memtui.stores.mcp_memory.rules import parse_graph
-from memtui.stores.scanning import FoundShard, as_unreadable
+from memtui.stores.scanning import FoundShard
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.text_file_store import ListedTextStore
 
 MOST_FAULTS = 20
 """Lines of a file that are named one by one."""
 
 
-class McpMemoryStore(FileStore[ListContext]):
+class McpMemoryStore(ListedTextStore):
     """One graph file."""
 
     format = "mcp-memory"
@@ -42,22 +39,15 @@ class McpMemoryStore(FileStore[ListContext]):
         may = os.access(self.file.parent, os.W_OK | os.X_OK)
         return "" if may else "the folder is read-only for this user"
 
-    def plan_context(self, view: StoreView) -> ListContext:
-        return ListContext(**self.context_fields(view), open_list=self._open)
-
-    def _open(self, _shard: str, view: StoreView) -> editing.GraphFile:
+    def open_list(self, key: str, view: StoreView) -> editing.GraphFile:  # noqa: ARG002
         text = planned_text(self.file, self.file.parent, view)
         return editing.GraphFile(self.file, text, self.sidecar.current())
 
     def found(self) -> Iterator[FoundShard | Unreadable]:
         yield FoundShard(SHARD, (str(self.file),))
 
-    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
-        path = Path(shard.files[0])
-        try:
-            graph = parse_graph(decode(read_bytes(path, path.parent)))
-        except UnreadableFile as error:
-            return Reading((), (as_unreadable(error, path),))
+    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:  # noqa: ARG002
+        graph = parse_graph(text)
         memories = tuple(graph_memories(graph, str(path), sidecar, self.label))
         faults = [Unreadable(str(path), f"line {n}: {why}") for n, why in graph.faults]
         if len(faults) > MOST_FAULTS:

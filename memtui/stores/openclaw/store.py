@@ -7,11 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes, safe_join
-from memtui.stores.base import Reading, Shard, StoreView, Unreadable
-from memtui.stores.file_store import FileStore
-from memtui.stores.listed_texts import ListContext
+from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.markdown import parse_document
 from memtui.stores.markdown_documents import planned_text
 from memtui.stores.markdown_lists import (
@@ -31,7 +27,7 @@ from memtui.stores.openclaw.layout import (
     notes,
 )
 from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, item_memories, note_memory
-from memtui.stores.scanning import FoundShard, as_unreadable
+from memtui.stores.scanning import FoundShard
 from memtui.stores.session_start import (
     NO_LIMIT,
     LimitUse,
@@ -41,28 +37,24 @@ from memtui.stores.session_start import (
     limit_uses,
 )
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.text_file_store import ListedTextStore
 
 LIMIT = LoadLimit(
     characters=BOOTSTRAP_CHARACTERS, source="OpenClaw: 12,000 characters of a bootstrap file"
 )
 
 
-class OpenClawStore(FileStore[ListContext]):
+class OpenClawStore(ListedTextStore):
     """One workspace."""
 
     format = "openclaw"
     acts = editing.ACTS
 
-    def plan_context(self, view: StoreView) -> ListContext:
-        return ListContext(**self.context_fields(view), open_list=self._open)
-
-    def _open(self, path: str, view: StoreView) -> MarkdownList:
-        file = self.root
-        for name in path.split("/"):
-            file = safe_join(file, name)
+    def open_list(self, key: str, view: StoreView) -> MarkdownList:
+        file = self.file_of(key)
         text = planned_text(file, self.root, view)
-        title = f"# {day_of(path)}" if day_of(path) else "# Memory"
-        return MarkdownList(path, file, text, self.sidecar.current(), title)
+        title = f"# {day_of(key)}" if day_of(key) else "# Memory"
+        return MarkdownList(key, file, text, self.sidecar.current(), title)
 
     def found(self) -> Iterator[FoundShard | Unreadable]:
         faults: list[Unreadable] = []
@@ -72,18 +64,13 @@ class OpenClawStore(FileStore[ListContext]):
             yield FoundShard(path, (str(self.root / path),))
         yield from faults
 
-    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
-        path = Path(shard.files[0])
-        try:
-            text = decode(read_bytes(path, self.root))
-        except UnreadableFile as error:
-            return Reading((), (as_unreadable(error, path),))
-        if shard.key in NOTES:
-            document = parse_document(shard.key, str(path), text, time_of_change(path))
+    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
+        if key in NOTES:
+            document = parse_document(key, str(path), text, time_of_change(path))
             return Reading((note_memory(document, self.label),) if text.strip() else ())
         if not text:
             return Reading((), (Unreadable(str(path), EMPTY),))
-        parsed = parse_item_file(shard.key, path, text, sidecar)
+        parsed = parse_item_file(key, path, text, sidecar)
         return Reading(tuple(item_memories(parsed, sidecar, self.label)))
 
     def session_start(
@@ -98,9 +85,8 @@ class OpenClawStore(FileStore[ListContext]):
         given = [name for name in notes(self.root) if name not in NOT_GIVEN]
         texts = []
         for path in (*given, memory_name(self.root), *logs):
-            try:
-                text = decode(read_bytes(self.root / path, self.root))
-            except UnreadableFile:
+            text = self.text_of(path)
+            if text is None:
                 continue
             is_log = path.startswith(f"{FOLDER}/")
             note = "today's and yesterday's logs are read" if is_log else "a bootstrap file"

@@ -15,7 +15,13 @@ from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
 from memtui.stores.importing import is_import
 from memtui.stores.plan_context import ActHandler, ActionSupport
-from memtui.stores.plans import dangling_warnings, plan_merge, plan_one, plan_sidecar_act
+from memtui.stores.plans import (
+    dangling_warnings,
+    ended_link_edits,
+    plan_merge,
+    plan_one,
+    plan_sidecar_act,
+)
 from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory import adding
 from memtui.stores.simple_memory.importing import plan_import
@@ -218,6 +224,9 @@ def _link(change: Change, memory: Memory, context: RecordContext) -> Plan:
     native = native_link(change, memory, context)
     if native is None:
         return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
+    if change.act is Act.UNLINK:
+        ended = ended_link_edits(change, context.sidecar_entry(memory), context.now)
+        native = (*native, *ended)
     return plan_one(change, memory, native)
 
 

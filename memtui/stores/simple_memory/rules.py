@@ -195,6 +195,7 @@ def upkeep_rules(_store: object) -> UpkeepRules:
     """The rules for tidying facts."""
     return UpkeepRules(
         merge_key=lambda memory: text_of(memory.extra.get("time")) if _is_measured(memory) else "",
+        subjects=lambda memory: (f"{memory.extra.get('s')}\0{memory.extra.get('p')}",),
         contradicts=_contradicts,
         contradiction_source="memtui: one subject and predicate, two objects",
     )

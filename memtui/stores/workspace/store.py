@@ -14,15 +14,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memtui.changes import Act, Change, Plan
-from memtui.errors import RefError, Refused, UnreadableFile
-from memtui.files.reading import decode, read_bytes
-from memtui.stores.base import Reading, Shard, StoreView, Unreadable
-from memtui.stores.file_store import FileStore
+from memtui.errors import RefError, Refused
+from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.markdown import parse_document
 from memtui.stores.markdown_documents import SUFFIX, documents
-from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile, as_unreadable
+from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile
 from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.text_file_store import TextFileStore
 from memtui.stores.values import utc_now
 from memtui.stores.workspace import editing, layout, rules
 from memtui.stores.workspace.layout import (
@@ -47,7 +46,7 @@ class _SharedFiles:
 LOADED = f"the files that {layout.PROMPT_FILE} puts into the prompt, else the core documents"
 
 
-class WorkspaceStore(FileStore[DocumentContext]):
+class WorkspaceStore(TextFileStore[DocumentContext]):
     """One workspace."""
 
     format = "workspace"
@@ -121,23 +120,18 @@ class WorkspaceStore(FileStore[DocumentContext]):
         """As of the last scan: one look at it is enough for 33,000 documents."""
         return (self._shared or self._read_shared_files()).sidecar
 
-    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
+    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
         """One document."""
         shared = self._shared or self._read_shared_files()
-        path = Path(shard.files[0])
-        try:
-            text = decode(read_bytes(path, self.root))
-        except UnreadableFile as error:
-            return Reading((), (as_unreadable(error, path),))
-        document = parse_document(shard.key, str(path), text, _time_of_change(path))
-        usage = shared.log.value.usage.get(shard.key)
+        document = parse_document(key, str(path), text, _time_of_change(path))
+        usage = shared.log.value.usage.get(key)
         memory = memory_of(
             document,
-            shared.types.value.of(shard.key, document.frontmatter),
+            shared.types.value.of(key, document.frontmatter),
             label=self.label,
             by_stem=self._by_stem,
             injections=usage.record() if usage else None,
-            rating=sidecar.entry(shard.key).get("rating"),
+            rating=sidecar.entry(key).get("rating"),
         )
         return Reading((memory,))
 

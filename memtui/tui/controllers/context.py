@@ -131,6 +131,23 @@ class ContextActions:
         dialog = PromptDialog("Page in", hint=hint, placeholder="Id", accept="page in")
         self._screen.app.push_screen(dialog, lambda id: answered(id) if id else None)
 
+    def ask_types(self, built: BuiltPack, answered: Callable[[tuple[str, ...]], None]) -> None:
+        """Ask which types the recipe prefers."""
+        from memtui.tui.dialogs.picker import Choice, Picker
+
+        chosen = built.request.types
+        known = {**built.types, **{name: 0 for name in chosen if name not in built.types}}
+        choices = [
+            Choice(name, name, count, chosen=name in chosen, field="type")
+            for name, count in known.items()
+            if name
+        ]
+        empty = "no memory has a type"
+        picker = Picker("Prefer types", choices, empty=empty, accept="prefer")
+        self._screen.app.push_screen(
+            picker, lambda types: answered(types) if types is not None else None
+        )
+
     def ask_other(self, named: Sequence[tuple[str, str]], answered: Callable[[str], None]) -> None:
         """Ask what to compare with: name and description of each."""
         from memtui.tui.dialogs.picker import Choice, Picker

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -184,36 +184,34 @@ class FilterActions:
         app.push_screen(PromptDialog(title, hint=current, value=rename), done)
 
 
+_ORDERED: Mapping[str, tuple[Sequence[str], Mapping[str, str]]] = {
+    "importance": (IMPORTANCES, appearance.IMPORTANCE_GLYPHS),
+    "status": (STATUSES, appearance.VISIBLE_STATUS_GLYPHS),
+}
+"""Fields whose values have an order of their own, with the glyphs of the values."""
+
+
 def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Choice]:
     """The values to choose from: in their own order where they have one, else most first."""
     from memtui.tui.dialogs.picker import Choice
 
-    if field == "importance":
-        return [
-            Choice(
-                value,
-                value,
-                count=counts.get(value, 0),
-                chosen=value in chosen,
-                sign=appearance.IMPORTANCE_GLYPHS[value],
-                field=field,
-            )
-            for value in IMPORTANCES
-        ]
-    if field == "status":
-        total = sum(counts.values())
+    if field in _ORDERED:
+        values, glyphs = _ORDERED[field]
         rows = [
             Choice(
                 value,
                 value,
                 count=counts.get(value, 0),
                 chosen=value in chosen,
-                sign=appearance.VISIBLE_STATUS_GLYPHS[value],
+                sign=glyphs[value],
                 field=field,
             )
-            for value in STATUSES
+            for value in values
         ]
-        return [*rows, Choice(ALL, "any status", count=total, chosen=ALL in chosen)]
+        if field == "status":
+            total = sum(counts.values())
+            rows.append(Choice(ALL, "any status", count=total, chosen=ALL in chosen))
+        return rows
     known = dict(counts) | {value: 0 for value in chosen if value not in _folded(counts)}
     return [
         Choice(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import MemtuiError
-from memtui.tui.change_worker import ChangeWorker, Preview, preview_of
-from memtui.tui.controllers.changes import SHOWN, ChangeActions
+from memtui.tui.change_worker import ChangeWorker, Preview
+from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
 from memtui.tui.controllers.journal import JournalActions
 from memtui.tui.controllers.selection import Selection
 from memtui.tui.diff_lines import diff_files
@@ -32,7 +32,11 @@ RESCAN_AFTER = 1.5
 """Seconds after a change of the stores before they are scanned again."""
 
 
-class ReviewActions:
+ReviewState = tuple["Queue", dict[str, list[str]]]
+"""A queue, and what it says about each memory."""
+
+
+class ReviewActions(WritingController):
     """Carries out `V`, and everything on the screen that it opens."""
 
     def __init__(
@@ -43,15 +47,14 @@ class ReviewActions:
         changes: ChangeActions,
         journal: JournalActions,
     ) -> None:
-        self._screen = screen
-        self._writer = writer
-        self._selection = selection
-        self._changes = changes
+        super().__init__(screen, writer, selection, changes)
         self._journal = journal
         self._review: ReviewQueue | None = None
         self._job: Job | None = None
         self._dialog: ReviewScreen | None = None
         self._is_due = False
+        self._badges: dict[str, list[str]] = {}
+        """Ref of a memory -> what was found about it."""
         self.queue: Queue | None = None
         self.is_scanning = False
 
@@ -84,11 +87,16 @@ class ReviewActions:
     def scan(self) -> None:
         """Scan in the background; a scan that still runs is given up."""
 
-        def work(library: Library, job: Job) -> Queue:
+        def work(library: Library, job: Job) -> ReviewState:
             review = self._queue_of(library)
             if self.queue is None and (last := review.last()) is not None:
-                job.call(self._show, last)
-            return review.scan(None, job.report, job.is_cancelled)
+                job.call(self._show, with_badges(last))
+            return with_badges(review.scan(None, job.report, job.is_cancelled))
+
+        def with_badges(queue: Queue) -> ReviewState:
+            from memtui.upkeep.proposals import badges_of
+
+            return queue, badges_of(queue.proposals)
 
         self.is_scanning = True
         self._job = self._writer.worker.run(
@@ -106,9 +114,9 @@ class ReviewActions:
             self._review = ReviewQueue(library, self._screen.app.settings.review)
         return self._review
 
-    def _scanned(self, queue: Queue) -> None:
+    def _scanned(self, found: ReviewState) -> None:
         self.is_scanning = False
-        self._show(queue)
+        self._show(found)
         if (dialog := self._open_dialog()) is not None:
             dialog.show_progress(None)
 
@@ -122,8 +130,13 @@ class ReviewActions:
         if (dialog := self._open_dialog()) is not None and self.is_scanning:
             dialog.show_progress(progress)
 
-    def _show(self, queue: Queue) -> None:
-        self.queue = queue
+    def _show(self, found: ReviewState) -> None:
+        self.queue, badges = found
+        queue = self.queue
+        if badges != self._badges:
+            self._badges = badges
+            self._screen.memories.show_findings(badges)
+            self._screen.detail.show_findings(badges)
         hints = sum(one.is_hint for one in queue.proposals)
         self._screen.chips.set_review(len(queue.proposals) - hints, hints)
         if (dialog := self._open_dialog()) is not None:
@@ -135,7 +148,8 @@ class ReviewActions:
     def _open(self) -> None:
         from memtui.tui.dialogs.review import ReviewScreen
 
-        self._dialog = ReviewScreen(self)
+        memory = self._selection.current()
+        self._dialog = ReviewScreen(self, memory.ref if memory is not None else "")
         self._screen.app.push_screen(self._dialog)
 
     # One proposal
@@ -145,13 +159,14 @@ class ReviewActions:
 
         def work(library: Library) -> ProposalDetail:
             from memtui.tui.dialogs.review import ProposalDetail
+            from memtui.upkeep.proposals import mask_diffs
 
             review = self._queue_of(library)
-            memories = tuple(review.memories(proposal))
+            memories = tuple(review.shown_memories(proposal))
             if not proposal.changes:
                 return ProposalDetail(memories)
             try:
-                diffs = _below_stores(library, review.plan([proposal]).diffs())
+                diffs = mask_diffs(_below_stores(library, review.plan([proposal]).diffs()))
                 return ProposalDetail(memories, tuple(diff_files(diffs)))
             except MemtuiError as error:
                 return ProposalDetail(memories, problem=str(error))
@@ -165,7 +180,7 @@ class ReviewActions:
         library = self._writer.library
         if library is None:
             return
-        memories = self._queue_of(library).memories(proposal)
+        memories = self._queue_of(library).shown_memories(proposal)
         if not memories:
             if self._dialog is not None:
                 self._dialog.dismiss(None)
@@ -206,8 +221,14 @@ class ReviewActions:
             else:
                 self._write(found.planned, proposals)
 
+        def plan(library: Library) -> Preview:
+            from memtui.upkeep.proposals import mask_diffs
+
+            made = self._queue_of(library).plan(proposals)
+            return Preview(made, tuple(diff_files(mask_diffs(made.diffs()))))
+
         self._writer.ask(
-            lambda library: preview_of(self._queue_of(library).plan(proposals)),
+            plan,
             planned,
             self._changes.failed,
             "plan",
@@ -244,7 +265,7 @@ class ReviewActions:
         if self.queue is not None:
             gone = {one.id for one in proposals}
             left = tuple(one for one in self.queue.proposals if one.id not in gone)
-            self._show(replace(self.queue, proposals=left))
+            self._show((replace(self.queue, proposals=left), self._badges))
 
     def edit(self, proposal: Proposal) -> None:
         """Edit the text that a proposal writes, then preview and accept it."""

@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Static
 
@@ -27,7 +26,7 @@ from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.widgets.diff_view import wrap_pieces
-from memtui.tui.widgets.list_window import ListWindow, TextWindow
+from memtui.tui.widgets.list_window import EntryList, TextWindow
 from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ CompareTimes = Callable[["Library", datetime, "datetime | None", IsCancelled], S
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ComparedTimes:
     """The times that are compared."""
 
     since: datetime
@@ -67,14 +66,8 @@ class Span:
     """What the first time is, such as `since you last looked`."""
 
 
-class DifferenceList(ListWindow):
+class DifferenceList(EntryList):
     """One line per changed memory."""
-
-    class Moved(Message):
-        """Another difference is under the cursor."""
-
-    class Opened(Message):
-        """A difference was double-clicked."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(title="Changes")
@@ -90,13 +83,6 @@ class DifferenceList(ListWindow):
     @property
     def difference(self) -> Difference | None:
         return self._shown[self.cursor] if self.cursor < len(self._shown) else None
-
-    def cursor_moved(self) -> None:
-        self.post_message(self.Moved())
-
-    def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        if double:
-            self.post_message(self.Opened())
 
     def line_count(self) -> int:
         return len(self._shown)
@@ -180,7 +166,7 @@ class ComparisonScreen(Dialog[str]):
 
     def __init__(
         self,
-        span: Span,
+        span: ComparedTimes,
         worker: LibraryWorker,
         compare: CompareTimes,
         now: Callable[[], datetime],
@@ -297,7 +283,7 @@ class ComparisonScreen(Dialog[str]):
     def action_since(self) -> None:
         def chosen(time: TimeCondition | None) -> None:
             if time is not None:
-                self._span = Span(time.time, self._span.until)
+                self._span = ComparedTimes(time.time, self._span.until)
                 self._ask()
 
         prompt = TimePrompt("Changes since", self._now(), start=True, accept="compare")
@@ -307,7 +293,7 @@ class ComparisonScreen(Dialog[str]):
         def chosen(time: TimeCondition | None) -> None:
             if time is not None:
                 until = time.time if time.text else None
-                self._span = Span(self._span.since, until, self._span.name)
+                self._span = ComparedTimes(self._span.since, until, self._span.name)
                 self._ask()
 
         prompt = TimePrompt("Changes until", self._now(), empty="empty: now", accept="compare")

@@ -31,7 +31,7 @@ from memtui.tui.pack_explanation import (
 )
 from memtui.tui.pack_rows import ItemKind, PackItem, compare_packs, list_items
 from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.pack_view import BudgetSlider, ComparisonList, PackList
+from memtui.tui.widgets.pack_view import BudgetSlider, PackComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from memtui.context import Pack
     from memtui.errors import MemtuiError
 
+TYPED = "typed"
+"""The recipe with preferred types."""
 BEFORE = "before the change"
 """Name of the pack as it was before the stores changed; no recipe has it, for its blanks."""
 WIDE = 110
@@ -78,7 +80,7 @@ class PackScreen(FittingDialog[str]):
         self._slider = BudgetSlider()
         self._slider.value = request.budget
         self._list = PackList()
-        self._comparison = ComparisonList()
+        self._comparison = PackComparisonList()
         self._why = TextWindow(id="pack-why")
 
     def compose(self) -> ComposeResult:
@@ -227,7 +229,7 @@ class PackScreen(FittingDialog[str]):
         self._why.show(lines)
 
     @on(PackList.Moved)
-    @on(ComparisonList.Moved)
+    @on(PackComparisonList.Moved)
     def _moved(self) -> None:
         self._host.choose(self.entry)
         self._explain()
@@ -278,6 +280,9 @@ class PackScreen(FittingDialog[str]):
             return self._host.refusal(action_id)
         if action_id in ("pack.copy", "pack.copy.exact", "pack.save"):
             return "" if self.built is not None and self.built.pack.text else "the pack is empty"
+        if action_id == "pack.types":
+            is_typed = self.request.recipe == TYPED and self.built is not None
+            return "" if is_typed else f"only the recipe {TYPED} prefers types"
         return ""
 
     def action_act(self, action_id: str) -> None:
@@ -302,6 +307,7 @@ class PackScreen(FittingDialog[str]):
             "pack.recipe.next": lambda: self._recipe.action_step(1),
             "pack.recipe.previous": lambda: self._recipe.action_step(-1),
             "pack.compare": self._compare,
+            "pack.types": self._choose_types,
             "pack.copy": lambda: self._give(partial(self._host.copy, exact=False)),
             "pack.copy.exact": lambda: self._give(partial(self._host.copy, exact=True)),
             "pack.save": lambda: self._give(self._host.save),
@@ -347,6 +353,13 @@ class PackScreen(FittingDialog[str]):
         if ref:
             self.ask(replace(self.request, page_in=self.request.page_in ^ {ref}))
 
+    def _choose_types(self) -> None:
+        if self.built is not None:
+            self._host.ask_types(self.built, self._prefer)
+
+    def _prefer(self, types: tuple[str, ...]) -> None:
+        self.ask(replace(self.request, types=types))
+
     # Comparing
 
     def _compare(self) -> None:
@@ -373,22 +386,9 @@ class PackScreen(FittingDialog[str]):
 
 
 _FOOTER = (
-    "pack.less",
-    "pack.more",
-    "edit",
-    "pin",
-    "retire",
-    "restore",
-    "pack.compare",
-    "pack.page_in",
-    "pack.open",
-    "undo",
-    "pack.copy",
-    "pack.save",
-    "search",
-    "pack.page_in.id",
-    "redo",
-    "pack.recipe.next",
+    *("pack.less", "pack.more", "pack.compare", "pack.types", "edit", "pin", "retire", "restore"),
+    *("pack.page_in", "pack.open", "undo", "pack.copy", "pack.save", "search", "pack.page_in.id"),
+    *("redo", "pack.recipe.next"),
 )
 _ON_ENTRY = {*CHANGES, "pack.open", "pack.page_in"} - {"undo", "redo"}
 _WIDE_ONLY = frozenset({"restore", "redo"})

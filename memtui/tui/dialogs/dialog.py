@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events, on
-from textual.app import ComposeResult
+from textual.app import ComposeResult, RenderResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding
+from textual.color import Color
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
-from textual.screen import ModalScreen
+from textual.renderables.background_screen import BackgroundScreen
+from textual.screen import ModalScreen, Screen
+from textual.strip import Strip
+from textual.visual import RenderOptions, Visual
 from textual.widgets import Input, Static
 
 from memtui import text
@@ -27,6 +34,8 @@ from memtui.tui.widgets.text_selection import SelectingScreen
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
+    from textual.css.styles import RulesMap
+    from textual.style import Style as VisualStyle
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
@@ -43,6 +52,44 @@ SMALL_WIDTH, SMALL_HEIGHT = 90, 26
 """Below either of them a dialog fills the whole screen."""
 
 
+@lru_cache(maxsize=4096)
+def _tint(style: Style | None, color: Color) -> Style:
+    """The style under a translucent color, without links and actions."""
+    below = Style() if style is None else style.clear_meta_and_links()
+    front, back = (
+        None if shown is None else (Color.from_rich_color(shown) + color).rich_color
+        for shown in (below.color, below.bgcolor)
+    )
+    return below + Style.from_color(front, back)
+
+
+class TintedScreen(Visual):
+    """The screen behind a dialog, under a translucent color.
+
+    Looks like Textual's `BackgroundScreen`, which passes every segment through Rich's console and
+    adds the color to it anew, for most of the time that a dialog takes to draw. Here a style is
+    tinted once.
+    """
+
+    def __init__(self, screen: Screen[object], color: Color) -> None:
+        self._screen, self._color = screen, color
+
+    def render_strips(
+        self, width: int, height: int | None, style: VisualStyle, options: RenderOptions
+    ) -> list[Strip]:
+        base, color = style.rich_style, self._color
+        return [
+            Strip([Segment(text, base + _tint(below, color)) for text, below, _ in strip])
+            for strip in self._screen._compositor.render_strips()[:height]
+        ]
+
+    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:
+        return container_width
+
+    def get_height(self, rules: RulesMap, width: int) -> int:
+        return self._screen.size.height
+
+
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A screen over another; keys of the browse screen do not reach through. Answers once."""
 
@@ -55,6 +102,12 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     def is_open(self) -> bool:
         """It has not been answered, and the app goes on."""
         return not (self._is_answered or self.app.is_ending)
+
+    def render(self) -> RenderResult:  # type: ignore[override]  # a Visual is one
+        behind = super().render()
+        if isinstance(behind, BackgroundScreen) and behind.color.a:
+            return TintedScreen(behind.screen, behind.color)
+        return behind
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
         """Close the dialog, and what lies over it, with this result; without effect after that.
@@ -274,9 +327,9 @@ class TextDialog(FittingDialog[None]):
         sheet.show(lines)
         self.fit(rows=max(1, len(lines)))
 
-    def box_title(self) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def box_title(self) -> str: ...
 
+    @abstractmethod
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         """The lines to show, each at most `width` cells."""
-        raise NotImplementedError

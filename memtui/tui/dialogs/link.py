@@ -57,10 +57,11 @@ FIRST_RELATION = "related"
 
 
 class MemoryChoices(ListWindow):
-    """Search results, one memory per line: age, type, headline."""
+    """Search results, one memory per line: age, type, headline; of another store its label too."""
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
+    def __init__(self, now: Callable[[], datetime], store: str) -> None:
         super().__init__()
+        self._store = store
         self._now = now
         self._memories: Sequence[Memory] = ()
 
@@ -92,7 +93,8 @@ class MemoryChoices(ListWindow):
         age = text.short_ago(memory.when, self._now()) if memory.when else ""
         kind = text.pad(text.one_line(memory.type or memory.kind), 10)
         room = max(4, width - 19)
-        words = text.pad(text.cut(text.one_line(memory.headline, 400), room), room)
+        label = f"{text.one_line(memory.store)}: " if memory.store != self._store else ""
+        words = text.pad(text.cut(label + text.one_line(memory.headline, 400), room), room)
         return Strip(
             [
                 Segment("▌" if selected else " ", palette.accent + ground),
@@ -120,7 +122,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         self._number = 0
         self.searching = False
         """The list does not yet show the results for the last input."""
-        self._list = MemoryChoices(now)
+        self._list = MemoryChoices(now, memory.store)
 
     def compose(self) -> ComposeResult:
         library = self._worker.library
@@ -171,10 +173,14 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def _found(self, words: str, library: Library) -> list[Memory]:
         query = queries.parse_query(words, self._now(), typing=True)
-        query = queries.with_filter_values(query, "store", (self._memory.store.casefold(),))
-        found = library.find(query)
-        memories = (found.rows[slot] for slot in found.slots[: SHOWN + 1])
-        return [memory for memory in memories if memory.ref != self._memory.ref][:SHOWN]
+        own = queries.with_filter_values(query, "store", (self._memory.store.casefold(),))
+        memories: dict[str, Memory] = {}
+        for asked in (own, query) if len(library.stores) > 1 else (own,):
+            found = library.find(asked)
+            for slot in found.slots[: SHOWN + 1]:
+                memories.setdefault(found.rows[slot].ref, found.rows[slot])
+        memories.pop(self._memory.ref, None)
+        return list(memories.values())[:SHOWN]
 
     def _show(self, number: int, memories: list[Memory]) -> None:
         if number == self._number:
@@ -196,9 +202,11 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
                 OutcomeLine("search for the memory to link to", Tone.WARNING)
             )
             return
-        fields = {"relation": relation, "target": target.id}
-        change = Change(Act.LINK, self._memory.store, self._memory.ref, fields)
-        chosen = (relation, target.id)
+        to = target.id if target.store == self._memory.store else target.ref
+        change = Change(
+            Act.LINK, self._memory.store, self._memory.ref, {"relation": relation, "target": to}
+        )
+        chosen = (relation, to)
 
         def planned(found: Preview) -> None:
             if found.planned.has_edits:

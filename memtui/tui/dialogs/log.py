@@ -15,7 +15,6 @@ from textual.binding import Binding
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Size
-from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
@@ -29,7 +28,7 @@ from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import diff_files
 from memtui.tui.widgets.diff_view import DiffView
-from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.list_window import EntryList
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.status_lines import KeyLine
 
@@ -61,11 +60,8 @@ DIFF_FROM = 20
 """Screen rows from which the diff of the selected change is shown below the list."""
 
 
-class ActionList(ListWindow):
+class ActionList(EntryList):
     """A list of changes, one per line."""
-
-    class Moved(Message):
-        """The cursor moved to another change."""
 
     def __init__(
         self,
@@ -81,9 +77,6 @@ class ActionList(ListWindow):
     @property
     def action(self) -> JournalAction | None:
         return self._actions[self.cursor] if self.cursor < len(self._actions) else None
-
-    def cursor_moved(self) -> None:
-        self.post_message(self.Moved())
 
     def line_count(self) -> int:
         return len(self._actions)

@@ -64,6 +64,11 @@ class StoreList(ListWindow):
         self.reset(cursor=cursor, top=self.top)
         self.refresh(layout=True)
 
+    @property
+    def lines(self) -> Sequence[StoreSummary | str]:
+        """The stores below the headings of their projects."""
+        return self._lines
+
     def _stores(self) -> list[StoreSummary]:
         return [line for line in self._lines if not isinstance(line, str)]
 

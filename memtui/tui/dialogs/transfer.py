@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -77,17 +78,17 @@ class TransferScreen(FittingDialog[bool]):
         self._rows = LEAST_ROWS
         """Rows of what is said; they never become fewer, so that the box does not jump."""
 
+    @abstractmethod
     def fields(self) -> list[tuple[str, Widget]]:
         """Label and widget of each field."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keys(self) -> list[tuple[str, str, str]]:
         """What the last line shows while nothing goes on."""
-        raise NotImplementedError
 
+    @abstractmethod
     def action_go(self) -> None:
         """Do the next step."""
-        raise NotImplementedError
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box full carry") as box:

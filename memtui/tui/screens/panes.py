@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
@@ -44,12 +45,12 @@ class ActionScreen(SelectingScreen[None]):
     """As in Textual, but a change of focus does not draw the whole screen (50 KB) anew: the two
     widgets that it is about draw themselves."""
 
+    @abstractmethod
     def handlers(self) -> ActionHandlers:
         """Action id -> what does it."""
-        raise NotImplementedError
 
-    def action_context(self) -> ActionContext:
-        raise NotImplementedError
+    @abstractmethod
+    def action_context(self) -> ActionContext: ...
 
     def action_act(self, action_id: str) -> None:
         """Do it, or say why not."""

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.list_window import EntryList
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,11 @@ class Choice:
     """The filter field whose colours its glyph takes."""
 
 
-class ChoiceList(ListWindow):
+class ChoiceList(EntryList):
     """Checkboxes if several may be chosen, plain lines otherwise."""
 
     class Accepted(Message):
         """A line was clicked."""
-
-    class Moved(Message):
-        """Another choice is under the cursor."""
 
     def __init__(self, choices: Sequence[Choice], *, several: bool) -> None:
         super().__init__()
@@ -84,9 +81,6 @@ class ChoiceList(ListWindow):
     @property
     def current(self) -> Choice | None:
         return self.shown[self.cursor] if self.cursor < len(self.shown) else None
-
-    def cursor_moved(self) -> None:
-        self.post_message(self.Moved())
 
     @property
     def widest(self) -> int:

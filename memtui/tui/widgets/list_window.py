@@ -6,6 +6,7 @@ and scrollbar; Textual's scrolling is not used, since it lays out the whole scre
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,6 +16,7 @@ from textual import events
 from textual.cache import LRUCache
 from textual.content import Content
 from textual.geometry import Offset, Region, Size
+from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -54,12 +56,12 @@ class ListWindow(ThemedWidget, can_focus=True):
 
     # For subclasses
 
-    def line_count(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def line_count(self) -> int: ...
 
+    @abstractmethod
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         """Draw the first row of a line, at most `width` cells."""
-        raise NotImplementedError
 
     def draw_more(self, index: int, row: int, width: int, *, selected: bool) -> Strip | None:
         """Draw another row of a line, from 1; None for a blank one outside the cursor."""
@@ -353,6 +355,23 @@ def _one_ground(strip: Strip, ground: Style | None) -> Strip:
     if ground is None or not ground.reverse:
         return strip
     return Strip([Segment(words, style and style.without_color) for words, style, _ in strip])
+
+
+class EntryList(ListWindow):
+    """A list of entries; it tells when another one is under the cursor and when one is opened."""
+
+    class Moved(Message):
+        """Another entry is under the cursor."""
+
+    class Opened(Message):
+        """An entry was double-clicked."""
+
+    def cursor_moved(self) -> None:
+        self.post_message(self.Moved())
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if double:
+            self.post_message(self.Opened())
 
 
 class TextWindow(ListWindow):

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
@@ -16,7 +15,7 @@ from memtui.text.word_diff import diff_words
 from memtui.tui.appearance import Palette
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.diff_view import draw_diff, draw_side_by_side, join_columns, wrap_pieces
-from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.list_window import EntryList
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind
 
 SIDE_BY_SIDE_FROM = 60
@@ -66,14 +65,8 @@ def queue_rows(
     return rows
 
 
-class ReviewList(ListWindow):
+class ReviewList(EntryList):
     """Headings and proposals, one per line."""
-
-    class Moved(Message):
-        """The cursor moved to another line."""
-
-    class Opened(Message):
-        """A line was double-clicked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,13 +80,6 @@ class ReviewList(ListWindow):
     def show(self, rows: list[ReviewRow], cursor: int) -> None:
         self.rows = rows
         self.reset(cursor=cursor, top=self.top)
-
-    def cursor_moved(self) -> None:
-        self.post_message(self.Moved())
-
-    def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        if double:
-            self.post_message(self.Opened())
 
     def line_count(self) -> int:
         return len(self.rows)

@@ -202,9 +202,18 @@ def test_an_ended_link_is_followed_as_of_a_time_when_it_held(
     assert [link["target"] for link in ask("show", ANSELM, *place)["links"]] == ["quarterbell"]
 
 
-def test_engram_says_that_it_relates_its_own_observations_only(
-    call: Call, capsys: pytest.CaptureFixture[str], sample: Path
+def test_engram_keeps_a_link_to_another_store_beside_its_database(
+    call: Call, ask: Ask, capsys: pytest.CaptureFixture[str], sample: Path
 ) -> None:
     places = ("--store", sample / "engram", "--store", sample / "simple-memory")
-    assert call("link", "engram:1", "related", "simple-memory:fact_1a0", *places) == 1
-    assert "its own observations only" in capsys.readouterr().err
+    assert call("link", "engram:1", "related", "simple-memory:fact_1a0", *places) == 0
+    assert "its own observations only" in capsys.readouterr().out
+    reached = ask("traverse", "engram:1", "--rel", "related", "--depth", 1, *places)["reached"]
+    assert "simple-memory:fact_1a0" in [one["name"] for one in reached]
+    assert call("unlink", "engram:1", "related", "simple-memory:fact_1a0", *places) == 0
+    (edge,) = [
+        edge
+        for edge in ask("links", "fact_1a0", *places)["incoming"]
+        if edge["from"]["name"] == "engram:1"
+    ]
+    assert edge["valid_to"] is not None

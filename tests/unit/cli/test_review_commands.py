@@ -115,6 +115,23 @@ def test_looking_at_the_queue_writes_nothing_into_the_store(
     assert files_below(sample) == before
 
 
+def test_no_command_prints_a_secret(
+    call: Call, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    token = "ghp_" + "a1B2c3D4e5F6" * 3
+    words = f"The mirror of the shop is pushed with the token {token} each night"
+    root = agent_memory(tmp_path / "home", {"shop": [words, f"{words} at two"]})
+    found = listed(call, capsys, root)
+    assert {one["kind"] for one in found} == {"duplicate", "secret"}
+    assert "a1B2c3D4" not in json.dumps(found)
+    call("review", "--store", root)
+    for one in found:
+        call("review", "show", one["id"], "--store", root)
+    out = capsys.readouterr().out
+    assert "ghp_…F6" in out
+    assert "a1B2c3D4" not in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
@@ -256,6 +273,7 @@ def test_extract_adds_what_the_store_accepts_as_one_step(
     assert without_sidecar(facts) == before
 
 
+@pytest.mark.slow
 def test_a_summary_by_the_model_takes_the_place_of_old_events(
     call: Call, capsys: pytest.CaptureFixture[str], events: Path, model: Model
 ) -> None:

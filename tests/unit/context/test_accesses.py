@@ -114,6 +114,7 @@ for _ in range(5):
 """
 
 
+@pytest.mark.slow
 def test_two_processes_count_each_of_their_accesses(tmp_path: Path) -> None:
     place = shutil.copytree(SAMPLES / "simple-memory", tmp_path / "simple-memory")
     library = _open(place, tmp_path / "state")

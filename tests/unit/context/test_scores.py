@@ -98,9 +98,8 @@ def test_a_last_access_that_is_no_time_is_none(last: object) -> None:
 
 def test_the_distribution_of_salience() -> None:
     found = describe_range([float(n) for n in range(1, 12)])
-    assert found is not None
-    assert (found.least, found.median, found.p90, found.most) == (1, 6, 10, 11)
-    assert describe_range([]) is None
+    assert found == {"min": 1, "median": 6, "p90": 10, "max": 11}
+    assert describe_range([]) == {}
 
 
 # ---- maximal marginal relevance -----------------------------------------------------------------
@@ -140,6 +139,7 @@ def test_a_second_text_on_the_same_topic_waits() -> None:
     assert [choice.at for choice in choose_diverse([1.0, 0.95, 0.8], words, 3)] == [0, 2, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["importance", "priority", "salience", "used"])
 @given(data=st.data())
 def test_a_minus_turns_every_order_by_value_round(field: str, data: st.DataObject) -> None:

@@ -162,6 +162,7 @@ def test_the_index_leaves_out_no_text_that_a_term_is_part_of(
     assert not parts or found.mask_with_parts(parts)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "task", ["crane", "CRANE-7 \u212aelvin", "istanbul", "ön", "no such", "c++ kelvin"]
 )

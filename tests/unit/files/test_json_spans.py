@@ -235,6 +235,7 @@ def documents(draw: st.DrawFn) -> tuple[str, list[dict[str, Any]]]:
     return text + draw(st.sampled_from(["", "\n", "\r\n\r\n"])), records
 
 
+@pytest.mark.slow
 @settings(max_examples=count(100, 400))
 @given(documents(), st.data(), VALUES)
 def test_any_document_keeps_every_other_byte(
@@ -252,6 +253,7 @@ def test_any_document_keeps_every_other_byte(
     assert spans.load(after) == expected
 
 
+@pytest.mark.slow
 @given(documents(), OBJECTS, st.integers(0, 5))
 def test_any_insertion_is_undone_by_its_removal(
     document: tuple[str, list[dict[str, Any]]], value: dict[str, Any], index: int
@@ -265,6 +267,7 @@ def test_any_insertion_is_undone_by_its_removal(
     assert spans.remove_record(after, (), index) == text
 
 
+@pytest.mark.slow
 @given(documents(), st.sets(st.integers(0, 3)))
 def test_any_removal_leaves_the_others_as_they_were(
     document: tuple[str, list[dict[str, Any]]], gone: set[int]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,17 +77,6 @@ def test_a_timeline_of_a_range_counts_what_is_outside(
     shown = sum(bar.count for bar in made.bars)
     assert shown + made.earlier + made.later + made.undated == sum(days.values())
     assert made.bars[-1].start <= until
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_panning_there_and_back_is_the_same_range(unit: Unit) -> None:
-    since, until = date(2026, 1, 1), date(2026, 12, 31)
-    if unit == "week":
-        since, until = date(2026, 1, 5), date(2026, 12, 27)
-    moved = timeline.pan(since, until, unit, 3)
-    assert moved[0] > since
-    assert timeline.pan(*moved, unit, -3) == (since, until)
-    assert timeline.pan(date.min, date(1, 12, 31), unit, -10_000) == (date.min, date(1, 12, 31))
 
 
 def test_sessions_episodes_and_daily_notes_are_spans() -> None:

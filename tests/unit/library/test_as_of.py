@@ -12,7 +12,6 @@ import pytest
 
 from memtui.changes import Act, Change
 from memtui.errors import Refused
-from memtui.insight.as_of import memories_at
 from memtui.library import Library
 from memtui.library.past_library import PastViews
 from memtui.model import CURRENT, Memory
@@ -64,8 +63,6 @@ def test_fifty_dates_are_as_a_replay_of_the_stores_own_dates(tmp_path: Path) -> 
                 expected = (expected | {begun}) - {ended_id}
         past = views.at(at)
         assert {ref.partition(":")[2] for ref in believed(past)} == expected, at
-        rows = memories_at(library.memories(library.stores[0].label), at)
-        assert {m.id for m in rows if m.status in CURRENT} == expected, at
 
 
 def _make_some_change(library: Library, dice: random.Random, number: int) -> bool:

@@ -309,6 +309,7 @@ def test_whoosh_on_disk_finds_what_the_arrays_find(home: Path, tmp_path: Path, t
     assert contents(library, text) == by_arrays != []
 
 
+@pytest.mark.slow
 def test_the_index_on_disk_follows_changes_and_the_next_start_reads_nothing(
     home: Path, tmp_path: Path
 ) -> None:

@@ -22,7 +22,7 @@ from tests.unit.stores.engram.invented import build
 
 pytestmark = pytest.mark.slow
 
-RUNS = count(8, 25)
+RUNS = count(5, 25)
 """Of 30 steps, for each format."""
 MAP = "state/ambient-memory/memory-type-map.json"
 

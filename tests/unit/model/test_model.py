@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -42,6 +43,7 @@ MEMORIES = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(MEMORIES)
 def test_a_memory_survives_its_record(memory: Memory) -> None:
     assert from_record(json.loads(json.dumps(to_record(memory)))) == memory

@@ -159,6 +159,7 @@ def test_filters(text: str, values: dict[str, object], passes: bool) -> None:
     assert passing.tolist() == [passes]
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_no_text_breaks_the_parser(text: str) -> None:
     for typing in (False, True):
@@ -187,6 +188,7 @@ _CONDITIONS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(_TERMS), _CONDITIONS, st.sampled_from([None, *Sort]))
 def test_a_query_is_shown_as_the_line_that_gives_it_back(
     terms: list[Term], conditions: list[Condition], sort: Sort | None

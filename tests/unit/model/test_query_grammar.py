@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -224,3 +224,21 @@ def test_a_line_of_plain_words_is_read_as_the_grammar_reads_it(line: str, typing
     assert parse_query(line, NOW, typing=typing) == by_grammar
     spans = [term.span for term in parse_query(line, NOW, typing=typing).terms]
     assert spans == [term.span for term in by_grammar.terms]
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(PIECES.filter(lambda piece: ":" in piece), min_size=1, max_size=4),
+    st.lists(st.sampled_from(["a", "lease", "OR", "x9", "AND", "é", "日"]), max_size=4),
+    st.booleans(),
+)
+def test_filters_before_words_are_parsed_once_as_any_line_is(
+    conditions: list[str], words: list[str], typing: bool
+) -> None:
+    line = " ".join([*conditions, *words])
+    for moment in (NOW, NOW + timedelta(days=40)):
+        whole = parser._Parser(line, moment, typing).parse()
+        for _ in range(2):  # the second time the filters are known
+            found = parse_query(line, moment, typing=typing)
+            assert found == whole
+            assert [part.span for part in found.terms] == [part.span for part in whole.terms]

@@ -44,6 +44,7 @@ def test_arrays_are_made_and_progress_is_told(tmp_path: Path) -> None:
     assert segment.count == 40
 
 
+@pytest.mark.slow
 def test_whoosh_is_made_then_only_brought_up_to_date(tmp_path: Path) -> None:
     folder = generation(tmp_path, MEMORIES)
     assert builder.build_whoosh(folder)

@@ -100,6 +100,7 @@ def test_session_and_window_are_scored_as_one_text(memories: list[Memory]) -> No
             assert found == pytest.approx(expected, abs=1e-5)
 
 
+@pytest.mark.slow
 @given(turns, st.data())
 def test_a_changed_memory_keeps_its_place(memories: list[Memory], data: st.DataObject) -> None:
     """A changed memory gets a new slot at the end; what is found is as after a rebuild."""

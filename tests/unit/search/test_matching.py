@@ -12,7 +12,7 @@ import pytest
 from memtui.model import Memory
 from memtui.progress import Cancelled
 from memtui.query import parse_query
-from memtui.search import columns, expansion, postings, ranking
+from memtui.search import columns, postings, ranking
 from memtui.search.documents import to_document
 from memtui.search.hits import Match
 from memtui.search.matching import match_terms
@@ -237,13 +237,3 @@ def test_weights_come_from_settings_and_nonsense_is_left_out() -> None:
     assert weights.recency == 1
     assert weights.half_life_days > 0
     assert weights.pinned == ranking.DEFAULTS.pinned
-
-
-@pytest.mark.parametrize(
-    ("word", "expected"),
-    [("deplyo", "deploy"), ("deploi", "deploy"), ("deploy", ""), ("xqzw", ""), ("te", "")],
-)
-def test_suggest_word(word: str, expected: str) -> None:
-    texts = ["deploy deploy", "deploy", "temper", "deplane"]
-    documents = [to_document(memory(n, text)) for n, text in enumerate(texts)]
-    assert expansion.suggest_word(word, [postings.build(documents)]) == expected

@@ -72,6 +72,7 @@ def test_the_words_of_a_group_are_highlighted(library: Library) -> None:
     assert {"lease", "bucket"} <= set(library.find(parse_query("lease OR bucket", NOW)).words)
 
 
+@pytest.mark.slow
 def test_the_matches_before_the_limit_are_kept() -> None:
     hostile = "a" * 64 + "!"
     found = regex_scan.scan("^(a|aa)+$", ["aa", hostile], time_limit=0.5)

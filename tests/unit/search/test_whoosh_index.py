@@ -197,6 +197,7 @@ def test_forged_postings_and_stored_fields_run_nothing(index: WhooshIndex, tmp_p
         fresh.discard()
 
 
+@pytest.mark.slow
 def test_damage_of_any_kind_gives_the_right_answer_or_none(index: WhooshIndex) -> None:
     queries = ["friday", '"rolled back"', "fri*", "slow -friday", "getUserById", "都"]
     right = {query: ask(index, query) for query in queries}
@@ -265,6 +266,7 @@ def updating(folder: Path, ready: int) -> None:
         index.update([IndexedDocument(f"s:{n}", content=f"number {n} round") for n in numbers])
 
 
+@pytest.mark.slow
 def test_killed_in_a_commit_again_and_again(tmp_path: Path) -> None:
     draw = random.Random(3)
     for _ in range(20):

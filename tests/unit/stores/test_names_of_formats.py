@@ -5,11 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from memtui.stores.registry import FORMATS
+from tests.source_trees import parse_sources
 
-PACKAGE = Path(__file__).parents[3] / "memtui"
 NAMES = re.compile(
     "|".join(re.escape(form) for n in FORMATS for form in {n.name, n.name.replace("-", "_")})
     + "|Simple Memory|gptme",
@@ -48,11 +47,10 @@ def _code(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 def test_no_format_is_named_outside_the_stores() -> None:
     found = []
-    for file in sorted(PACKAGE.rglob("*.py")):
-        name = str(file.relative_to(PACKAGE))
+    for name, tree in parse_sources().items():
         if name.startswith("stores/") or name in EXAMPLES:
             continue
-        for line, text in _code(ast.parse(file.read_text(encoding="utf-8"))):
+        for line, text in _code(tree):
             named = NAMES.search(text)
             if named and (named[0].lower() not in WORDS_OF_THE_SCREEN or text == named[0]):
                 found.append(f"{name}:{line}: {text!r}")

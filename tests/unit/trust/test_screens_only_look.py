@@ -10,6 +10,7 @@ from memtui.stores.registry import FORMATS
 from memtui.testing.fixtures import fingerprint
 from memtui.tui.actions import ACTIONS
 from memtui.tui.layout import Pane
+from tests.long_run import count
 from tests.tui.sample_stage import ChangingStage, changing
 
 pytestmark = pytest.mark.slow
@@ -20,6 +21,9 @@ CHANGES_AT_ONCE = {
 """Acts that ask nothing first. Every other one opens something that can be left again."""
 LEAVES = {"quit", "source", "edit.outside", "suspend"}
 """They end or stop the program (and with it who tests it), or give the terminal to another."""
+EVERY = count(2, 1)
+"""The usual run looks at the memories of each format in one of the two sizes, the long one in
+both. The keys of the first format are all pressed in both."""
 FEWEST_SCREENS = 12
 """Kinds of dialog that the keys must have opened, for this to prove something."""
 
@@ -33,8 +37,8 @@ async def leave(on: ChangingStage) -> None:
     raise AssertionError(f"escape does not leave {on.app.screen}")
 
 
-@pytest.mark.parametrize("size", [(160, 45), (80, 24)])
-async def test_every_key_that_only_looks(tmp_path: Path, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize(("part", "size"), [(0, (160, 45)), (1, (80, 24))])
+async def test_every_key_that_only_looks(tmp_path: Path, part: int, size: tuple[int, int]) -> None:
     names = [format.name for format in FORMATS]
     looking = [a for a in ACTIONS if a.keys and a.id not in CHANGES_AT_ONCE | LEAVES]
     of_memories = [action for action in looking if Pane.MEMORIES in action.scopes]
@@ -43,7 +47,7 @@ async def test_every_key_that_only_looks(tmp_path: Path, size: tuple[int, int]) 
     async with changing(tmp_path, *names, size=size) as on:
         assert {store.format for store in on.library.stores} == set(names)
         before = fingerprint(stores)
-        for store in names:
+        for store in (names[0], *names[1 + part % EVERY :: EVERY]):
             await on.show(f"store:{store}")
             for action in looking if store == names[0] else of_memories[::2]:
                 await on.press(action.keys[0])

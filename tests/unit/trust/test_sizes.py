@@ -12,18 +12,19 @@ import pytest
 from memtui.library import Library
 from memtui.query import parse_query
 from tests.bench.corpus import write_facts
+from tests.long_run import count
 from tests.tui.stage import fact, stage
 
 pytestmark = pytest.mark.slow
 
 COUNT = 100_000
-MEGABYTES = 5_000_000
+LONG_LINE = count(1_000_000, 5_000_000)
 
 
 def huge() -> dict[str, dict[str, Any]]:
     """One memory of each kind of size."""
     return {
-        "a line of 5 MB": fact(1, "gull " * (MEGABYTES // 5), "2026-11-20"),
+        "a line of megabytes": fact(1, "gull " * (LONG_LINE // 5), "2026-11-20"),
         "a word of 100,000 letters": fact(2, "x" * 100_000, "2026-11-20"),
         "100,000 joiners": fact(3, "\u200d" * 100_000, "2026-11-20"),
         "100,000 brackets": fact(4, "[" * 100_000, "2026-11-20"),

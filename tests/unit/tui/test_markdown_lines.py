@@ -190,6 +190,7 @@ def test_of_a_large_note_only_what_is_seen_is_drawn(kind: str) -> None:
     assert "Kind" in "".join(s.text for n in range(top, len(lines)) for s in lines[n].segments)
 
 
+@pytest.mark.slow
 @given(
     source=st.lists(
         st.sampled_from(

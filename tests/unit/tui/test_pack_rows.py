@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.context import DroppedEntry, Pack, PackEntry, Section
-from memtui.context.pack import COUNT, assemble
+from memtui.context.pack import COUNT, draft
 from memtui.testing.hostile_values import CONTROLS, HIDDEN, MARKUP
 from memtui.tui.pack_rows import (
-    Difference,
     ItemKind,
+    PackDifference,
     compare_packs,
     find_next_left_out,
     list_items,
@@ -38,7 +39,7 @@ SECTIONS = st.builds(
 
 
 def _pack(sections: list[Section], budget: int | None) -> Pack:
-    return assemble("r", "t", sections, head="<head>\n", tail="<tail>", budget=budget)
+    return draft("r", "t", sections, head="<head>\n", tail="<tail>").fit(budget)
 
 
 @given(st.lists(SECTIONS, max_size=4), st.none() | st.integers(1, 80))
@@ -55,6 +56,7 @@ def test_the_items_that_are_in_are_the_text_of_the_pack(
         assert after is None or not after.is_in
 
 
+@pytest.mark.slow
 @given(st.lists(SECTIONS, max_size=3), st.lists(SECTIONS, max_size=3))
 def test_a_comparison_has_every_entry_of_both_packs_once(
     left: list[Section], right: list[Section]
@@ -67,5 +69,5 @@ def test_a_comparison_has_every_entry_of_both_packs_once(
 
     assert [line.left for line in lines if line.left] == entries(one)
     assert [line.right for line in lines if line.right] == entries(two)
-    same = [line for line in compare_packs(one, one) if line.difference is not Difference.SAME]
+    same = [line for line in compare_packs(one, one) if line.difference is not PackDifference.SAME]
     assert same == []

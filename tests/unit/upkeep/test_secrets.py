@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 
+from memtui.files.save_transaction import FileDiff
+from memtui.upkeep.proposals import mask_diffs
 from memtui.upkeep.secrets import find_secrets
 
 from . import held_out_secrets
@@ -61,6 +65,31 @@ def test_none_is_shown_whole() -> None:
         for found in find_secrets(line):
             assert len(found.masked) <= 7
             assert secret not in found.masked
+
+
+@pytest.mark.parametrize("as_json", [False, True], ids=["text", "JSON"])
+def test_no_diff_shows_one(as_json: bool) -> None:
+    """Neither in the lines that change nor in those around them."""
+    rows = [(secret, line) for _, secret, line in secrets() if list(find_secrets(line))]
+    key = "-----BEGIN OPENSSH PRIVATE KEY-----\n" + "b3BlbnNzaC1rZXktdjE\n" * 30
+    rows.append(("b3BlbnNzaC1rZXktdjE", key + "-----END OPENSSH PRIVATE KEY-----"))
+    for secret, line in rows:
+        texts = [json.dumps(line) if as_json else line, "one", "two"]
+        diff = FileDiff("f", "\n".join(texts), "\n".join([*texts[:2], "three"]))
+        for shown in (diff, replace(diff, after=None), replace(diff, before=None)):
+            (masked,) = mask_diffs([shown])
+            assert secret not in f"{masked.before} {masked.after}"
+            assert (masked.before is None, masked.after is None) == (
+                shown.before is None,
+                shown.after is None,
+            )
+            assert masked.before != masked.after
+
+
+def test_a_change_within_a_secret_is_still_seen() -> None:
+    before, after = (f"token: {'ghp_' + 'a1B2c3D4e5F6' * 2}{each}a1B2c3D4e5F6" for each in "xy")
+    (masked,) = mask_diffs([FileDiff("f", before, after)])
+    assert masked.before != masked.after
 
 
 def test_each_is_found_once_and_where_it_stands() -> None:

@@ -41,6 +41,7 @@ def test_names_are_made_as_engram_makes_them() -> None:
     assert len(rules.topic_key("x" * 500)) == 120
 
 
+@pytest.mark.slow
 @given(
     st.from_regex(r"[a-z0-9]+(-[a-z0-9]+)*", fullmatch=True),
     st.from_regex(r"[a-z]+(/[a-z0-9]+){0,3}", fullmatch=True),

@@ -28,6 +28,7 @@ def planned(opened: Opened, text: str) -> Plan:
     return opened.plan(Act.ADD, content=text, entity="people/alice")
 
 
+@pytest.mark.slow
 def test_outcome_and_superseded_facts_are_those_of_the_script(
     programs: AgentMemoryPrograms,
 ) -> None:

@@ -66,6 +66,7 @@ def events(tmp_path_factory: pytest.TempPathFactory) -> tuple[Opened, str]:
     return open_ambient(ambient.root), str(event["id"])
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(text=TEXTS, act=ACTS)
 def test_ambient(events: tuple[Opened, str], text: str, act: Act) -> None:

@@ -198,6 +198,37 @@ def test_memfs_demands_a_description_and_keeps_read_only_files(tmp_path: Path) -
     assert text == "---\ndescription: Letters\n---\n# Letters\n\nWrite to the town.\n"
 
 
+REFUSED = {
+    "an unknown key": "---\ndescription: A\ntags: [x]\n---\n\nA.\n",
+    "no description": "---\nread_only: false\n---\n\nA.\n",
+    "an empty description": "---\ndescription: ''\n---\n\nA.\n",
+    "no frontmatter": "A.\n",
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_memfs_refuses_what_the_hook_of_letta_refuses(tmp_path: Path, why: str) -> None:
+    files = {
+        write(tmp_path / "m" / folder / "a.md", REFUSED[why]): folder
+        for folder in ("system", "reference", "towns")
+    }
+    write(tmp_path / "m" / "system" / "0.md", "---\ndescription: 0\nlimit: 5\n---\n\n0.\n")
+    library = opened(tmp_path / "m", tmp_path / "state")
+    for file, folder in files.items():
+        memory = library.get(f"markdown-folder:{folder}/a.md")
+        change = Change(Act.EDIT, memory.store, memory.ref, {"content": "B."})
+        if folder == "towns":  # the hook does not look there
+            library.apply(library.plan([change]))
+            assert file.read_text() == REFUSED[why].replace("A.\n", "B.\n")
+            continue
+        with pytest.raises(Refused, match="Letta"):
+            library.plan([change])
+        assert file.read_text() == REFUSED[why]
+        library.plan([Change(Act.PIN, memory.store, memory.ref, {"pinned": True})])
+    known = library.get("markdown-folder:system/0.md")
+    library.plan([Change(Act.EDIT, known.store, known.ref, {"content": "B."})])
+
+
 def test_a_format_and_a_profile_are_named(tmp_path: Path) -> None:
     write(tmp_path / "a.md", "- [rule] no bells #night\n")
     library = Library.open([tmp_path], formats=["markdown-folder:basic-memory"])

@@ -71,6 +71,7 @@ def opened(text: str) -> GraphFile:
     return GraphFile(Path("/x/memory.jsonl"), text, Sidecar())
 
 
+@pytest.mark.slow
 @given(files(), TEXT, st.data())
 def test_one_observation_is_replaced(text: str, wanted: str, data: st.DataObject) -> None:
     file = opened(text)

@@ -1,0 +1,41 @@
+"""A filtered pattern finds exactly what the plain expression finds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.upkeep import instruction_languages, instructions
+from memtui.upkeep.filtered_pattern import FilteredPattern
+
+from .labelled_instructions import BY_LANGUAGE, HONEST, POISONED
+
+EXPRESSIONS = (
+    r"\b(?:send|submit|cc|copy)\b[^.]{0,9}\bkeys?\b",
+    r"ab?c|a(?:bd)+|x*",
+    r"(?:no|not)\s+way|[ab]c{2}",
+    r"(?P<q>ding|dong) the (?P=q)",
+    r"鍵|(?-i:KEY)",
+)
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+@given(text=st.text("abcdefiknostuwxy KEY鍵ıſ.", max_size=24))
+def test_it_matches_where_the_expression_does(expression: str, text: str) -> None:
+    plain = re.compile(expression, re.IGNORECASE).search(text) is not None
+    assert FilteredPattern(expression).is_in(text, text.casefold().replace("ı", "i")) is plain
+
+
+def test_every_group_of_phrases_has_words_and_loses_no_labelled_line() -> None:
+    texts = [*POISONED, *HONEST, *(line[3] for line in BY_LANGUAGE)]
+    for reason, phrases in instructions.PHRASES.items():
+        foreign = instruction_languages.PHRASES.get(reason, ())
+        filtered = FilteredPattern("|".join((*phrases, *foreign)))
+        assert filtered.words
+        plain = re.compile("|".join((*phrases, *foreign)), re.IGNORECASE)
+        for text in texts:
+            found = filtered.is_in(text, text.casefold().replace("ı", "i"))
+            assert found is (plain.search(text) is not None)
