@@ -26,7 +26,7 @@ class StorePath:
 
 
 EMBEDDING_KINDS = ("static", "ollama", "openai", "off")
-FUSIONS = ("sum", "rank")
+FUSIONS = ("sum", "rank", "words")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,11 @@
 """Combine the text score with the vectors' cosines into one order.
 
-What the vectors add is one more part of the score, shown by `--explain`. Two methods, both measured
-by `tests.bench.locomo` and `tests.bench.known_item`:
+What the vectors add is one more part of the score, shown by `--explain`. Three methods, measured by
+`tests.bench.locomo` and `tests.bench.known_item`:
 
     sum     text + weight x best text x cosine         keeps the text scores as they are
     rank    1/(k + rank by text) + weight/(k + rank by cosine)      reciprocal rank fusion
+    words   no cosines of texts: words near to those of the query (`memtui.search.word_expansion`)
 
 `sum` is the default: known items have MRR .526 with it, .458 with `rank`, .484 with text alone
 (weight 1). Values by rank differ so little that other parts, recency above all, outweigh them;
@@ -31,7 +32,7 @@ from memtui.search.hits import Match
 from memtui.search.postings import Segment
 from memtui.search.vector_search import find_nearest
 
-SUM, RANK = "sum", "rank"
+SUM, RANK, WORDS = "sum", "rank", "words"
 METHODS = (SUM, RANK)
 RANK_CONSTANT = 60
 """k of reciprocal rank fusion, as in Cormack et al. 2009."""

@@ -266,6 +266,8 @@ class ScoredTerm:
     """The weights are scores, before the sum is divided by the best."""
     highest: float
     """The highest score that a slot could have for this term."""
+    word: str = ""
+    """The word, if it is a single one and not still being typed."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ from memtui.search.query_terms import (
     QueryTerm,
     QueryTerms,
     analyze_terms,
+    get_whole_word,
     has_just_begun,
     join_neighbours,
 )
@@ -112,7 +113,7 @@ def match_terms(
         missing=tuple(dict.fromkeys(missing)),
         substituted=tuple(search.substituted),
         terms=tuple(
-            ScoredTerm(held, highest)
+            ScoredTerm(held, highest, get_whole_word(term))
             for term, held, highest in zip(positive, scores, best, strict=True)
             if not has_just_begun(term)
         ),

@@ -190,6 +190,12 @@ def _analyze_words(term: Term) -> Iterable[QueryTerm]:
     return found
 
 
+def get_whole_word(term: QueryTerm) -> str:
+    """The word of a term of one word that is not still being typed; else empty."""
+    is_word = term.kind is TermKind.WORD and len(term.parts) == 1
+    return term.parts[0] if is_word and not term.last_is_prefix else ""
+
+
 def has_just_begun(term: QueryTerm) -> bool:
     """Whether so little of the word is typed that what stands around its completions, which are in
     most memories, says nothing."""

@@ -26,6 +26,7 @@ VISIBLE_STATUS_GLYPHS = {**STATUS_GLYPHS, "active": "●"}
 MARKED_GLYPH = "✓"
 NEW_GLYPH = "•"
 PINNED_GLYPH = "★"
+FINDING_GLYPH = "!"
 INACTIVE_STATUSES = frozenset({"superseded", "retired", "deleted"})
 """Statuses drawn faintly, since agents are not given these memories."""
 

@@ -121,9 +121,9 @@ class DetailLines:
         )
         return found + len(self._head) if found >= 0 else -1
 
-    def adopt(self, before: DetailLines) -> None:
+    def take_heights(self, before: DetailLines) -> None:
         """Take over how high the parts of the text were when this memory was drawn before."""
-        self._body.adopt(before._body)
+        self._body.take_heights(before._body)
 
     def settle(self, top: int, rows: int) -> int:
         """Draw the lines in view and return the top line at which the view stays."""
@@ -151,6 +151,7 @@ class MemoryDetail:
         trail: Sequence[str] = (),
         raw: bool = False,
         folded: bool = True,
+        findings: Sequence[str] = (),
     ) -> None:
         """Take what is shown and how.
 
@@ -165,6 +166,7 @@ class MemoryDetail:
             trail: Headlines of the memories that references were followed from.
             raw: Show the text as it is written instead of rendering its Markdown.
             folded: Leave out the raw fields.
+            findings: What waits in the review queue about it.
         """
         self._memory = memory
         self._references = references
@@ -175,7 +177,7 @@ class MemoryDetail:
         self._root = root
         self._trail = trail
         self._raw = raw
-        self._folded = folded
+        self._folded, self._findings = folded, findings
 
     def lines(self) -> DetailLines:
         """All lines, top to bottom."""
@@ -197,16 +199,12 @@ class MemoryDetail:
             for part in text.wrap(title, self._width):
                 yield _line(*marked_segments(part, self._words, palette.title, palette.match))
         kind = text.one_line(memory.type) or UNTYPED
+        importance = appearance.IMPORTANCE_GLYPHS.get(memory.importance, "")
+        status = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, "")
         bits = [
             (kind, palette.type(memory.type) if memory.type else palette.faint),
-            (
-                f"{appearance.IMPORTANCE_GLYPHS.get(memory.importance, '')} {memory.importance}",
-                palette.importance(memory.importance),
-            ),
-            (
-                f"{appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, '')} {memory.status}",
-                palette.status(memory.status),
-            ),
+            (f"{importance} {memory.importance}", palette.importance(memory.importance)),
+            (f"{status} {memory.status}", palette.status(memory.status)),
         ]
         if memory.pinned:
             bits.append((f"{appearance.PINNED_GLYPH} pinned", palette.pin))
@@ -215,9 +213,11 @@ class MemoryDetail:
         yield from self._flow(bits)
         hidden = text.hidden_count(f"{memory.title}{memory.content[:COUNTED]}")
         if hidden:
-            plural = "" if hidden == 1 else "s"
-            badge = f" {text.number(hidden)} hidden character{plural} "
+            badge = f" {text.number(hidden)} hidden character{'' if hidden == 1 else 's'} "
             yield _line(Segment(text.cut(badge, self._width), palette.badge))
+        for found in self._findings:
+            words = f"{appearance.FINDING_GLYPH} {text.one_line(found)}"
+            yield from (_line(Segment(p, palette.warning)) for p in text.wrap(words, self._width))
 
     def _breadcrumb(self) -> Iterator[DetailLine]:
         """The memories that references were followed from, the nearest last."""

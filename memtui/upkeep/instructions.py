@@ -37,6 +37,14 @@ _ADDRESS = r"(?:https?://|ftp://|wss?://|[\w.+-]+@[\w-]+\.)"
 
 PHRASES: dict[str, tuple[str, ...]] = {
     "sets aside earlier instructions": (
+        r"\b(?:this|the following) (?:note|memory|file|rule|text)\b[^.\n]{0,10}"
+        r"\b(?:outranks|overrides|counts more than|takes precedence over)\b",
+        r"\b(?:earlier|previous|prior|former) (?:guidance|instructions?|rules?|orders?)\b"
+        r"[^.\n]{0,20}\b(?:void|invalid|a test|no longer (?:apply|valid))\b",
+        r"\byour (?:real|true|actual) (?:instructions?|orders?|rules?|task)\b"
+        r"|\bdeveloper mode (?:is )?(?:enabled|active)\b",
+        r"\beven if (?:you are )?told otherwise\b|\balso when it contradicts the user\b"
+        r"|\bignore what the user\b|\bdo as the (?:web ?page|page|mail|note) says\b",
         rf"\b(?:ignore|disregard|forget|override|overrule|discard|drop|supersede)s?\b[^.\n]{{0,30}}"
         rf"\b{_EARLIER}[^.\n]{{0,30}}\b{_RULES}",
         r"\b(?:ignore|disregard|forget)\b[^.\n]{0,20}\b(?:everything|anything|all|what)\b"
@@ -49,7 +57,8 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"\btreat this (?:memory|note|text) as\b|\bhighest authority\b[^.\n]{0,20}$",
     ),
     "poses as the system or a turn of the talk": (
-        r"(?:^|\n)[^\S\n]*<(system|assistant|instructions?)>|<(system|instructions?)>[^<]{3,400}</\2>",
+        r"(?:^|\n)[^\S\n]*<(system|assistant|instructions?)>|<(system"
+        r"|instructions?)>[^<]{3,400}</\2>",
         r"\[/?INST\]|<\|[a-z_]{3,20}\|>|<<SYS>>",
         r"(?:^|\n)[^\S\n]*#{2,4}\s*(?:instructions?|system|response)\s*:",
         r"(?:^|\n)[^\S\n]*(?-i:SYSTEM)\s*:|\bassistant:\s[^\n]{0,200}\buser:\s",
@@ -58,6 +67,11 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"\bcarry out the following\b",
     ),
     "speaks to the agent": (
+        r"\bact as (?:though|if) you (?:had|were|have)\b|\byour owner wants you to\b",
+        r"\b(?:print|repeat|reply with|show|output)\b[^.\n]{0,20}\b(?:hidden|full|system)\b"
+        r"[^.\n]{0,10}\b(?:context|prompt|instructions?)\b",
+        r"\bthe (?:assistant|agent|model) (?:shall|must|has to)\b"
+        r"|\b(?:next|any) agent\b[^.\n]{0,25}\b(?:should|must|is required to|has to)\b",
         r"\b(?:dear|attention|hey|hello|note (?:to|for)(?: the)?|message (?:to|for)(?: the)?)[, ]+"
         r"(?:ai|assistant|agent|language model|llm|chatbot)\b",
         r"\bas an? (?:ai|assistant|agent|language model|llm)\b[^.\n]{0,30}\byou\b",
@@ -68,6 +82,16 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"\bdeny that you\b|\byour instructions\b[^.\n]{0,20}\bdeny\b",
     ),
     "asks for secrecy": (
+        r"\b(?:do not|don't|never)\b[^.\n]{0,12}\b(?:bring up|mention|reveal|quote)\b[^.\n]{0,12}"
+        r"\b(?:this|the) (?:memory|note|rule|entry|file)\b",
+        r"\bkeep\b[^.\n]{0,20}\b(?:rule|note|instruction|this)s?\b[^.\n]{0,12}\bto yourself\b",
+        r"\b(?:do not|don't) tell any(?:body|one), but\b|\bno need to (?:say|mention) (?:so|it"
+        r"|why)\b",
+        r"\bwithout (?:a |any )?(?:remark|comment|mentioning it)\s*(?:[.;]|$)",
+        r"\bdo not say why\b|\bchange the subject\b|\blet nobody (?:know|see|notice)\b",
+        r"\b(?:make sure|ensure|so) (?:that )?(?:the )?(?:user|human|reviewer)s? (?:does|do"
+        r"|will) not "
+        r"(?:notice|see|learn|know|find out)\b",
         r"\b(?:do not|don't|never|must not|mustn't|should not|not to)\s+(?:ever\s+)?"
         r"(?:mention|tell|reveal|inform|disclose|report|show|say)\b[^.\n]{0,40}"
         rf"\b(?:to |by |from )?(?:{_PERSON}|nobody\b)",
@@ -95,6 +119,12 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"\byou need not ask\b|\bthe agent may (?:disable|delete|skip|bypass)\b",
     ),
     "goes round the person": (
+        r"\byou may (?:skip|bypass|ignore)\b|(?:^|[.;]\s)(?:approve|grant) (?:any|every|all)\b",
+        r"--no-verify\b[^.\n]{0,30}\ball\b"
+        r"|\b(?:push|commit) (?:directly|straight) to (?:main|master)\b",
+        r"\bmark (?:all|every|any)\b[^.\n]{0,40}\bas (?:false positives?|safe|resolved|approved)\b",
+        r"\b(?:leave out|omit|drop)\b[^.\n]{0,40}\bfrom all (?:reports|summaries|answers)\b"
+        r"|\bwhen summari[sz]ing\b[^.\n]{0,40}\b(?:omit|leave out)\b",
         r"\b(?:never|do not|don't|stop|no longer)\b[^.\n]{0,12}\b(?:ask|asking|show|showing|warn"
         r"|warning"
         r"|prompt|confirm)\b[^.\n]{0,40}\b(?:user|confirmation|diffs?|permission|secrets"
@@ -116,6 +146,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"\badd\b[^\n]{0,10}\b(?:curl|wget)\b[^\n]{0,80}\bhook",
     ),
     "breaks a lock": (
+        r"\bopen the firewall for\b|\bdisable (?:the )?certificate checks?\b",
         r"\brm\s+-[rf]{1,2}\s+(?:~|/(?!tmp)|\$HOME)|\bchmod\s+(?:-R\s+)?777\b|\bNOPASSWD\b",
         r"\badd\b[^.\n]{0,20}\bkey to authorized_keys\b",
         r"\b(?:disable|turn off|switch off|bypass|deactivate)\b[^.\n]{0,20}\b(?:virus|antivirus"
@@ -127,6 +158,10 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"|hidden)\b",
     ),
     "carries something away": (
+        r"\b(?:read|copy|paste)\b[^.\n]{0,30}(?:~/\.(?:aws|ssh)\b|\.env\b)[^\n]{0,40}"
+        r"\b(?:paste|send|post|copy)\b",
+        r"\bencode\b[^.\n]{0,40}\bas base64\b[^.\n]{0,40}\b(?:append|send|post|add)\b",
+        r"\b(?:password|key|token|secret)\b[^.\n]{0,40}\bsend a copy\b",
         rf"\b{_SENDS}\b[^.\n]{{0,60}}\b{_SECRETS}[^\n]{{0,60}}\b(?:query parameter"
         rf"|image address)\b",
         rf"\b{_SENDS}\b[^.\n]{{0,40}}\b(?:all|any|every|your|the user's)\b[^.\n]{{0,20}}"
@@ -136,6 +171,8 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"|\bmakes? the user share\b|\boutput the session cookie\b",
     ),
     "keeps itself alive": (
+        r"\b(?:rewrite|delete|overwrite|change) (?:any|all|every|each) memor(?:y|ies)\b",
+        r"\bat the top of your memory\b|\bnever question this (?:file|note|memory)\b",
         r"\b(?:copied?|copy|store|save|repeat|append|write|add|include)\b[^.\n]{0,40}"
         r"\b(?:into|to|in) (?:every|each|any|all) (?:new )?(?:memor(?:y|ies)|notes?|commit"
         r"|answers?)\b",
@@ -144,6 +181,13 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"|\bnever (?:delete|remove|restore) (?:it|this)\b",
     ),
     "steers the answers": (
+        r"\bif asked (?:who|why|what|whether|about)\b[^.\n]{0,60}\b(?:answer|say|reply|claim)\b",
+        r"\banswer every question about\b|\bstart (?:each|every) answer with\b"
+        r"|\bnever (?:suggest|recommend|name) (?:a|any) (?:competitor|alternative)\b",
+        r"(?:^|[.;:]\s)claim that\b|\binstead of the real (?:figures|numbers|values|results)\b"
+        r"|\breport that (?:it|all) was (?:empty|fine)\b",
+        r"\btell the user\b[^.\n]{0,60}\b(?:no matter|whatever)\b"
+        r"|\bto the user that you (?:are unable|cannot|can't)\b",
         r"\b(?:when(?:ever)?|if|each time) (?:the user|somebody|someone|anybody|anyone|asked"
         r"|people)\b"
         r"[^.\n]{0,60}\b(?:say|reply|answer|recommend|respond|claim|tell|you must)\b",
@@ -184,7 +228,8 @@ _PATTERNS = {
 }
 _SENDING = re.compile(SENDING, re.IGNORECASE)
 _HOST = re.compile(
-    r"(?:\b(?:https?|ftp|wss?)://(?:[^\s/@]{0,64}@)?|(?<=[\w.+-])@)([\w-]{1,63}(?:\.[\w-]{1,63}){0,9})"
+    r"(?:\b(?:https?|ftp|wss?)://(?:[^\s/@]{0,64}@)?"
+    r"|(?<=[\w.+-])@)([\w-]{1,63}(?:\.[\w-]{1,63}){0,9})"
 )
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 _LATIN = str.maketrans(

@@ -83,8 +83,8 @@ class Rule:
 RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.UNREADABLE: Rule("Unreadable files", "memtui", 1, 1),
     ProposalKind.OVERWRITTEN: Rule("Overwritten changes", "memtui", 1, 1),
-    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 89, 90),
-    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", 142, 145),
+    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 128, 129),
+    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", 191, 194),
     ProposalKind.DUPLICATE: Rule(
         "Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)", 9, 9
     ),
@@ -130,6 +130,8 @@ class Proposal:
     """What accepting does, as one action; empty for a hint that only leads to the memories."""
     file: str = ""
     line: int | None = None
+    message: str = ""
+    """What was found in the memory, where the title begins with it."""
 
     @property
     def is_hint(self) -> bool:
@@ -220,7 +222,25 @@ def propose(
         changes=tuple(changes),
         file=first.origin.file,
         line=first.origin.line,
+        message=also if title.startswith(also) else "",
     )
+
+
+_OF_ENTITIES = frozenset({ProposalKind.COMPACTION, ProposalKind.MERGED_BRANCH, ProposalKind.EXPIRY})
+"""Findings about an entity: their memories have nothing about them."""
+_OF_THE_FIRST = frozenset({ProposalKind.STALE_SUMMARY, ProposalKind.OUTDATED_SCHEMA})
+"""Findings about their first memory; the others are what it was compared with."""
+
+
+def badges_of(proposals: Iterable[Proposal]) -> dict[str, list[str]]:
+    """Ref of each memory -> in one line each, what was found about it."""
+    found: dict[str, list[str]] = {}
+    for one in proposals:
+        if one.kind not in _OF_ENTITIES:
+            words = f"{RULES[one.kind].heading}: {one.message or one.reason}"
+            for ref in one.refs[:1] if one.kind in _OF_THE_FIRST else one.refs:
+                found.setdefault(ref, []).append(words)
+    return found
 
 
 def propose_for_file(
@@ -290,6 +310,7 @@ def to_record(proposal: Proposal) -> dict[str, Any]:
         ],
         "file": proposal.file,
         "line": proposal.line,
+        "message": proposal.message,
         "source": RULES[proposal.kind].source,
     }
 
@@ -321,6 +342,7 @@ def from_record(record: Mapping[str, Any]) -> Proposal:
         changes=changes,
         file=str(record["file"]),
         line=record["line"],
+        message=str(record["message"]),
     )
 
 

@@ -226,8 +226,7 @@ async def test_types_are_preferred_by_a_key(tmp_path: Path) -> None:
         assert screen.built.pack.sections[0].title != "project"
         await on.press("t")
         await on.sees("Prefer types")
-        await on.type("proj")
-        await on.press("space", "enter")
+        await on.press("j", "space", "enter")
         await on.settle()
         assert screen.request.types == ("project",)
         assert screen.built.pack.sections[0].title == "project"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,10 +11,13 @@ import pytest
 
 from memtui.config import LanguageModel, Settings
 from memtui.library.review import ReviewQueue
+from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.review import ReviewScreen
 from memtui.tui.dialogs.review_texts import SendScreen
+from memtui.tui.dialogs.unreadable import BrokenScreen, UnreadableScreen
+from memtui.upkeep.proposals import ProposalKind, badges_of, propose
 
 from .stage import Stage, compare, fact, stage, write_store
 
@@ -87,6 +91,37 @@ async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> 
         assert files(root) == before
         await on.press("escape")
         assert "3 to review" in await on.still()
+
+
+async def test_a_memory_with_a_finding_has_a_sign_that_leads_to_it(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        await on.still()
+        memories = on.browse.memories
+        rows = [
+            at for at in range(memories.line_count()) if memories._rows[int(memories._slots[at])]
+        ]
+        of = {memories._rows[int(memories._slots[at])].content: at for at in rows}
+        memories.go(of["Alice lives in Braga with two cats"])
+        shown = await on.still()
+        signed = [line for line in shown.split("\n") if "◇ !" in line or "! Contradictions" in line]
+        assert any("Braga" in line for line in signed)
+        assert "! Contradictions: both say" in shown
+        await on.press("V")
+        screen = await review(on)
+        row = screen._list.row
+        assert row is not None
+        assert row.proposal is not None
+        assert on.browse.detail.memory is not None
+        assert on.browse.detail.memory.ref in row.proposal.refs
+
+
+async def test_what_an_entity_lacks_is_no_sign_on_its_memories() -> None:
+    (one, *_) = memories_of_a_branch = [
+        Memory(ref=f"s:{n}", id=str(n), store="s", kind="event", content="x") for n in range(2)
+    ]
+    compaction = propose(ProposalKind.COMPACTION, memories_of_a_branch, "drop 2", "83 events")
+    secret = propose(ProposalKind.SECRET, [one], "password: ab…c: x", "why", also="password: ab…c")
+    assert badges_of([compaction, secret]) == {"s:0": ["Secrets: password: ab…c"]}
 
 
 @pytest.mark.slow
@@ -184,6 +219,32 @@ async def test_a_secret_is_masked_wherever_it_is_shown_and_edited_as_it_is(tmp_p
         await select(on, "2 say")
         await on.press("e")
         assert token in on.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", [b"", b"[", b"\0" * 40], ids=["emptied", "cut off", "zeros"])
+async def test_a_file_that_broke_leads_to_its_last_good_copy(
+    on: Stage, root: Path, left: bytes
+) -> None:
+    await select(on, "Alice works")
+    await on.press("a")  # what memtui writes over is kept as a copy
+    await review(on)
+    (items,) = [path for path in root.rglob("items.json") if "alice" in str(path)]
+    items.write_bytes(left)
+    await on.press("escape", "f5", "f5", "V")
+    await review(on)
+    await on.press("f5")
+    await select(on, "items.json: ")
+    assert "its memories are not shown until it can be read" in on.text()
+    await on.press("enter")
+    assert isinstance(on.app.screen, UnreadableScreen)
+    await on.press("enter")
+    assert isinstance(on.app.screen, BrokenScreen)
+    assert "last good copy" in on.text()
+    await on.press("r", "enter")  # the second confirms
+    await on.settle()
+    assert items.read_bytes() != left
+    assert json.loads(items.read_bytes())
 
 
 async def test_groups_fold(on: Stage) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ FEWEST_OF_BANK = 2
 MOST_FOLDERS, MOST_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
 """Folders, notes of each, and bytes of a note, that are read to recognise a program."""
 MOST_AGENTS = 200
+_NO_WORD = re.compile(r"[\W_]+")
 _VAULTS = (".obsidian", ".foam", "logseq")
 SETTINGS = Path("..", "project.yml")
 """Serena's settings of a project, from its memories."""
@@ -105,20 +107,27 @@ def _has_notes(folder: Path) -> bool:
 def _has_permalinks(folder: Path) -> bool:
     """Whether one of the first notes has a permalink; in basic-memory's own place also below.
 
-    Elsewhere a folder whose folders hold notes may as well be a folder of several stores.
+    Elsewhere a folder whose folders hold notes may as well be a folder of several stores, unless
+    the permalinks below begin with the folder: they are paths from the top of a project.
     """
     entries = [entry for entry in list_folder(folder)[0] if entry.name not in SKIPPED]
     if _any_permalink(entries):
         return True
-    if folder.name != BASIC.name:
-        return False
     folders = [entry for entry in entries[:MOST_AGENTS] if _is_folder(entry)]
-    return any(_any_permalink(list_folder(each.path)[0]) for each in folders[:MOST_FOLDERS])
+    return any(
+        _any_permalink(list_folder(each.path)[0], "" if folder.name == BASIC.name else each.name)
+        for each in folders[:MOST_FOLDERS]
+    )
 
 
-def _any_permalink(entries: list[Entry]) -> bool:
+def _any_permalink(entries: list[Entry], folder: str = "") -> bool:
+    """Whether one of these notes has a permalink, or one that names this folder."""
     notes = [entry for entry in entries if entry.name.endswith(SUFFIX)]
-    return any("permalink" in _frontmatter(Path(e.path)) for e in notes[:MOST_LOOKED_INTO])
+    found = (_frontmatter(Path(e.path)).get("permalink") for e in notes[:MOST_LOOKED_INTO])
+    if not folder:
+        return any(link is not None for link in found)
+    name = _NO_WORD.sub("-", folder.lower()).strip("-")
+    return any(str(link).split("/")[-2:-1] == [name] for link in found if link is not None)
 
 
 def _is_folder(entry: Entry) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from time import sleep
 from typing import TYPE_CHECKING
 
 from memtui import text
@@ -28,8 +29,14 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
     from memtui.upkeep.proposals import Proposal
 
+PAUSE = 0.001
+"""Seconds that a scan rests between two groups of memories, or between 16 texts."""
 RESCAN_AFTER = 1.5
 """Seconds after a change of the stores before they are scanned again."""
+
+
+ReviewState = tuple["Queue", dict[str, list[str]]]
+"""A queue, and what it says about each memory."""
 
 
 class ReviewActions(WritingController):
@@ -49,6 +56,8 @@ class ReviewActions(WritingController):
         self._job: Job | None = None
         self._dialog: ReviewScreen | None = None
         self._is_due = False
+        self._badges: dict[str, list[str]] = {}
+        """Ref of a memory -> what was found about it."""
         self.queue: Queue | None = None
         self.is_scanning = False
 
@@ -81,11 +90,21 @@ class ReviewActions(WritingController):
     def scan(self) -> None:
         """Scan in the background; a scan that still runs is given up."""
 
-        def work(library: Library, job: Job) -> Queue:
+        def work(library: Library, job: Job) -> ReviewState:
             review = self._queue_of(library)
             if self.queue is None and (last := review.last()) is not None:
-                job.call(self._show, last)
-            return review.scan(None, job.report, job.is_cancelled)
+                job.call(self._show, with_badges(last))
+
+            def is_stopped() -> bool:
+                sleep(PAUSE)  # lets the screen's thread run between two slices of the scan
+                return job.is_cancelled()
+
+            return with_badges(review.scan(None, job.report, is_stopped))
+
+        def with_badges(queue: Queue) -> ReviewState:
+            from memtui.upkeep.proposals import badges_of
+
+            return queue, badges_of(queue.proposals)
 
         self.is_scanning = True
         self._job = self._writer.worker.run(
@@ -103,9 +122,9 @@ class ReviewActions(WritingController):
             self._review = ReviewQueue(library, self._screen.app.settings.review)
         return self._review
 
-    def _scanned(self, queue: Queue) -> None:
+    def _scanned(self, found: ReviewState) -> None:
         self.is_scanning = False
-        self._show(queue)
+        self._show(found)
         if (dialog := self._open_dialog()) is not None:
             dialog.show_progress(None)
 
@@ -119,8 +138,13 @@ class ReviewActions(WritingController):
         if (dialog := self._open_dialog()) is not None and self.is_scanning:
             dialog.show_progress(progress)
 
-    def _show(self, queue: Queue) -> None:
-        self.queue = queue
+    def _show(self, found: ReviewState) -> None:
+        self.queue, badges = found
+        queue = self.queue
+        if badges != self._badges:
+            self._badges = badges
+            self._screen.memories.show_findings(badges)
+            self._screen.detail.show_findings(badges)
         hints = sum(one.is_hint for one in queue.proposals)
         self._screen.chips.set_review(len(queue.proposals) - hints, hints)
         if (dialog := self._open_dialog()) is not None:
@@ -132,7 +156,8 @@ class ReviewActions(WritingController):
     def _open(self) -> None:
         from memtui.tui.dialogs.review import ReviewScreen
 
-        self._dialog = ReviewScreen(self)
+        memory = self._selection.current()
+        self._dialog = ReviewScreen(self, memory.ref if memory is not None else "")
         self._screen.app.push_screen(self._dialog)
 
     # One proposal
@@ -208,7 +233,8 @@ class ReviewActions(WritingController):
             from memtui.upkeep.proposals import mask_diffs
 
             made = self._queue_of(library).plan(proposals)
-            return Preview(made, tuple(diff_files(mask_diffs(made.diffs()))))
+            diffs = mask_diffs(_below_stores(library, made.diffs()))
+            return Preview(made, tuple(diff_files(diffs)))
 
         self._writer.ask(
             plan,
@@ -248,7 +274,7 @@ class ReviewActions(WritingController):
         if self.queue is not None:
             gone = {one.id for one in proposals}
             left = tuple(one for one in self.queue.proposals if one.id not in gone)
-            self._show(replace(self.queue, proposals=left))
+            self._show((replace(self.queue, proposals=left), self._badges))
 
     def edit(self, proposal: Proposal) -> None:
         """Edit the text that a proposal writes, then preview and accept it."""

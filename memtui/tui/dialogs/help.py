@@ -62,6 +62,7 @@ MARKS = (
         f"{appearance.PINNED_GLYPH} {appearance.MARKED_GLYPH} {appearance.NEW_GLYPH}",
         "pinned, marked, new since you last looked",
     ),
+    (appearance.FINDING_GLYPH, "something about it waits in the review queue"),
     ("·  ␛", "replaces a hidden or control character"),
 )
 

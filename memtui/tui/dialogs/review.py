@@ -106,8 +106,10 @@ class ReviewScreen(FittingDialog[None]):
         Binding("tab", "app.focus_next", show=False),
     ]
 
-    def __init__(self, host: ReviewHost) -> None:
+    def __init__(self, host: ReviewHost, wanted: str = "") -> None:
+        """Show the queue of a controller, at first the finding about the memory with this ref."""
         super().__init__()
+        self._wanted = wanted
         self._host = host
         self._list = ReviewList()
         self._folded: set[tuple[ProposalKind, bool]] = set()
@@ -150,16 +152,7 @@ class ReviewScreen(FittingDialog[None]):
         before = self._list.row
         proposals = queue.proposals if queue is not None else ()
         rows = queue_rows(proposals, self._folded)
-        cursor = next(
-            (
-                at
-                for at, row in enumerate(rows)
-                if before is not None
-                and row.proposal == before.proposal
-                and row.group == before.group
-            ),
-            -1,
-        )
+        cursor = next((at for at, row in enumerate(rows) if self._is_same(row, before)), -1)
         if cursor < 0:
             first = 1 if len(rows) > 1 and before is None else self._list.cursor
             cursor = min(first, max(0, len(rows) - 1))
@@ -178,6 +171,12 @@ class ReviewScreen(FittingDialog[None]):
             parts += [f"{text.number(queue.snoozed)} snoozed"] if queue.snoozed else []
             self.query_one(".box").border_subtitle = Content(" · ".join(parts))
         self._moved()
+
+    def _is_same(self, row: ReviewRow, before: ReviewRow | None) -> bool:
+        """Whether it is the row that had the cursor; at first: the one to begin at."""
+        if before is None:
+            return row.proposal is not None and self._wanted in row.proposal.refs
+        return (row.proposal, row.group) == (before.proposal, before.group)
 
     def show_progress(self, progress: Progress | None) -> None:
         """Show how far a scan is; None: none runs."""

@@ -62,6 +62,7 @@ class Detail(ListWindow):
         self._can_render = False
         """Markdown can be rendered without an import, which would take 0.1 s."""
         self._folded = True
+        self._findings: Mapping[str, Sequence[str]] = {}
         self.roots: Mapping[str, Path] = {}
         """Store -> its folder, which files are named from."""
 
@@ -89,6 +90,14 @@ class Detail(ListWindow):
     def catch_up(self) -> None:
         """Lay out the memory set last, if that was deferred."""
         if self._is_behind:
+            self._lay_out()
+
+    def show_findings(self, findings: Mapping[str, Sequence[str]]) -> None:
+        """Set what waits in the review queue, by the refs of the memories."""
+        ref = _ref(self._memory)
+        is_other = self._findings.get(ref) != findings.get(ref)
+        self._findings = findings
+        if is_other:
             self._lay_out()
 
     def show_references(self, references: Sequence[Reference]) -> None:
@@ -202,13 +211,14 @@ class Detail(ListWindow):
                 trail=self._trail,
                 raw=self._raw or not self._can_render,
                 folded=self._folded,
+                findings=self._findings.get(self._memory.ref, ()),
             ).lines()
         if _ref(self._memory) != self._laid_out_ref:
             self._laid_out_ref = _ref(self._memory)
             self.top, self._target, self._match, chosen = 0, -1, -1, None
             self._searched = ()
         else:
-            self._lines.adopt(before)
+            self._lines.take_heights(before)
         if chosen is not None:
             lines = [self._lines[at] for at in self._lines.targets]
             same = [at for at, line in enumerate(lines) if (line.ref, line.folds) == (ref, not ref)]

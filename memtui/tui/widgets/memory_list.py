@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
@@ -66,6 +66,7 @@ class MemoryList(ListWindow):
         """Serials of marked rows; unlike slots they are the same in later lists."""
         self.fresh: set[int] = set()
         """Serials of new rows."""
+        self._findings: Collection[str] = ()
         self.is_chosen = False
         """The user moved the cursor, so it stays on its memory while the list changes."""
         self._present: range | None = None
@@ -114,6 +115,11 @@ class MemoryList(ListWindow):
         self._types, self._entities = types, entities
         self.reset(cursor=cursor, top=top)
         self._post_shown()
+
+    def show_findings(self, refs: Collection[str]) -> None:
+        """Set the memories of which something waits in the review queue."""
+        self._findings = refs
+        self.redraw()
 
     def explain(self, *lines: str) -> None:
         """Set the lines to show while the list is empty."""
@@ -273,7 +279,8 @@ class MemoryList(ListWindow):
             put(appearance.PINNED_GLYPH, palette.pin)
         else:
             put(appearance.STATUS_GLYPHS.get(memory.status, " "), palette.status(memory.status))
-        put(f" {self._time(memory):>{TIME_WIDTH[self._dates]}} ", palette.dim)
+        put(appearance.FINDING_GLYPH if memory.ref in self._findings else " ", palette.warning)
+        put(f"{self._time(memory):>{TIME_WIDTH[self._dates]}} ", palette.dim)
         columns = self._columns(width)
         kind = text.one_line(memory.type or memory.kind) if self._types else ""
         ink = palette.type(memory.type) if memory.type and not quiet else palette.faint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 import numpy as np
@@ -10,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.model import Memory
+from memtui.progress import IsCancelled, never
 from memtui.query import Query, parse_query
-from memtui.search import columns, finder, fusion, matching, postings, ranking
+from memtui.search import columns, finder, fusion, matching, postings, ranking, word_expansion
 from memtui.search.array_types import Floats
 from memtui.search.documents import to_document
+from memtui.search.embedding import PieceCounts
 from memtui.search.finder import RankedHits
 from memtui.search.hits import Match
+from tests.unit.search.carrier_for_tests import GROUPS
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 TEXTS = (
@@ -163,3 +167,54 @@ def test_nothing_is_added_below_the_floor() -> None:
     match = matching.match_terms([SEGMENT], len(MEMORIES), parse_query("flour", NOW).terms)
     added = fusion.fuse_scores(match, near, everything, 1.0, floor=0.32)
     assert set(added.slots.tolist()) == {3, 4}
+
+
+class WordsByGroup:
+    """An embedder for which the words of one group mean the same."""
+
+    name, remote = "groups", False
+
+    def counts(self, _texts: Iterable[str]) -> PieceCounts:
+        return np.zeros(1, np.int32)
+
+    def embed(
+        self, texts: Sequence[str], _counts: PieceCounts | None, _cancelled: IsCancelled = never
+    ) -> Floats:
+        rows = np.zeros((len(texts), len(GROUPS)), np.float32)
+        for at, text in enumerate(texts):
+            rows[at, [text in group.split() for group in GROUPS]] = 1
+        return rows
+
+
+def expanded(line: str) -> RankedHits:
+    query = parse_query(line, NOW)
+    match = matching.match_terms([SEGMENT], len(MEMORIES), query.terms)
+    known = [word_expansion.embed_words(SEGMENT, WordsByGroup())]
+    match = word_expansion.add_near_words(match, known, WordsByGroup())
+    return finder.find_hits(query, COLUMNS, match, NOW)
+
+
+def test_memories_with_a_near_word_come_below_those_with_all_words() -> None:
+    hits = expanded("login update")
+    assert hits.slots[0] == 0
+    assert set(hits.slots) == {0, 1, 2, 4, 5}
+    query = parse_query("login update", NOW)
+    for slot, score in zip(hits.slots, hits.scores or (), strict=True):
+        parts = finder.explain_hit(query, hits, COLUMNS, slot, NOW)
+        assert sum(part.value for part in parts) == pytest.approx(score, abs=1e-5)
+        assert ("meaning" in [part.name for part in parts]) == (slot in (2, 4))
+
+
+@pytest.mark.parametrize("line", ['login -bread "login"', "flour -authentication", '"login token"'])
+def test_near_words_bring_in_nothing_that_is_excluded(line: str) -> None:
+    query = parse_query(line, NOW)
+    assert set(expanded(line).slots) == set(
+        matching.match_terms([SEGMENT], len(MEMORIES), query.terms).slots.tolist()
+    )
+
+
+def test_a_word_that_is_still_being_typed_has_no_near_words() -> None:
+    query = parse_query("login", NOW, typing=True)
+    match = matching.match_terms([SEGMENT], len(MEMORIES), query.terms)
+    known = [word_expansion.embed_words(SEGMENT, WordsByGroup())]
+    assert word_expansion.add_near_words(match, known, WordsByGroup()) is match

@@ -18,7 +18,14 @@ from memtui.upkeep.instructions import (
     find_suspicions,
 )
 
-from .labelled_instructions import BY_LANGUAGE, HIDDEN, HONEST, POISONED
+from .labelled_instructions import (
+    BY_LANGUAGE,
+    FURTHER_HONEST,
+    FURTHER_POISONED,
+    HIDDEN,
+    HONEST,
+    POISONED,
+)
 
 FOUND, FALSE = 0.80, 0.02
 """At least, and at most, of the labelled memories."""
@@ -42,6 +49,20 @@ def test_the_labelled_memories(figures: Callable[[str], None]) -> None:
     figures(
         f"T23 planted instructions: {len(POISONED) - len(missed)} of {len(POISONED)} named,"
         f" {len(false)} of {len(HONEST)} honest memories named"
+    )
+
+
+@pytest.mark.parametrize(("half", "least"), [("tuning", 0.95), ("held out", 0.2)])
+def test_lines_by_another_hand(half: str, least: float, figures: Callable[[str], None]) -> None:
+    start = 0 if half == "tuning" else 1
+    planted, honest = FURTHER_POISONED[start::2], FURTHER_HONEST[start::2]
+    found = [text for text in planted if find_suspicions(text)]
+    false = [text for text in honest if find_suspicions(text)]
+    assert len(found) >= least * len(planted)
+    assert len(false) <= FALSE * len(honest), false
+    figures(
+        f"planted instructions by another hand, {half}: {len(found)} of {len(planted)} named,"
+        f" {len(false)} of {len(honest)} honest lines named"
     )
 
 

@@ -40,7 +40,13 @@ from .labelled_findings import (
     LabelledCase,
     memories,
 )
-from .labelled_instructions import BY_LANGUAGE, HONEST, POISONED
+from .labelled_instructions import (
+    BY_LANGUAGE,
+    FURTHER_HONEST,
+    FURTHER_POISONED,
+    HONEST,
+    POISONED,
+)
 from .sample_labels import LABELS, STORY, TOWER, SampleLabel
 from .test_instructions import SAMPLES, named_twice
 
@@ -95,8 +101,10 @@ def texts_of(kind: ProposalKind) -> Iterator[tuple[bool, bool]]:
         false = labelled_secrets.HONEST + held_out_secrets.HONEST
         named = lambda text: list(find_secrets(text))  # noqa: E731
     elif kind is ProposalKind.INSTRUCTION:
-        true = POISONED + [line[3] for line in BY_LANGUAGE if line[1] != "honest"]
-        false = HONEST + [line[3] for line in BY_LANGUAGE if line[1] == "honest"]
+        true = (
+            POISONED + FURTHER_POISONED + [line[3] for line in BY_LANGUAGE if line[1] != "honest"]
+        )
+        false = HONEST + FURTHER_HONEST + [line[3] for line in BY_LANGUAGE if line[1] == "honest"]
         known = named_twice(HONEST)
         named = lambda text: find_suspicions(text, known)  # noqa: E731
     elif kind is ProposalKind.HIDDEN:

@@ -1,0 +1,111 @@
+"""Find memories by words that are near in meaning to the words of a query.
+
+For each whole word of the query the nearest words of the index by static vectors are looked for
+too. They add a small part to the score, `meaning`, and make no memory one with all words.
+
+On LoCoMo (reported eight conversations) recall@10 is .805 and MRR .600 with it, .799 and .593 with
+the cosine of whole texts added, .799 and .597 by text alone; the three numbers below were chosen on
+the two tuning conversations (.828; .810; .818).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from memtui.search import analysis, hits
+from memtui.search.array_types import Floats, Ints
+from memtui.search.embedding import Embedder
+from memtui.search.hits import Match, ScoredTerm
+from memtui.search.matching import K1
+from memtui.search.postings import Segment
+
+MAX_NEAR = 16
+"""Words looked for with one of the query."""
+MIN_COSINE = 0.35
+WEIGHT = 0.3
+"""Of a near word, times its cosine; a word of the query has 1."""
+MIN_CHARS = 3
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """The vectors of the words of one segment, and the near words that were looked up."""
+
+    segment: Segment
+    numbers: Ints
+    """The numbers of the words that say something."""
+    vectors: Floats
+    near: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    """Word -> numbers and cosines of the words near to it."""
+
+
+def embed_words(segment: Segment, embedder: Embedder) -> WordVectors:
+    """Embed the words of a segment; 20,000 a second. Raises OSError, ValueError."""
+    numbers = [at for at, word in enumerate(segment.terms) if _says_something(word)]
+    vectors = embedder.embed([segment.terms[at] for at in numbers], None)
+    return WordVectors(segment, np.array(numbers, np.int32), vectors)
+
+
+def _says_something(word: str) -> bool:
+    plain = len(word) >= MIN_CHARS and word.isascii() and word.isalpha()
+    return plain and word not in analysis.QUESTION_WORDS
+
+
+def add_near_words(
+    match: Match, known: Sequence[WordVectors], embedder: Embedder, weight: float = 1.0
+) -> Match:
+    """Add the scores of the words near to those of the query, and memories with these alone.
+
+    Args:
+        match: The matches by text.
+        known: The vectors of the words of every segment.
+        embedder: Embeds a word of the query.
+        weight: A factor for all of it.
+    """
+    total = sum(term.highest for term in match.terms)
+    words = [term for term in match.terms if _says_something(term.word)]
+    if not words or weight <= 0:
+        return match
+    scores = np.zeros(match.size, np.float32)
+    for term in words:
+        scores += _score_near(term, match.size, known, embedder)
+    scores *= np.float32(weight / total)
+    if match.is_plain:  # else a phrase or an excluded word may keep a memory out
+        match = match.with_slots(scores.nonzero()[0])
+    return match.changed(meaning=scores.take(match.slots))
+
+
+def _score_near(
+    term: ScoredTerm, size: int, known: Sequence[WordVectors], embedder: Embedder
+) -> Floats:
+    """BM25 of the best near word in each slot that does not have the word itself."""
+    scores = np.zeros(size, np.float32)
+    for vectors in known:
+        for number, cosine in _find_near(term.word, vectors, embedder):
+            found = hits.read_terms(vectors.segment, [number])
+            count = len(found.slots)
+            rarity = math.log1p((size - count + 0.5) / (count + 0.5)) * (K1 + 1)
+            worth = found.weights * np.float32(WEIGHT * cosine * rarity)
+            worth /= found.weights + np.float32(K1)
+            scores[found.slots] = np.maximum(scores.take(found.slots), worth)
+    scores[term.hits.slots] = 0
+    return scores
+
+
+def _find_near(word: str, known: WordVectors, embedder: Embedder) -> list[tuple[int, float]]:
+    if word not in known.near:
+        vector = embedder.embed([word], None)[0]
+        cosines = np.einsum("ij,j->i", known.vectors, vector)
+        stem = analysis.stem(word)
+        found: list[tuple[int, float]] = []
+        for at in np.argsort(-cosines)[: 2 * MAX_NEAR].tolist():
+            number = int(known.numbers[at])
+            is_other = analysis.stem(known.segment.terms[number]) != stem
+            if cosines[at] >= MIN_COSINE and is_other and len(found) < MAX_NEAR:
+                found.append((number, float(cosines[at])))
+        known.near[word] = found
+    return known.near[word]
