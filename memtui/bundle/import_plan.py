@@ -23,7 +23,7 @@ from memtui.bundle import OpenStores
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.changes import Act, Change, Edit, Outcome, Plan, SidecarEdit, StoreEdits, TextEdit
 from memtui.errors import MemtuiError, RefError, Refused
-from memtui.files.reading import decode, encode
+from memtui.files.reading import encode
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
@@ -248,11 +248,9 @@ def _find_target(incoming: IncomingStore, library: OpenStores) -> WritableStore:
     chosen = named or alike
     if len(chosen) == 1:
         return chosen[0]
-    several = "several open stores are" if chosen else "no open store is"
-    raise Refused(
-        f"{several} of the format of {incoming.label} ({format or 'unknown'})",
-        do="choose the store with --into STORE",
-    )
+    which = "several open stores are" if chosen else "no open store is"
+    why = f"{which} of the format of {incoming.label} ({format or 'unknown'})"
+    raise Refused(why, do="choose the store with --into STORE")
 
 
 @dataclass(slots=True)
@@ -283,7 +281,7 @@ class _Planner:
         for number, memory in enumerate(incoming.memories):
             if number % STEP == 0:
                 self._report(f"planning {incoming.label}", number, len(incoming.memories))
-            item = map_memory(memory, format, target, _text_of_file(incoming, memory))
+            item = map_memory(memory, format, target, incoming.text_of(memory))
             found = existing.find(item)
             differs = () if found is None else list_differences(item, found)
             if found is not None and (item.native or not differs):
@@ -299,11 +297,10 @@ class _Planner:
                 refused.append(RefusedMemory(memory, error.what))
                 continue
             if plan.outcome is Outcome.DEDUPE or not plan.edits:
-                conflict = self._conflict(item, plan, found)
-                if conflict is None:
-                    same.append(memory)
-                else:
+                if conflict := self._conflict(item, plan, found):
                     conflicts.append(conflict)
+                else:
+                    same.append(memory)
             else:
                 existing.add(item)
                 new.append(replace(item, lost=(*item.lost, *plan.lost)))
@@ -379,18 +376,11 @@ class _Planner:
         existing = ExistingMemories(self.library, target)
         items = [map_memory(memory, incoming.format, target) for memory in incoming.memories]
         found = [(item, existing.find(item)) for item in items]
-        return StoreImport(
-            incoming.label,
-            target.label,
-            new=tuple(item for item, known in found if known is None),
-            same=tuple(i.memory for i, k in found if k is not None and not list_differences(i, k)),
-            conflicts=tuple(
-                ImportConflict(item.memory, known.ref, differs)
-                for item, known in found
-                if known is not None and (differs := list_differences(item, known))
-            ),
-            reason=plan.reason,
-        )
+        there = [(item.memory, k, list_differences(item, k)) for item, k in found if k is not None]
+        new = tuple(item for item, known in found if known is None)
+        same = tuple(memory for memory, _, differs in there if not differs)
+        conflicts = tuple(ImportConflict(m, k.ref, differs) for m, k, differs in there if differs)
+        return StoreImport(incoming.label, target.label, new, same, conflicts, reason=plan.reason)
 
 
 def _build_document(incoming: IncomingStore, known: Format, now: datetime) -> str:
@@ -402,10 +392,3 @@ def _build_document(incoming: IncomingStore, known: Format, now: datetime) -> st
         store = known.open(Path(folder), known.name)
         request = ExportRequest((), (store,), now, complete=(store.label,), whole=True)
         return known.document.export(request).text
-
-
-def _text_of_file(incoming: IncomingStore, memory: Memory) -> str | None:
-    """The text of the memory's file; None unless the memory is a file."""
-    if memory.kind not in ("document", "note") or memory.origin.file not in incoming.files:
-        return None
-    return decode(incoming.files[memory.origin.file]())

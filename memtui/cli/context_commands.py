@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -108,10 +109,17 @@ def context(
 
 
 def _settings() -> ContextSettings:
+    """The settings of recipes; a constant that there is none of is told."""
     from memtui import config, paths
     from memtui.context import read_settings
+    from memtui.context.constants import NAMES
 
     settings = config.load(paths.config_file()).settings  # its faults are told on opening
+    for name in settings.recipe_constants:
+        if name not in NAMES:
+            near = get_close_matches(name, NAMES, 1)
+            advice = f"; did you mean {near[0]}?" if near else ""
+            click.echo(f"config.toml: context.constants has no {one_line(name)}{advice}", err=True)
     return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
 
 
@@ -137,7 +145,8 @@ def _print_reasons(pack: Pack) -> None:
 def _print_summary(pack: Pack) -> None:
     budget = f" of {number(pack.budget)}" if pack.budget is not None else ""
     entries = len(pack.refs)
-    parts = [f"{number(pack.tokens)}{budget} tokens (estimated)", f"{number(entries)} memories"]
+    memories = "memory" if entries == 1 else "memories"
+    parts = [f"{number(pack.tokens)}{budget} tokens (estimated)", f"{number(entries)} {memories}"]
     if pack.dropped:
         parts.append(f"{number(len(pack.dropped))} next ones left out")
     click.echo(" · ".join(parts), err=True)

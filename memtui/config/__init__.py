@@ -4,8 +4,8 @@
 and the selection between runs.
 """
 
-from memtui.config.loading import LoadedSettings, load, save_value
-from memtui.config.schema import SCHEMA, default_text
+from memtui.config.loading import LoadedSettings, default_text, load, save_value
+from memtui.config.schema import SCHEMA
 from memtui.config.settings import (
     Embedding,
     LanguageModel,

@@ -1,7 +1,6 @@
 """The schema of config.toml: the check and the documentation of each setting.
 
-`SCHEMA` checks a file, suggests the nearest key for a misspelt one, and makes the commented
-default file.
+`SCHEMA` checks a file and makes the commented default file.
 """
 
 from __future__ import annotations
@@ -377,28 +376,3 @@ SCHEMA: tuple[Setting, ...] = (
         each=True,
     ),
 )
-
-
-def default_text() -> str:
-    """Return a settings file with every setting as a comment, explained."""
-    parts = [
-        "# memtui settings. Every line that begins with #: is a setting at its default or an\n"
-        "# example; take the #: away to change it. A fault in this file never stops memtui: it\n"
-        "# is shown once and the default is used.\n"
-    ]
-    table = ""
-    for setting in SCHEMA:
-        head, _, name = setting.key.rpartition(".")
-        if head != table:
-            table = head
-            parts.extend([f"[{head}]\n"] if head else [])
-        about = "".join(f"# {line}\n" for line in setting.about.split("\n"))
-        parts.append(f"{about}{_shown(setting, name)}")
-    return "\n".join(parts)
-
-
-def _shown(setting: Setting, name: str) -> str:
-    if setting.key in ("rules", "keys", "saved"):  # tables of their own, so that lines can be added
-        entry = setting.example[1:-1].strip()
-        return f"#: [{setting.key}]\n#: {entry}\n"
-    return f"#: {name} = {setting.example}\n"

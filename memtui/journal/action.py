@@ -124,7 +124,7 @@ def _edit(record: dict[str, Any]) -> Edit:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ActionStep:
     """One edit as it was last made: the inverted one for an action that is undone."""
 
     action: JournalAction
@@ -142,7 +142,7 @@ class EditHistory:
 
     target: Hashable
     """What was edited: its path, and its key inside the file."""
-    steps: tuple[Step, ...]
+    steps: tuple[ActionStep, ...]
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -151,7 +151,7 @@ class EditHistory:
 
 def edit_histories(actions: Iterable[JournalAction]) -> list[EditHistory]:
     """Group the edits of these actions, which come newest first, by target."""
-    found: dict[Hashable, list[Step]] = {}
+    found: dict[Hashable, list[ActionStep]] = {}
     ended: set[Hashable] = set()
     for step in _steps(actions):
         target = _target(step.edit)
@@ -163,19 +163,21 @@ def edit_histories(actions: Iterable[JournalAction]) -> list[EditHistory]:
     return [EditHistory(target, tuple(steps)) for target, steps in found.items()]
 
 
-def last_steps(actions: Iterable[JournalAction], wanted: Callable[[Edit], bool]) -> list[Step]:
+def last_steps(
+    actions: Iterable[JournalAction], wanted: Callable[[Edit], bool]
+) -> list[ActionStep]:
     """The edits of these actions, which come newest first, that are wanted, in the same order."""
     return [step for step in _steps(actions) if wanted(step.edit)]
 
 
-def _steps(actions: Iterable[JournalAction]) -> Iterator[Step]:
+def _steps(actions: Iterable[JournalAction]) -> Iterator[ActionStep]:
     for action in actions:
         undone = action.state is ActionState.UNDONE
         for part in action.inverted() if undone else action.parts:
             for edit in reversed(part.edits):
                 if isinstance(edit, TreeEdit):  # a new store is its programs' own
                     continue
-                yield Step(action, part.store, edit)
+                yield ActionStep(action, part.store, edit)
 
 
 def _target(edit: Edit) -> Hashable:

@@ -26,7 +26,7 @@ from memtui.search import (
     sort_orders,
 )
 from memtui.search.aggregates import Facets
-from memtui.search.array_types import Mask
+from memtui.search.array_types import Doubles, Mask
 from memtui.search.columns import Columns, build, to_array
 from memtui.search.date_matches import find_date_hits
 from memtui.search.documents import to_document
@@ -242,11 +242,8 @@ def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
     if match is not None and match.too_far is not None and scope.semantic is not None:
         least, nearest = scope.semantic.floor, match.too_far
         return f"nothing near enough in meaning: the nearest {nearest:.2f}, the least {least:.2f}"
-    if (
-        match is None
-        or match.meaning is not None
-        or not any(map(fusion.is_meaning, query.wanted_terms))
-    ):
+    is_asked = any(map(fusion.is_meaning, query.wanted_terms))
+    if match is None or match.meaning is not None or not is_asked:
         return ""
     return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
 
@@ -377,6 +374,9 @@ def statistics(
     """
     columns = found.columns
     totals = aggregates.aggregate(columns, found.slots)
+    weighed: Sequence[float] | Doubles = ()
+    if counted:
+        weighed = sort_orders.salience_now(columns, to_array(found.slots), now, constants)
     return insight_statistics.from_counts(
         aggregates.count_values(columns, found.slots) if counted else {},
         total=found.total,
@@ -384,19 +384,10 @@ def statistics(
         oldest=_to_datetime(totals.oldest),
         newest=_to_datetime(totals.newest),
         undated=totals.undated,
-        salience=_salience(found, now, constants) if counted else {},
+        salience=salience.describe_range(weighed),
         disk=disk,
         limits=limits,
     )
-
-
-def _salience(found: SearchResult, now: datetime, constants: ScoreConstants) -> dict[str, float]:
-    values = sort_orders.salience_now(found.columns, to_array(found.slots), now, constants)
-    spread = salience.describe_range(values)
-    if spread is None:
-        return {}
-    named = {"min": spread.least, "median": spread.median, "p90": spread.p90, "max": spread.most}
-    return {name: round(value, 3) for name, value in named.items()}
 
 
 def _to_datetime(seconds: float | None) -> datetime | None:

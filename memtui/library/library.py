@@ -16,11 +16,12 @@ from memtui.changes import Act, Change
 from memtui.config import Embedding
 from memtui.errors import RefError, Refused
 from memtui.library import opening
-from memtui.library.reader import NO_EMBEDDING, LibraryReader, utc_now
+from memtui.library.reader import NO_EMBEDDING, LibraryReader
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.stores.base import Store
+from memtui.stores.values import utc_now
 from memtui.text import cut, one_line
 
 if TYPE_CHECKING:

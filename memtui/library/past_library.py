@@ -198,7 +198,9 @@ class PastStores(LoadedStores):
             columns = columns_of.concat([columns, columns_of.build(known)])
             serials = numbering.append_serials(serials, _FIRST_SERIAL, len(known))
         then = Rows(parts, serials)
-        self._table.adopt(parts, serials, columns, self._slots_of(present, columns, known, rows))
+        self._table.replace_all(
+            parts, serials, columns, self._slots_of(present, columns, known, rows)
+        )
         self._revision = state.snapshot.revision
         snapshot = Snapshot(
             rows=then,

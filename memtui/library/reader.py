@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ from memtui.search.embedding import embedded_text
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.vector_search import NearWords
 from memtui.stores.base import Store, WritableStore
+from memtui.stores.values import utc_now
 from memtui.text import Passage, visible
 
 if TYPE_CHECKING:
@@ -41,10 +42,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NO_EMBEDDING = Embedding(kind="off")
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
 
 
 class LibraryReader:
@@ -88,8 +85,6 @@ class LibraryReader:
             if store.label == label:
                 return store
         raise Refused(f"no open store is called {visible(label)!r}")
-
-    # --- loading ---------------------------------------------------------------------------
 
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Fill the snapshot: cached rows first, then every shard that is new or changed.
@@ -189,8 +184,6 @@ class LibraryReader:
             self._updates.load_vectors()
         return results
 
-    # --- searching -------------------------------------------------------------------------
-
     def find(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
         """Run a query against the current snapshot.
 
@@ -284,8 +277,6 @@ class LibraryReader:
         """
         return finding.timeline(found, unit, width)
 
-    # --- looking up ------------------------------------------------------------------------
-
     def get(self, ref: str) -> Memory:
         """Return the memory with exactly this ref.
 
@@ -326,8 +317,6 @@ class LibraryReader:
             return self._loaded.lineage(memory)
         with self.links.reading() as index:
             return self._loaded.lineage(memory, index)
-
-    # --- links -----------------------------------------------------------------------------
 
     @property
     def links(self) -> StoreLinks:

@@ -37,7 +37,7 @@ class SlotTable:
     def rows(self) -> Rows:
         return Rows(self._parts, self._serials)
 
-    def adopt(
+    def replace_all(
         self,
         parts: Sequence[Sequence[Memory]],
         serials: Serials,

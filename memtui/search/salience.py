@@ -113,16 +113,6 @@ def read_constants(values: Mapping[str, Any], types: Mapping[str, float]) -> Sco
     return replace(DEFAULTS, salience_types={**DEFAULTS.salience_types, **weights}, **known)
 
 
-@dataclass(frozen=True, slots=True)
-class SalienceRange:
-    """How salience is distributed over some memories."""
-
-    least: float
-    median: float
-    p90: float
-    most: float
-
-
 def base_salience(
     types: Sequence[str], codes: Ints, revisions: Doubles, constants: ScoreConstants = DEFAULTS
 ) -> Doubles:
@@ -163,12 +153,12 @@ def decayed_salience(
     return found
 
 
-def describe_range(values: Sequence[float] | Doubles) -> SalienceRange | None:
-    """Minimum, median, P90 and maximum; None of nothing."""
+def describe_range(values: Sequence[float] | Doubles) -> dict[str, float]:
+    """`min`, `median`, `p90` and `max`, to three digits; empty for no values."""
     if not len(values):
-        return None
-    low, middle, high, top = np.quantile(np.asarray(values), (0.0, 0.5, 0.9, 1.0)).tolist()
-    return SalienceRange(low, middle, high, top)
+        return {}
+    found = np.quantile(np.asarray(values), (0.0, 0.5, 0.9, 1.0)).round(3).tolist()
+    return dict(zip(("min", "median", "p90", "max"), found, strict=True))
 
 
 MAX_USES = 32

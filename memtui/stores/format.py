@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from memtui.changes import Plan
 from memtui.errors import ConfigError
-from memtui.files.reading import digest
+from memtui.files.reading import decode, digest
 from memtui.model import Memory
 from memtui.stores.base import Store
 from memtui.stores.upkeep_rules import UpkeepRules
@@ -120,6 +120,12 @@ class IncomingStore:
     """The rows of a database, see `DatabaseSupport.dump`."""
     document: str = field(default="", repr=False)
     """Text of the file, if it is an `ExchangeDocument` that the store imports by itself."""
+
+    def text_of(self, memory: Memory) -> str | None:
+        """The text of the memory's file; None unless the memory is a file."""
+        if memory.kind not in ("document", "note") or memory.origin.file not in self.files:
+            return None
+        return decode(self.files[memory.origin.file]())
 
 
 # ---- the export file of a format's own program --------------------------------------------------

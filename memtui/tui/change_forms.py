@@ -11,22 +11,24 @@ from memtui.model import IMPORTANCES, Memory
 from memtui.stores.base import WritableStore
 from memtui.tui.form import (
     LABELS,
-    Field,
     Form,
+    FormField,
     Kind,
     Values,
-    asked,
     changed_fields,
+    field_value,
     tags_of,
     value_of,
 )
 
 
-def _field(name: str, value: str, known: Mapping[str, Sequence[str]], *, locked: str = "") -> Field:
+def _field(
+    name: str, value: str, known: Mapping[str, Sequence[str]], *, locked: str = ""
+) -> FormField:
     kind = {"content": Kind.PROSE, "importance": Kind.ONE_OF}.get(name, Kind.LINE)
     offered = IMPORTANCES if name == "importance" else tuple(known.get(name, ()))
     hint = "comma-separated tags" if name == "tags" else ""
-    return Field(name, LABELS[name], kind, value, offered, locked, hint)
+    return FormField(name, LABELS[name], kind, value, offered, locked, hint)
 
 
 def _locked(name: str, store: WritableStore) -> str:
@@ -70,13 +72,13 @@ def edit(
     )
 
 
-def _is_shown(field: Field) -> bool:
+def _is_shown(field: FormField) -> bool:
     """Whether the form shows the field: not an empty title that the format does not have."""
     return not (field.locked and field.name == "title" and not field.value)
 
 
-def _with_value(one: Field, value: str) -> Field:
-    return Field(one.name, one.label, one.kind, value, one.known, one.locked, one.hint)
+def _with_value(one: FormField, value: str) -> FormField:
+    return FormField(one.name, one.label, one.kind, value, one.known, one.locked, one.hint)
 
 
 UNCHANGED = "unchanged"
@@ -108,18 +110,18 @@ def several(memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> F
                 made.append(Change(pin, memory.store, memory.ref, {}, force))
         return made
 
-    def line(name: str) -> Field:
+    def line(name: str) -> FormField:
         hint = _present([value_of(memory, name) for memory in memories])
-        return Field(name, LABELS[name], Kind.LINE, "", tuple(known.get(name, ())), "", hint)
+        return FormField(name, LABELS[name], Kind.LINE, "", tuple(known.get(name, ())), "", hint)
 
-    tags = Field("tags", "Tags", Kind.LINE, "", (), "", "tag to add, -tag to remove")
+    tags = FormField("tags", "Tags", Kind.LINE, "", (), "", "tag to add, -tag to remove")
     choices = (UNCHANGED, *IMPORTANCES)
     fields = (
-        Field("importance", LABELS["importance"], Kind.ONE_OF, UNCHANGED, choices),
+        FormField("importance", LABELS["importance"], Kind.ONE_OF, UNCHANGED, choices),
         line("type"),
         tags,
         line("entity"),
-        Field("pin", "Pin", Kind.ONE_OF, UNCHANGED, (UNCHANGED, "pin", "unpin")),
+        FormField("pin", "Pin", Kind.ONE_OF, UNCHANGED, (UNCHANGED, "pin", "unpin")),
     )
     return Form(
         f"Edit {len(memories)} memories",
@@ -178,7 +180,7 @@ def add(
     def changes(values: Values, force: bool) -> list[Change]:
         if not values.get("content", "").strip():
             return []
-        fields = {name: asked(name, words) for name, words in values.items()}
+        fields = {name: field_value(name, words) for name, words in values.items()}
         given = {name: value for name, value in fields.items() if value}
         if given.get("importance") == "medium" and "importance" not in store.editable:
             given.pop("importance")
@@ -188,7 +190,7 @@ def add(
     names = [name for name in _ORDER if name in store.editable or name in ("entity", "type")]
     fields = [_field(name, start.get(name, ""), known) for name in names]
     if len(kinds) > 1:
-        first = Field("kind", "Kind", Kind.ONE_OF, kinds[0], tuple(kinds))
+        first = FormField("kind", "Kind", Kind.ONE_OF, kinds[0], tuple(kinds))
         fields.insert(0, first)
     return Form(
         f"New memory in {store.label}",
@@ -218,7 +220,7 @@ def tag(memories: Sequence[Memory]) -> Form:
     title = "Tags" if one else f"Tags of {len(memories)} memories"
     return Form(
         title,
-        (Field("tags", "Tags", Kind.LINE, value, (), "", hint),),
+        (FormField("tags", "Tags", Kind.LINE, value, (), "", hint),),
         changes,
         one,
         focus="tags",
@@ -251,11 +253,11 @@ def retype(memories: Sequence[Memory], known: Sequence[str]) -> Form:
             if wanted != memory.type
         ]
 
-    types = Field("type", "Type", Kind.LINE, first.type, tuple(known))
+    types = FormField("type", "Type", Kind.LINE, first.type, tuple(known))
     fields = [types]
     if by_pattern:
         hint = "this document, or a glob such as knowledge/**/*.md"
-        fields.append(Field("pattern", "Documents", Kind.LINE, first.id, (), "", hint))
+        fields.append(FormField("pattern", "Documents", Kind.LINE, first.id, (), "", hint))
     title = "Type" if len(memories) == 1 else f"Type of {len(memories)} memories"
     return Form(
         title,
@@ -283,7 +285,7 @@ def rate(memories: Sequence[Memory]) -> Form:
     now = memories[0].extra.get("rating")
     value = str(now) if str(now) in known else "none"
     title = "Rating" if len(memories) == 1 else f"Rating of {len(memories)} memories"
-    fields = (Field("rating", "Rating", Kind.ONE_OF, value, known),)
+    fields = (FormField("rating", "Rating", Kind.ONE_OF, value, known),)
     return Form(
         title,
         fields,
@@ -304,7 +306,7 @@ def merge(keeper: Memory, others: Sequence[Memory]) -> Form:
             fields["content"] = values["content"]
         return [Change(Act.MERGE, keeper.store, keeper.ref, fields, force)]
 
-    content = Field("content", "Text", Kind.PROSE, keeper.content)
+    content = FormField("content", "Text", Kind.PROSE, keeper.content)
     return Form(
         f"Merge {len(others) + 1} memories",
         (content,),

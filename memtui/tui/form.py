@@ -23,7 +23,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FormField:
     """One field of a form."""
 
     name: str
@@ -42,7 +42,7 @@ class Form:
     """The fields of a dialog, and the changes that saving it makes."""
 
     title: str
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
     changes: Callable[[Values, bool], list[Change]]
     """(values by field, force) -> the changes; empty when there is nothing to save."""
     base: Memory | None = None
@@ -81,7 +81,7 @@ def value_of(memory: Memory, name: str) -> str:
     return ", ".join(value) if isinstance(value, tuple) else str(value or "")
 
 
-def asked(name: str, words: str) -> Any:
+def field_value(name: str, words: str) -> Any:
     """The value of a change's field for an input."""
     if name == "tags":
         return tags_of(words)
@@ -93,7 +93,7 @@ def changed_fields(base: Memory, values: Values) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, words in values.items():
         if name in LABELS and words != value_of(base, name):
-            found[name] = asked(name, words)
+            found[name] = field_value(name, words)
     return found
 
 

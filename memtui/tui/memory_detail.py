@@ -121,9 +121,9 @@ class DetailLines:
         )
         return found + len(self._head) if found >= 0 else -1
 
-    def adopt(self, before: DetailLines) -> None:
+    def take_heights(self, before: DetailLines) -> None:
         """Take over how high the parts of the text were when this memory was drawn before."""
-        self._body.adopt(before._body)
+        self._body.take_heights(before._body)
 
     def settle(self, top: int, rows: int) -> int:
         """Draw the lines in view and return the top line at which the view stays."""

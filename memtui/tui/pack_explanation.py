@@ -10,7 +10,13 @@ from rich.segment import Segment
 from memtui import text
 from memtui.text.word_diff import diff_words
 from memtui.tui import key_bindings
-from memtui.tui.pack_rows import ComparedEntry, Difference, ItemKind, PackItem, find_next_left_out
+from memtui.tui.pack_rows import (
+    ComparedEntry,
+    ItemKind,
+    PackDifference,
+    PackItem,
+    find_next_left_out,
+)
 from memtui.tui.widgets.diff_view import wrap_pieces
 from memtui.tui.widgets.pack_view import NO_BUDGET
 from memtui.tui.widgets.statistics import bar
@@ -94,14 +100,18 @@ def explain_compared(line: ComparedEntry | None, palette: Palette, width: int) -
     if line is None or line.entry is None:
         return []
     words = {
-        Difference.SAME: "In both, the same",
-        Difference.CHANGED: "In both, with another text",
-        Difference.MOVED: "In both, at another place",
-        Difference.ONLY_LEFT: "Only in the pack at the left",
-        Difference.ONLY_RIGHT: "Only in the pack at the right",
+        PackDifference.SAME: "In both, the same",
+        PackDifference.CHANGED: "In both, with another text",
+        PackDifference.MOVED: "In both, at another place",
+        PackDifference.ONLY_LEFT: "Only in the pack at the left",
+        PackDifference.ONLY_RIGHT: "Only in the pack at the right",
     }[line.difference]
     lines = _wrap(f"{words}: {line.entry.ref or 'text'}", palette.heading, width)
-    if line.left is not None and line.right is not None and line.difference is Difference.CHANGED:
+    if (
+        line.left is not None
+        and line.right is not None
+        and line.difference is PackDifference.CHANGED
+    ):
         then = text.visible(line.left.text[:LONGEST_COMPARED])
         now = text.visible(line.right.text[:LONGEST_COMPARED])
         styles: dict[str, Style] = {

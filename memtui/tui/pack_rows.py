@@ -137,7 +137,7 @@ def find_next_left_out(items: Sequence[PackItem], at: int) -> PackItem | None:
     return None
 
 
-class Difference(StrEnum):
+class PackDifference(StrEnum):
     """How an entry of one pack stands in the other; the values are the signs on the screen."""
 
     SAME = " "
@@ -151,7 +151,7 @@ class Difference(StrEnum):
 class ComparedEntry:
     """One line of two packs side by side."""
 
-    difference: Difference
+    difference: PackDifference
     left: PackEntry | None
     right: PackEntry | None
 
@@ -173,16 +173,16 @@ def compare_packs(left: Pack, right: Pack) -> list[ComparedEntry]:
             for one, two in zip(mine[a:b], other[c:d], strict=True):
                 same = one.text == two.text
                 lines.append(
-                    ComparedEntry(Difference.SAME if same else Difference.CHANGED, one, two)
+                    ComparedEntry(PackDifference.SAME if same else PackDifference.CHANGED, one, two)
                 )
             continue
         for one in mine[a:b]:
             moved = _key(one) in in_right
-            sign = Difference.MOVED if moved else Difference.ONLY_LEFT
+            sign = PackDifference.MOVED if moved else PackDifference.ONLY_LEFT
             lines.append(ComparedEntry(sign, one, None))
         for two in other[c:d]:
             moved = _key(two) in in_left
-            sign = Difference.MOVED if moved else Difference.ONLY_RIGHT
+            sign = PackDifference.MOVED if moved else PackDifference.ONLY_RIGHT
             lines.append(ComparedEntry(sign, None, two))
     return lines
 

@@ -142,7 +142,7 @@ class LazyLines(Generic[Line]):
         first = self._ends[at] - self._heights[at]
         return lines[min(index - first, len(lines) - 1)]
 
-    def adopt(self, before: LazyLines[Line]) -> None:
+    def take_heights(self, before: LazyLines[Line]) -> None:
         """Take the heights of the same blocks as they were drawn before for the same width."""
         if before._width != self._width:
             return

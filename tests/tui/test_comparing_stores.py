@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from memtui.library import Library
-from memtui.tui.dialogs.copy import CopyScreen
-from memtui.tui.dialogs.store_comparison import StoreComparisonScreen
+from memtui.paths import bundled_folder
+from memtui.testing.fixtures import contents
+from memtui.tui.dialogs.store_comparison import ComparisonList, StoreComparisonScreen
 
 from .sample_stage import LONGEST_WAIT
 from .stage import NOW, Stage, compare, fact, stage, write_store
@@ -35,22 +37,52 @@ async def rest(on: Stage) -> None:
 @pytest.mark.slow
 async def test_what_one_store_lacks_is_copied_to_it(tmp_path: Path) -> None:
     library = open_both(tmp_path)
-    async with stage(tmp_path, (80, 24), open_library=lambda: library) as on:
+    async with stage(
+        tmp_path, (80, 24), open_library=lambda: library, state=tmp_path / "state"
+    ) as on:
         await on.ready()
         await on.press("%")
         assert isinstance(on.app.screen, StoreComparisonScreen)
+        await on.sees("loses nothing")
         compare("comparing-stores-80x24", on.text())
-        await on.press("g", "c")
-        await rest(on)
-        assert isinstance(on.app.screen, CopyScreen)
-        await on.press("enter")
-        await rest(on)
-        assert isinstance(on.app.screen, StoreComparisonScreen)
+        await on.press("c")
+        await on.sees("in both (2)")
         found = library.compare("claude", "codex")
         lacked = [len(found.shared), len(found.only_left), len(found.only_right)]
         assert sum(lacked) == 3
         assert lacked[0] == 2
-        assert "in both (2)" in on.text()
+        await on.press("escape")
+        await on.press("u")
+        await on.still()
+        again = library.compare("claude", "codex")
+        assert [len(again.shared), len(again.only_left), len(again.only_right)] == [1, 1, 1]
+
+
+@pytest.mark.slow
+async def test_what_copying_loses_or_why_it_cannot_be_done_is_said_before(tmp_path: Path) -> None:
+    one = write_store(tmp_path / "one", ONE)
+    shutil.copytree(bundled_folder("sample-data") / "hermes", tmp_path / "hermes")
+
+    def open_library() -> Library:
+        roots = [one, tmp_path / "hermes"]
+        return Library.open(roots, state=tmp_path / "state", now=lambda: NOW)
+
+    async with stage(tmp_path, (80, 24), open_library=open_library) as on:
+        await on.ready()
+        await on.press("%")
+        on.app.screen.query_one(ComparisonList).go(1)
+        await on.sees("copy to hermes: loses entity (becomes memory")
+        files = contents(tmp_path / "hermes")
+        await on.press("c")  # this session only reads
+        await on.settle()
+        assert contents(tmp_path / "hermes") == files
+        (tmp_path / "hermes" / "config.yaml").write_text("memory:\n  memory_char_limit: 10\n")
+        await on.press("j")
+        await on.sees("copy to hermes: not possible: MEMORY.md would hold")
+        files = contents(tmp_path)
+        await on.press("c")
+        await on.settle()
+        assert contents(tmp_path) == files
 
 
 async def test_enter_goes_to_the_memory(tmp_path: Path) -> None:

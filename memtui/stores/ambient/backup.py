@@ -65,7 +65,7 @@ def export(request: ExportRequest) -> ExportedDocument:
 
 
 @dataclass(slots=True)
-class Backup:
+class AmbientBackup:
     """The document, and how many memories lost something on the way into it."""
 
     document: dict[str, Any]
@@ -82,20 +82,20 @@ def backup(
     *,
     whole: bool = False,
     every: bool = True,
-) -> Backup:
+) -> AmbientBackup:
     """The document for these memories of these stores.
 
     `whole`: they are all that Ambient still holds, so its files are taken as they stand. `every`:
     take what Ambient itself no longer reads too (`ambient_files`).
     """
-    made = Backup({"version": VERSION, "exportedAt": _iso(now), "projects": {}})
+    made = AmbientBackup({"version": VERSION, "exportedAt": _iso(now), "projects": {}})
     native: dict[str, list[Memory]] = {s.label: [] for s in stores if s.format == Ambient.format}
     foreign: list[Memory] = []
     for memory in memories:
         native.get(memory.store, foreign).append(memory)
     for store in stores:
         if store.label in native:
-            taken = take(Selection(store.root, native[store.label], now, whole, every))
+            taken = take(BackupSelection(store.root, native[store.label], now, whole, every))
             made.left_out += taken.left_out
             _add_projects(made.document["projects"], taken.projects)
     for memory in foreign:
@@ -137,7 +137,7 @@ def _join(known: dict[str, Any], more: Mapping[str, Any]) -> None:
     known["events"] = [*known["events"], *(e for e in more["events"] if e not in known["events"])]
 
 
-def _add_foreign(made: Backup, memory: Memory) -> None:
+def _add_foreign(made: AmbientBackup, memory: Memory) -> None:
     """One memory of another store as an event of the branch `main`."""
     name = memory.entity.split("/")[0] or memory.store
     key = hashlib.sha256(f"memtui:{memory.store}/{name}".encode("utf-8", "replace")).hexdigest()[
@@ -189,7 +189,7 @@ def _fit(content: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class BackupSelection:
     """Memories of one Ambient store that are to be exported."""
 
     root: Path
@@ -209,7 +209,7 @@ class Taken:
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def take(selection: Selection) -> Taken:
+def take(selection: BackupSelection) -> Taken:
     """The chosen events of a store, project by project."""
     wanted: dict[str, set[str]] = {}
     for memory in selection.memories:
@@ -240,7 +240,7 @@ def _places(memory: Memory) -> list[str]:
 
 
 def _take_project(
-    selection: Selection,
+    selection: BackupSelection,
     key: str,
     files: Iterable[str],
     wanted: Mapping[str, set[str]],
@@ -303,7 +303,7 @@ class _Read:
     reason: str = ""
 
 
-def _read(path: Path, selection: Selection) -> _Read:
+def _read(path: Path, selection: BackupSelection) -> _Read:
     """A file as Ambient reads it: bytes that are not UTF-8 become U+FFFD."""
     try:
         text = read_bytes(path, selection.root).decode("utf-8", "replace")

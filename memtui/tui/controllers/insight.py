@@ -74,7 +74,7 @@ class InsightActions:
     def _compare(self) -> None:
         """What changed since the stores were last looked at, or in the last days."""
         from memtui.library.time_views import compare_times
-        from memtui.tui.dialogs.comparison import ComparisonScreen, Span
+        from memtui.tui.dialogs.comparison import ComparedTimes, ComparisonScreen
 
         screen, now = self._screen, self._screen.now()
         query = replace(screen.view.query(now), since=None, until=None)
@@ -88,9 +88,9 @@ class InsightActions:
 
         seen = screen.last_seen
         span = (
-            Span(seen, name="since you last looked")
+            ComparedTimes(seen, name="since you last looked")
             if seen is not None
-            else Span(now - timedelta(days=DEFAULT_DAYS), name=f"last {DEFAULT_DAYS} days")
+            else ComparedTimes(now - timedelta(days=DEFAULT_DAYS), name=f"last {DEFAULT_DAYS} days")
         )
         screen.app.push_screen(
             ComparisonScreen(span, screen.worker, compare, screen.now, wanted is not None),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.tui import key_bindings
 from memtui.tui.controllers.changes import WritingController
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from memtui.errors import MemtuiError
     from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers
     from memtui.upkeep.store_comparison import StoreComparison
@@ -62,9 +64,14 @@ class TransferActions(WritingController):
             rows = screen.found.rows
             shown = [rows[slot] for slot in screen.found.slots]
             groups.append((f"{text.number(len(shown))} shown", shown))
-        groups.append((WHOLE, None))
-        day = screen.now().date().isoformat()
-        screen.app.push_screen(ExportScreen(self._writer, groups, day))
+        past = screen.worker.past
+        if past is None:
+            groups.append((WHOLE, None))
+        elif not groups:
+            screen.app.notify("Nothing is shown that could be exported.", severity="warning")
+            return
+        day = (past.at if past else screen.now()).date().isoformat()
+        screen.app.push_screen(ExportScreen(self._writer, groups, day, is_past=past is not None))
 
     def _import(self) -> None:
         from memtui.tui.dialogs.import_ import ImportScreen
@@ -96,7 +103,7 @@ class TransferActions(WritingController):
         )
 
     def _show_comparison(self, left: str, right: str, entity: str) -> None:
-        from memtui.tui.dialogs.copy import CopyScreen
+        from memtui.tui.dialogs.copy import copy_at_once, preview_copy
         from memtui.tui.dialogs.store_comparison import StoreComparisonScreen
 
         screen = self._screen
@@ -106,16 +113,32 @@ class TransferActions(WritingController):
                 lambda library: library.compare(left, right, subject), show, None, "compare"
             )
 
-        def copy(memory: Memory, target: str, copied: Callable[[], None]) -> None:
-            library = self._writer.library
-            closed = library.store(target).read_only if library else ""
-            if closed:
-                screen.app.notify(text.one_line(closed), severity="warning")
+        def preview(memory: Memory, target: str, tell: Callable[[str], None]) -> None:
+            screen.worker.ask(
+                lambda library: preview_copy(memory, target, library),
+                tell,
+                lambda error: tell(f"not possible: {error.what}"),
+                "preview of a copy",
+            )
+
+        def copy(memory: Memory, target: str, copied: Callable[[bool], None]) -> None:
+            if why := self._selection.can_write():
+                screen.app.notify(text.one_line(why), severity="warning")
                 return
-            screen.app.push_screen(CopyScreen(self._writer, [memory], [target]), lambda _: copied())
+
+            def done(is_written: bool) -> None:
+                undo = key_bindings.hint("undo", screen.app.key_overrides) if is_written else ""
+                said = "Copied 1 memory to" if is_written else "No changes: nothing to add in"
+                screen.app.notify(f"{said} {text.one_line(target)}{undo}")
+                copied(is_written)
+
+            def failed(error: MemtuiError) -> None:
+                screen.app.notify(text.one_line(str(error)), severity="warning")
+
+            self._writer.write(lambda library: copy_at_once(memory, target, library), done, failed)
 
         screen.app.push_screen(
-            StoreComparisonScreen((left, right), entity, ask, copy),
+            StoreComparisonScreen((left, right), entity, ask, preview, copy),
             lambda ref: screen.go_to_memory(ref) if ref else None,
         )
 

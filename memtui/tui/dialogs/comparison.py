@@ -56,7 +56,7 @@ CompareTimes = Callable[["Library", datetime, "datetime | None", IsCancelled], S
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ComparedTimes:
     """The times that are compared."""
 
     since: datetime
@@ -166,7 +166,7 @@ class ComparisonScreen(Dialog[str]):
 
     def __init__(
         self,
-        span: Span,
+        span: ComparedTimes,
         worker: LibraryWorker,
         compare: CompareTimes,
         now: Callable[[], datetime],
@@ -283,7 +283,7 @@ class ComparisonScreen(Dialog[str]):
     def action_since(self) -> None:
         def chosen(time: TimeCondition | None) -> None:
             if time is not None:
-                self._span = Span(time.time, self._span.until)
+                self._span = ComparedTimes(time.time, self._span.until)
                 self._ask()
 
         prompt = TimePrompt("Changes since", self._now(), start=True, accept="compare")
@@ -293,7 +293,7 @@ class ComparisonScreen(Dialog[str]):
         def chosen(time: TimeCondition | None) -> None:
             if time is not None:
                 until = time.time if time.text else None
-                self._span = Span(self._span.since, until, self._span.name)
+                self._span = ComparedTimes(self._span.since, until, self._span.name)
                 self._ask()
 
         prompt = TimePrompt("Changes until", self._now(), empty="empty: now", accept="compare")

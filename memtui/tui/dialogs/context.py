@@ -31,7 +31,7 @@ from memtui.tui.pack_explanation import (
 )
 from memtui.tui.pack_rows import ItemKind, PackItem, compare_packs, list_items
 from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.pack_view import BudgetSlider, ComparisonList, PackList
+from memtui.tui.widgets.pack_view import BudgetSlider, PackComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
@@ -80,7 +80,7 @@ class PackScreen(FittingDialog[str]):
         self._slider = BudgetSlider()
         self._slider.value = request.budget
         self._list = PackList()
-        self._comparison = ComparisonList()
+        self._comparison = PackComparisonList()
         self._why = TextWindow(id="pack-why")
 
     def compose(self) -> ComposeResult:
@@ -229,7 +229,7 @@ class PackScreen(FittingDialog[str]):
         self._why.show(lines)
 
     @on(PackList.Moved)
-    @on(ComparisonList.Moved)
+    @on(PackComparisonList.Moved)
     def _moved(self) -> None:
         self._host.choose(self.entry)
         self._explain()

@@ -18,7 +18,7 @@ from memtui.errors import MemtuiError
 from memtui.files.reading import read_bytes
 from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory
-from memtui.progress import IsCancelled, Report
+from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores.format import IncomingStore
 from memtui.tui import key_bindings, plan_summary
 from memtui.tui.change_worker import ChangeWorker
@@ -152,6 +152,28 @@ def _plan(
         away = library.plan([_away(library, memory) for memory in new])
         planned = Planned(title, (*planned.plans, *away.plans), (*planned.parts, *away.parts))
     return plan, planned
+
+
+def preview_copy(memory: Memory, target: str, library: Library) -> str:
+    """What copying this memory would do, in a line: what is lost, or why there is nothing to do."""
+    plan, planned = _plan([memory], target, False, library, silent, never)
+    if planned.has_edits:
+        return f"loses {', '.join(plan.lost)}" if plan.lost else "loses nothing"
+    (part,) = plan.imports
+    why = [c.differs[0] for c in part.conflicts if not c.existing] + [r.why for r in part.refused]
+    found = "another memory has its id" if part.conflicts else "it is there already"
+    return f"not possible: {(why or [found])[0]}"
+
+
+def copy_at_once(memory: Memory, target: str, library: Library) -> bool:
+    """Plan and write the copy of one memory. Returns whether there was anything to write.
+
+    Raises what planning and writing raise.
+    """
+    _, planned = _plan([memory], target, False, library, silent, never)
+    if planned.has_edits:
+        library.apply(planned)
+    return planned.has_edits
 
 
 def _files(memories: Sequence[Memory]) -> dict[str, partial[bytes]]:

@@ -23,7 +23,7 @@ from memtui.tui import plan_summary
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import ConfirmDialog, FittingDialog, Reply
 from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
-from memtui.tui.form import LABELS, Field, Form, Kind, both_texts, changed_underneath, value_of
+from memtui.tui.form import LABELS, Form, FormField, Kind, both_texts, changed_underneath, value_of
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
@@ -90,7 +90,7 @@ class FormScreen(FittingDialog[Planned]):
             yield OutcomeLines()
             yield KeyLine(id="form-keys")
 
-    def _row(self, field: Field) -> Iterator[Vertical | Horizontal]:
+    def _row(self, field: FormField) -> Iterator[Vertical | Horizontal]:
         label = Static(Content(field.label), classes="label", markup=False)
         if field.locked:
             words = f"{text.one_line(field.value) or 'none'} · {field.locked}"

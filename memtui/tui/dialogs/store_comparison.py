@@ -13,6 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.strip import Strip
+from textual.widgets import Static
 
 from memtui import text
 from memtui.model import Memory
@@ -64,6 +65,10 @@ class ComparisonList(ListWindow):
         near = [n for n in places if n >= at] or places[-1:]
         self.reset(cursor=(same or near or [0])[0], top=self.top)
 
+    def cursor_moved(self) -> None:
+        if isinstance(self.screen, StoreComparisonScreen):
+            self.screen.show_loss()
+
     @property
     def current(self) -> Memory | None:
         return self._lines[self.cursor].memory if self.cursor < len(self._lines) else None
@@ -112,7 +117,8 @@ class StoreComparisonScreen(FittingDialog[str]):
         labels: tuple[str, str],
         entity: str,
         ask: Callable[[str, Callable[[StoreComparison], None]], None],
-        copy: Callable[[Memory, str, Callable[[], None]], None],
+        preview: Callable[[Memory, str, Callable[[str], None]], None],
+        copy: Callable[[Memory, str, Callable[[bool], None]], None],
     ) -> None:
         """Make the screen; it asks once it is shown.
 
@@ -120,17 +126,19 @@ class StoreComparisonScreen(FittingDialog[str]):
             labels: of both stores.
             entity: what can be narrowed to; empty: nothing.
             ask: given an entity (empty: everything), has a callback called with the comparison.
-            copy: opens the copy dialog for a memory and a store; calls back when it was copied.
+            preview: given a memory and a store, has a callback called with what copying loses.
+            copy: copies a memory into a store; calls back when it was copied.
         """
         super().__init__()
         self._labels, self._entity = labels, entity
-        self._ask, self._copy = ask, copy
+        self._ask, self._preview, self._copy = ask, preview, copy
         self._is_narrowed = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box full") as box:
             box.border_title = Content(text.one_line(" and ".join(self._labels)))
             yield ComparisonList()
+            yield Static("", id="comparison-copy", classes="line", markup=False)
             yield KeyLine(id="comparison-keys")
 
     def on_mount(self) -> None:
@@ -145,6 +153,27 @@ class StoreComparisonScreen(FittingDialog[str]):
 
     def _show(self, found: StoreComparison) -> None:
         self.query_one(ComparisonList).set_lines(comparison_lines(found))
+        self.show_loss()
+
+    def _other(self, memory: Memory) -> str:
+        left, right = self._labels
+        return right if memory.store == left else left
+
+    def show_loss(self) -> None:
+        """Below the list: what copying the memory under the cursor would lose."""
+        memory = self.query_one(ComparisonList).current
+        line = self.query_one("#comparison-copy", Static)
+        line.update("")
+        if memory is None:
+            return
+
+        def tell(said: str) -> None:
+            if self.query_one(ComparisonList).current is memory:
+                width = max(20, line.size.width - 2)
+                words = f"copy to {text.one_line(self._other(memory))}: {text.one_line(said)}"
+                line.update(Content(text.cut(words, width)))
+
+        self._preview(memory, self._other(memory), self.if_open(tell))
 
     def _show_keys(self) -> None:
         narrow = "everything" if self._is_narrowed else "this entity"
@@ -160,8 +189,7 @@ class StoreComparisonScreen(FittingDialog[str]):
     def action_copy(self) -> None:
         memory = self.query_one(ComparisonList).current
         if memory is not None:
-            left, right = self._labels
-            self._copy(memory, right if memory.store == left else left, self._compare)
+            self._copy(memory, self._other(memory), self.if_open(lambda _: self._compare()))
 
     def action_narrow(self) -> None:
         if self._entity:

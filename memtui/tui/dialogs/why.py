@@ -46,7 +46,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class ScorePart:
+class ComparedPart:
     """One part of the score of two results."""
 
     name: str
@@ -58,11 +58,11 @@ class ScorePart:
         return self.value - self.other
 
 
-def compare_parts(hit: Hit, after: Hit | None) -> list[ScorePart]:
+def compare_parts(hit: Hit, after: Hit | None) -> list[ComparedPart]:
     """The parts of both scores, in the order of the first."""
     theirs: Mapping[str, float] = after.parts if after is not None else {}
     return [
-        ScorePart(name, hit.parts.get(name, 0.0), theirs.get(name, 0.0))
+        ComparedPart(name, hit.parts.get(name, 0.0), theirs.get(name, 0.0))
         for name in _in_order(tuple(hit.parts), tuple(theirs))
     ]
 
@@ -95,7 +95,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join(names) or "several small parts"
 
 
-def full_bar(weighed: Sequence[ScorePart]) -> float:
+def full_bar(weighed: Sequence[ComparedPart]) -> float:
     """The value of a full bar; never 0."""
     return max((abs(v) for part in weighed for v in (part.value, part.other)), default=0.0) or 1.0
 
@@ -146,7 +146,7 @@ class _Page:
             Segment(text.cut(text.one_line(hit.headline), room), self.palette.heading),
         ]
 
-    def _beside(self, hit: Hit, after: Hit, weighed: Sequence[ScorePart]) -> list[list[Segment]]:
+    def _beside(self, hit: Hit, after: Hit, weighed: Sequence[ComparedPart]) -> list[list[Segment]]:
         whole = full_bar(weighed)
         cells = max(BAR_MIN, min(BAR_MAX, (self.width - NAME - 3 * VALUE - 4) // 2))
         column = cells + VALUE

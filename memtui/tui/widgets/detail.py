@@ -218,7 +218,7 @@ class Detail(ListWindow):
             self.top, self._target, self._match, chosen = 0, -1, -1, None
             self._searched = ()
         else:
-            self._lines.adopt(before)
+            self._lines.take_heights(before)
         if chosen is not None:
             lines = [self._lines[at] for at in self._lines.targets]
             same = [at for at, line in enumerate(lines) if (line.ref, line.folds) == (ref, not ref)]

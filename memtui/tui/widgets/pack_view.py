@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.context import PackEntry
-from memtui.tui.pack_rows import ComparedEntry, Difference, ItemKind, PackItem
+from memtui.tui.pack_rows import ComparedEntry, ItemKind, PackDifference, PackItem
 from memtui.tui.widgets.list_window import EntryList, ListWindow
 from memtui.tui.widgets.themed_widget import ThemedWidget
 
@@ -196,7 +196,7 @@ BESIDE_FROM = 56
 """Columns from which two packs stand side by side; below, one line says both."""
 
 
-class ComparisonList(EntryList):
+class PackComparisonList(EntryList):
     """The entries of two packs side by side, one line each."""
 
     def __init__(self) -> None:
@@ -229,11 +229,11 @@ class ComparisonList(EntryList):
         line, palette = self._lines[index], self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
         styles = {
-            Difference.SAME: palette.dim,
-            Difference.CHANGED: palette.warning,
-            Difference.MOVED: palette.text,
-            Difference.ONLY_LEFT: palette.removed + Style(strike=False),
-            Difference.ONLY_RIGHT: palette.added,
+            PackDifference.SAME: palette.dim,
+            PackDifference.CHANGED: palette.warning,
+            PackDifference.MOVED: palette.text,
+            PackDifference.ONLY_LEFT: palette.removed + Style(strike=False),
+            PackDifference.ONLY_RIGHT: palette.added,
         }
         style = styles[line.difference] + ground
         sign = Segment(f" {line.difference} ", style)

@@ -101,7 +101,7 @@ def test_an_own_recipe_and_constants_come_from_the_settings(
         """
 [context.constants]
 facts = 1
-speed = 9
+acess_boost = 9
 [context.recipes.standup]
 sections = [{ title = "Decisions", query = "type:decision", limit = 2 }]
 [context.recipes.broken]
@@ -113,3 +113,4 @@ sections = [{ title = "No query" }]
     out, err = capsys.readouterr()
     assert out.startswith("## Decisions\n\n- [")
     assert "context.recipes.broken a section needs a title and a query" in err
+    assert "context.constants has no acess_boost; did you mean access_boost?" in err

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
+from pathlib import Path
 
+import memtui
 from tests.source_trees import parse_sources
+
+PACKAGE = Path(memtui.__file__).parent
 
 MAY_WRITE = {
     "files/atomic_replace.py",
@@ -97,3 +102,39 @@ def test_files_are_written_in_the_save_modules_only() -> None:
         if (to_write or writes or (called == "os.open" and flags)) and not may_write:
             hits.append(f"{name}:{node.lineno} {called}")
     assert "\n".join(hits) == ""
+
+
+MOST_LINES = 400
+MOST_MODULES = 8
+IN_A_DATABASE = {"engram"}
+"""Formats that are no files; their packages are larger."""
+MESSAGES = {"Moved", "Opened", "Changed", "Chosen", "Accepted"}
+"""Classes inside widgets, named by their widget: `ReviewList.Moved`."""
+
+
+def test_no_module_is_long() -> None:
+    lengths = {
+        str(path.relative_to(PACKAGE)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in PACKAGE.rglob("*.py")
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
+
+
+def test_a_format_of_files_has_few_modules() -> None:
+    counts = Counter(
+        path.parent.name
+        for path in (PACKAGE / "stores").glob("*/*.py")
+        if path.name != "__init__.py" and path.parent.name not in IN_A_DATABASE
+    )
+    assert len(counts) > 9
+    assert {name: count for name, count in counts.items() if count > MOST_MODULES} == {}
+
+
+def test_the_name_of_a_class_is_unique() -> None:
+    names = Counter(
+        node.name
+        for tree in parse_sources().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and node.name not in MESSAGES
+    )
+    assert [name for name, count in names.items() if count > 1] == []

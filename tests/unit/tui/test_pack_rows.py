@@ -10,8 +10,8 @@ from memtui.context import DroppedEntry, Pack, PackEntry, Section
 from memtui.context.pack import COUNT, draft
 from memtui.testing.hostile_values import CONTROLS, HIDDEN, MARKUP
 from memtui.tui.pack_rows import (
-    Difference,
     ItemKind,
+    PackDifference,
     compare_packs,
     find_next_left_out,
     list_items,
@@ -69,5 +69,5 @@ def test_a_comparison_has_every_entry_of_both_packs_once(
 
     assert [line.left for line in lines if line.left] == entries(one)
     assert [line.right for line in lines if line.right] == entries(two)
-    same = [line for line in compare_packs(one, one) if line.difference is not Difference.SAME]
+    same = [line for line in compare_packs(one, one) if line.difference is not PackDifference.SAME]
     assert same == []
