@@ -134,7 +134,7 @@ class BrowseScreen(SearchableScreen):
         past = self.worker.past
         refused = self._editing.refusal if self._editing else lambda _: OPENING
         if past is not None:
-            refused = lambda _: past.refused  # noqa: E731
+            refused = lambda id: "" if id == "context" else past.refused  # noqa: E731
         return ActionContext(
             has_memory=self.detail.memory is not None,
             marked=len(self.memories.marked),
