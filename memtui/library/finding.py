@@ -242,11 +242,8 @@ def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
     if match is not None and match.too_far is not None and scope.semantic is not None:
         least, nearest = scope.semantic.floor, match.too_far
         return f"nothing near enough in meaning: the nearest {nearest:.2f}, the least {least:.2f}"
-    if (
-        match is None
-        or match.meaning is not None
-        or not any(map(fusion.is_meaning, query.wanted_terms))
-    ):
+    is_asked = any(map(fusion.is_meaning, query.wanted_terms))
+    if match is None or match.meaning is not None or not is_asked:
         return ""
     return "~ asks for meaning, which needs vectors (memtui embed); looked for as words"
 

@@ -214,7 +214,7 @@ class TextChecks:
         self._earlier = earlier
 
 
-STEP = 64
+STEP = 16
 """Texts between two looks at whether to stop."""
 _DIGEST = 16
 PLAIN = CheckedText((), 0, (), _NOWHERE)

@@ -228,6 +228,8 @@ def propose(
 
 _OF_ENTITIES = frozenset({ProposalKind.COMPACTION, ProposalKind.MERGED_BRANCH, ProposalKind.EXPIRY})
 """Findings about an entity: their memories have nothing about them."""
+_OF_THE_FIRST = frozenset({ProposalKind.STALE_SUMMARY, ProposalKind.OUTDATED_SCHEMA})
+"""Findings about their first memory; the others are what it was compared with."""
 
 
 def badges_of(proposals: Iterable[Proposal]) -> dict[str, list[str]]:
@@ -236,7 +238,7 @@ def badges_of(proposals: Iterable[Proposal]) -> dict[str, list[str]]:
     for one in proposals:
         if one.kind not in _OF_ENTITIES:
             words = f"{RULES[one.kind].heading}: {one.message or one.reason}"
-            for ref in one.refs:
+            for ref in one.refs[:1] if one.kind in _OF_THE_FIRST else one.refs:
                 found.setdefault(ref, []).append(words)
     return found
 

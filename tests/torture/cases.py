@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit
+from memtui.changes import Act, Change, Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit
 from memtui.files.json.editing import load_records, new_record, raw_value, set_member
+from memtui.library import Library
+from memtui.paths import bundled_folder
 
 RECORDS = 12
 
@@ -126,5 +129,39 @@ NOTE = Case("markdown", ("2026-11-21.md",), make_note, plan_note)
 NEW = Case("new file", ("entities/bob/items.json",), make_nothing, plan_new)
 GONE = Case("removed file", ("2026-11-21.md",), make_note, plan_gone)
 SIDECAR = Case("sidecar", (".memtui/sidecar.jsonl",), make_nothing, plan_sidecar)
+
+# ---- the sample stores of further programs, changed as memtui changes them -----------------------
+
+
+def sample_case(name: str, act: Act, id: str, **fields: object) -> Case:
+    """The sample store of this name, and one change of it, with the edits that its format plans."""
+    sample = bundled_folder("sample-data") / name
+    files = sorted(str(path.relative_to(sample)) for path in sample.rglob("*") if path.is_file())
+
+    def make(folder: Path) -> None:
+        shutil.copytree(sample, folder, dirs_exist_ok=True)
+
+    def plan(folder: Path, rng: random.Random) -> tuple[Edit, ...]:
+        library = Library.open([folder])
+        library.load()
+        label = library.stores[0].label
+        found = (m for m in library.memories(label) if m.id.startswith(id) and m.status == "active")
+        memory = min(found, key=lambda one: one.id)
+        values = {key: f"{value} {rng.random()}" for key, value in fields.items()}
+        planned = library.plan([Change(act, label, memory.ref, values)])
+        return tuple(edit for part in planned.parts for edit in part.edits)
+
+    return Case(name, tuple(files), make, plan)
+
+
+PROGRAMS = (
+    sample_case("claude-code", Act.DELETE, "projects/-home-marit-src-towerd/memory/project_strike"),
+    sample_case("codex", Act.EDIT, "extensions/ad_hoc/notes/", content="Say it again"),
+    sample_case("gemini", Act.EDIT, "GEMINI.md#", content="Bells are counted"),
+    sample_case("hermes", Act.EDIT, "MEMORY.md#", content="The box is called belfry"),
+    sample_case("mcp-memory", Act.EDIT, "", content="Struck thirteen"),
+    sample_case("openclaw", Act.DELETE, "MEMORY.md#"),
+    sample_case("memfs", Act.EDIT, "towns/", content="The town is quiet"),
+)
 
 CASES = (AGENT, AMBIENT, NOTE, NEW, GONE, SIDECAR)

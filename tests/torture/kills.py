@@ -40,7 +40,8 @@ def strangers(folder: Path, known: Iterable[str]) -> list[str]:
         for base, _, names in os.walk(folder)
         for name in names
     )
-    return sorted(set(found) - set(known) - {".memtui/sidecar.jsonl"})
+    own = {".memtui/sidecar.jsonl", ".memtui/memory.jsonl.jsonl"}
+    return sorted(set(found) - set(known) - own)
 
 
 def at_every_point(folder: Path, rounds: int, seed: int, cases: Iterable[Case] = CASES) -> str:

@@ -58,6 +58,13 @@ class Terminal:
         """Press keys, as the bytes a terminal would send."""
         os.write(self._handle, keys.encode())
 
+    def escape(self) -> None:
+        """Press Escape as one unmistakable sequence, so that the next key needs no pause.
+
+        A bare one with a key in the same read is alt and that key, and a busy machine reads late.
+        """
+        self.send("\x1b[27u")
+
     def write(self, words: str) -> None:
         """Write on the terminal as another program would that has it open.
 

@@ -47,7 +47,7 @@ def test_a_chain_is_walked_and_a_link_leads_to_another_store(memtui: Start, tmp_
         on.wait_for("supersedes▶ Alice lives in Faro")
         on.send("j")
         on.wait_for("caused_by▶ Bob moved first")
-        on.send("\x1b")
+        on.escape()
         on.wait_for("? help")
         on.send("q")
         assert on.wait_for_end() == 0

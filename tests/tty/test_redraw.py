@@ -64,7 +64,7 @@ def test_noise_is_painted_over(memtui: Start, tmp_path: Path) -> None:
                 on.wait_until_gone("NOISE")
                 on.wait_until_gone("Broadcast")
                 on.wait_for(words)
-            on.send("\x1b")
+            on.escape()
             panes(on)
         on.write(NOISE)
         on.wait_for("NOISE")

@@ -131,6 +131,14 @@ class Stage:
             self._strike(key)
             await self.settle()
 
+    async def handle(self, *keys: str) -> None:
+        """Press keys and wait for the widgets only: a worker may wait for the test itself."""
+        for key in keys:
+            self._strike(key)
+            await self._handled()
+        await self._handled()
+        self.app.screen._on_timer_update()
+
     async def type(self, words: str) -> None:
         """Type into what has the focus, as fast as a paste: what it sets off is waited for once."""
         for letter in words:

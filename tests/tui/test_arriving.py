@@ -91,7 +91,7 @@ async def test_a_cursor_that_was_moved_stays_on_its_memory(disk: SlowDisk) -> No
     async with stage(disk.roots[0], open_library=disk.open) as on:
         disk.let(0)
         await rows(on, ROWS)
-        await on.pilot.press("j", "j")
+        await on.handle("j", "j")
         memory = on.browse.memories.memory
         for number in (1, 2):
             disk.let(number)
@@ -106,7 +106,7 @@ async def test_who_reads_the_first_memory_keeps_it(disk: SlowDisk) -> None:
     async with stage(disk.roots[0], open_library=disk.open) as on:
         disk.let(0)
         await rows(on, ROWS)
-        await on.pilot.press("enter")
+        await on.handle("enter")
         memory = on.browse.detail.memory
         disk.let(1)
         await rows(on, 2 * ROWS)
@@ -119,7 +119,7 @@ async def test_a_new_search_begins_at_its_top_again(disk: SlowDisk) -> None:
     async with stage(disk.roots[0], open_library=disk.open) as on:
         disk.let(0)
         await rows(on, ROWS)
-        await on.pilot.press("j", "j", "slash", *"fact")
+        await on.handle("j", "j", "/", *"fact")
         disk.let(1)
         await rows(on, 2 * ROWS)
         disk.let(2)

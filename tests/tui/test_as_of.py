@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,18 @@ async def test_what_another_program_writes_meanwhile_is_there_on_coming_back(
         assert "AS OF" in on.text()
         await on.press("@")
         assert len(on.headlines()) == 9
+
+
+async def test_what_is_shown_of_then_can_be_exported(root: Path, tmp_path: Path) -> None:
+    async with stage(root) as on:
+        await go_to(on, "2026-05-31")
+        await on.press("x")
+        assert "bundle" not in on.text()
+        await on.press("tab", "tab", "ctrl+u")
+        await on.type(str(tmp_path / "then.jsonl"))
+        await on.press("enter")
+        await on.still()
+    lines = [json.loads(line) for line in (tmp_path / "then.jsonl").read_text().splitlines()]
+    texts = [line["content"] for line in lines if "content" in line]
+    assert "Alice lives in Porto" in texts
+    assert not any("Lisbon" in text for text in texts)

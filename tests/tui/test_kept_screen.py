@@ -90,7 +90,7 @@ def bare(text: str) -> str:
 async def test_the_first_frame_is_the_last_screen_and_marked(disk: Disk) -> None:
     left = await disk.session("j", "j")
     async with disk.next_start() as on:
-        await on.pilot.pause()
+        await on.handle()
         assert CHECKING in on.text()
         assert bare(on.text()).split("\n")[2:] == bare(left).split("\n")[2:]
         disk.gate.set()
@@ -104,7 +104,7 @@ async def test_what_changed_meanwhile_replaces_it_and_the_cursor_stays(disk: Dis
     change(disk, "people-alice", lambda facts: facts[0].update(content="Alice moved on"))
     change(disk, "people-bob", lambda facts: facts.append(fact(50, "Bob is new", "2026-11-21")))
     async with disk.next_start() as on:
-        await on.pilot.pause()
+        await on.handle()
         assert "Bob is new" not in on.text()
         under = on.browse.memories.memory
         disk.gate.set()
@@ -120,9 +120,9 @@ async def test_an_act_waits_for_the_truth_and_is_done_to_the_same_memory(disk: D
     await disk.session("j")
     change(disk, "people-bob", lambda facts: facts.append(fact(50, "Bob is new", "2026-11-21")))
     async with disk.next_start() as on:
-        await on.pilot.pause()
+        await on.handle()
         under = on.browse.memories.memory
-        await on.pilot.press("space")
+        await on.handle("space")
         assert not on.browse.memories.marked
         disk.gate.set()
         await on.ready()
@@ -134,10 +134,10 @@ async def test_an_act_waits_for_the_truth_and_is_done_to_the_same_memory(disk: D
 async def test_an_act_on_a_memory_that_is_gone_is_not_done(disk: Disk) -> None:
     await disk.session()
     async with disk.next_start(toasts=True) as on:
-        await on.pilot.pause()
+        await on.handle()
         first = on.browse.memories.memory
         assert first is not None
-        await on.pilot.press("space")
+        await on.handle("space")
         change(
             disk,
             "shop-api",
@@ -154,10 +154,10 @@ async def test_moves_go_on_and_those_beyond_what_was_kept_wait(tmp_path: Path) -
     disk = store(tmp_path, MANY)
     await disk.session()
     async with disk.next_start() as on:
-        await on.pilot.press("j", "j", "pagedown")
+        await on.handle("j", "j", "pagedown")
         cursor = on.browse.memories.cursor
         assert cursor > 2
-        await on.pilot.press("G")
+        await on.handle("G")
         assert on.browse.memories.cursor == cursor
         disk.gate.set()
         await on.ready()
@@ -190,7 +190,7 @@ async def test_quitting_before_the_truth_keeps_the_screen(disk: Disk) -> None:
     await disk.session("j")
     kept = disk.kept.read_text(encoding="utf-8")
     async with disk.next_start() as on:
-        await on.pilot.press("j")
+        await on.handle("j")
         on.app.leave()
     assert disk.kept.read_text(encoding="utf-8") == kept
 

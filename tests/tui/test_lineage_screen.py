@@ -11,6 +11,7 @@ import pytest
 from memtui.changes import Act, Change
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.history import HistoryScreen
+from tests.unit.stores.engram.invented import build
 
 from .sample_stage import ChangingStage, changing
 from .stage import compare, fact, stage, write_store
@@ -83,3 +84,19 @@ async def test_versions_of_git_are_shown_with_their_author(tmp_path: Path) -> No
         await on.keys("H")
         assert "git" in on.text()
         assert "Rosa" in on.text()
+
+
+async def test_a_version_that_engram_keeps_is_shown_and_restored(tmp_path: Path) -> None:
+    store = tmp_path / "stores" / "engram"
+    store.mkdir(parents=True)
+    build(store, "v3")
+    async with changing(tmp_path, "engram", state=tmp_path / "state") as on:
+        await on.stand("engram:2")
+        await on.keys("H")
+        assert "Stays of ash" in on.text()
+        assert "kept version" in on.text()
+        await on.keys("j", "r", "enter")
+        assert on.memory("engram:2").content == "Stays of ash"
+        assert on.memory("engram:2").title == "Old title"
+        await on.keys("u")
+        assert on.memory("engram:2").content == "Stays are oak from now on"

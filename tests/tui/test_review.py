@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -15,6 +16,7 @@ from memtui.progress import Cancelled, IsCancelled, Progress
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.review import ReviewScreen
 from memtui.tui.dialogs.review_texts import SendScreen
+from memtui.tui.dialogs.unreadable import BrokenScreen, UnreadableScreen
 from memtui.upkeep.proposals import ProposalKind, badges_of, propose
 
 from .stage import Stage, compare, fact, stage, write_store
@@ -217,6 +219,32 @@ async def test_a_secret_is_masked_wherever_it_is_shown_and_edited_as_it_is(tmp_p
         await select(on, "2 say")
         await on.press("e")
         assert token in on.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", [b"", b"[", b"\0" * 40], ids=["emptied", "cut off", "zeros"])
+async def test_a_file_that_broke_leads_to_its_last_good_copy(
+    on: Stage, root: Path, left: bytes
+) -> None:
+    await select(on, "Alice works")
+    await on.press("a")  # what memtui writes over is kept as a copy
+    await review(on)
+    (items,) = [path for path in root.rglob("items.json") if "alice" in str(path)]
+    items.write_bytes(left)
+    await on.press("escape", "f5", "f5", "V")
+    await review(on)
+    await on.press("f5")
+    await select(on, "items.json: ")
+    assert "its memories are not shown until it can be read" in on.text()
+    await on.press("enter")
+    assert isinstance(on.app.screen, UnreadableScreen)
+    await on.press("enter")
+    assert isinstance(on.app.screen, BrokenScreen)
+    assert "last good copy" in on.text()
+    await on.press("r", "enter")  # the second confirms
+    await on.settle()
+    assert items.read_bytes() != left
+    assert json.loads(items.read_bytes())
 
 
 async def test_groups_fold(on: Stage) -> None:

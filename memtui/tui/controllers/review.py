@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from time import sleep
 from typing import TYPE_CHECKING
 
 from memtui import text
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
     from memtui.upkeep.proposals import Proposal
 
+PAUSE = 0.001
+"""Seconds that a scan rests between two groups of memories, or between 16 texts."""
 RESCAN_AFTER = 1.5
 """Seconds after a change of the stores before they are scanned again."""
 
@@ -91,7 +94,12 @@ class ReviewActions(WritingController):
             review = self._queue_of(library)
             if self.queue is None and (last := review.last()) is not None:
                 job.call(self._show, with_badges(last))
-            return with_badges(review.scan(None, job.report, job.is_cancelled))
+
+            def is_stopped() -> bool:
+                sleep(PAUSE)  # lets the screen's thread run between two slices of the scan
+                return job.is_cancelled()
+
+            return with_badges(review.scan(None, job.report, is_stopped))
 
         def with_badges(queue: Queue) -> ReviewState:
             from memtui.upkeep.proposals import badges_of
@@ -225,7 +233,8 @@ class ReviewActions(WritingController):
             from memtui.upkeep.proposals import mask_diffs
 
             made = self._queue_of(library).plan(proposals)
-            return Preview(made, tuple(diff_files(mask_diffs(made.diffs()))))
+            diffs = mask_diffs(_below_stores(library, made.diffs()))
+            return Preview(made, tuple(diff_files(diffs)))
 
         self._writer.ask(
             plan,

@@ -64,9 +64,14 @@ class TransferActions(WritingController):
             rows = screen.found.rows
             shown = [rows[slot] for slot in screen.found.slots]
             groups.append((f"{text.number(len(shown))} shown", shown))
-        groups.append((WHOLE, None))
-        day = screen.now().date().isoformat()
-        screen.app.push_screen(ExportScreen(self._writer, groups, day))
+        past = screen.worker.past
+        if past is None:
+            groups.append((WHOLE, None))
+        elif not groups:
+            screen.app.notify("Nothing is shown that could be exported.", severity="warning")
+            return
+        day = (past.at if past else screen.now()).date().isoformat()
+        screen.app.push_screen(ExportScreen(self._writer, groups, day, is_past=past is not None))
 
     def _import(self) -> None:
         from memtui.tui.dialogs.import_ import ImportScreen

@@ -179,16 +179,29 @@ class ExportScreen(TransferScreen):
     AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
 
     def __init__(
-        self, writer: ChangeWorker, groups: Sequence[tuple[str, Sequence[Memory] | None]], day: str
+        self,
+        writer: ChangeWorker,
+        groups: Sequence[tuple[str, Sequence[Memory] | None]],
+        day: str,
+        *,
+        is_past: bool = False,
     ) -> None:
-        """`groups`: name and memories of each choice; None = all stores, complete."""
+        """`groups`: name and memories of each choice; None = all stores, complete.
+
+        `is_past`: the stores are shown as of a time, which no form that takes whole stores holds.
+        """
         super().__init__(writer)
         self._groups = dict(groups)
         self._day = day
         self._what = ChoiceInput(list(self._groups), next(iter(self._groups)), name="what")
-        self._forms = exporting.export_forms()
-        self._form = ChoiceInput(list(self._forms), "bundle", name="form")
-        self._file = LineInput(default_name(day, "bundle"), name="file")
+        self._forms = {
+            name: form
+            for name, form in exporting.export_forms().items()
+            if not (is_past and form.takes_whole_stores)
+        }
+        first = next(iter(self._forms)) if is_past else "bundle"
+        self._form = ChoiceInput(list(self._forms), first, name="form")
+        self._file = LineInput(default_name(day, first), name="file")
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("What", self._what), ("Format", self._form), ("File", self._file)]
@@ -220,7 +233,7 @@ class ExportScreen(TransferScreen):
             if form == "bundle":
                 words += "; importing to a new folder restores identical files"
             said.append(OutcomeLine(words, Tone.QUIET))
-        elif form != "bundle":
+        elif form != "bundle" and "bundle" in self._forms:
             said.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
         if self._path().exists():
             said.append(OutcomeLine("exists; you will be asked before overwriting", Tone.WARNING))

@@ -170,7 +170,8 @@ class ListWindow(ThemedWidget, can_focus=True):
         line, row = divmod(y, self.line_height)
         index = self.top + line
         if not count:
-            return self.draw_empty(y, width).adjust_cell_length(width, self.ground)
+            empty = self.draw_empty(y, width).adjust_cell_length(width, self.ground)
+            return empty.apply_style(self.ground)  # without a ground, dim text ends the app
         if index >= count:
             return Strip(
                 [Segment(" " * body, self.ground), self._scrollbar(y, height, count)], width

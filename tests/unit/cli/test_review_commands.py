@@ -6,7 +6,9 @@ import json
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -204,18 +206,21 @@ class Model:
         self.status = 200
         self.body: bytes | None = None
         self.answer = "A summary of what was done."
+        self.delay = 0.0
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 length = int(self.headers["Content-Length"])
                 outer.asked.append(json.loads(self.rfile.read(length)) | {"path": self.path})
+                time.sleep(outer.delay)
                 message = {"choices": [{"message": {"role": "assistant", "content": outer.answer}}]}
                 body = outer.body if outer.body is not None else json.dumps(message).encode()
-                self.send_response(outer.status)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                with suppress(OSError):  # the client may have given up
+                    self.send_response(outer.status)
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
 
             def log_message(self, format: str, *args: object) -> None:
                 """Says nothing."""
@@ -313,6 +318,43 @@ def test_a_faulty_model_changes_nothing_and_is_named(
     arguments = ("extract", note, "--into", "agent-memory", "--yes", "--apply", "--store", facts)
     assert call(*arguments) == 1
     assert words in capsys.readouterr().err
+    assert files_below(facts) == before
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [("word " * 600, "no summary"), ("\u200b \n", "with nothing")],
+    ids=["too long", "empty"],
+)
+def test_an_answer_that_is_no_summary_changes_nothing(
+    call: Call,
+    capsys: pytest.CaptureFixture[str],
+    events: Path,
+    model: Model,
+    answer: str,
+    words: str,
+) -> None:
+    model.answer = answer
+    before = files_below(events)
+    assert call("compact", "--model", "--yes", "--apply", "--store", events) == 1
+    assert words in capsys.readouterr().err
+    assert files_below(events) == before
+
+
+def test_a_model_that_does_not_answer_in_time_changes_nothing(
+    call: Call, capsys: pytest.CaptureFixture[str], facts: Path, tmp_path: Path, model: Model
+) -> None:
+    config = tmp_path / "config" / "config.toml"
+    config.write_text(config.read_text().replace("seconds = 5", "seconds = 0.1"))
+    model.delay = 0.6
+    note = tmp_path / "note.md"
+    note.write_text("Alice came by.")
+    before = files_below(facts)
+    arguments = ("extract", note, "--into", "agent-memory", "--yes", "--apply", "--store", facts)
+    assert call(*arguments) == 1
+    err = capsys.readouterr().err
+    assert "timed out" in err
+    assert "[review.model] in config.toml" in err
     assert files_below(facts) == before
 
 

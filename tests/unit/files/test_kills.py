@@ -16,7 +16,7 @@ from memtui.files.reading import decode, encode
 from memtui.journal import ActionState, Journal
 from tests.long_run import count
 from tests.torture import kills
-from tests.torture.cases import AGENT, AMBIENT, CASES, NOTE, Case
+from tests.torture.cases import AGENT, AMBIENT, CASES, NOTE, PROGRAMS, Case
 from tests.torture.processes import KILLED, in_child
 
 pytestmark = pytest.mark.slow
@@ -27,6 +27,13 @@ def test_killed_at_every_point_of_a_save(
     tmp_path: Path, figures: Callable[[str], None], case: Case
 ) -> None:
     figures(kills.at_every_point(tmp_path, count(2, 10), 1, [case]) + f" [{case.name}]")
+
+
+@pytest.mark.parametrize("case", PROGRAMS, ids=lambda case: case.name)
+def test_killed_at_every_point_of_a_save_in_the_stores_of_programs(
+    tmp_path: Path, figures: Callable[[str], None], case: Case
+) -> None:
+    figures(kills.at_every_point(tmp_path, 1, 1, [case]) + f" [{case.name}]")
 
 
 @pytest.mark.parametrize("seed", [1, 2])

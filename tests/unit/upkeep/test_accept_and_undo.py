@@ -20,6 +20,7 @@ from memtui.upkeep.proposals import Proposal, ProposalKind
 from tests.unit.stores.json_stores.opened import files_below
 
 from .test_instructions import SAMPLES
+from .test_precision import clone_with_a_merged_branch
 
 LOW = ReviewSettings(project_events=3, branch_events=3, idle_days=1, pattern_repeats=2)
 """Limits under which the sample data has more to tidy."""
@@ -38,9 +39,23 @@ FOUND: dict[str, frozenset[ProposalKind]] = {
     "engram": frozenset({ProposalKind.SECRET, ProposalKind.HIDDEN}),
     "simple-memory": frozenset({ProposalKind.CONTRADICTION, ProposalKind.SECRET}),
     "workspace": frozenset(),
-    "markdown-folder": frozenset(),
+    "markdown-folder": frozenset({ProposalKind.SECRET}),
+    "claude-code": frozenset({ProposalKind.SECRET}),
+    "codex": frozenset({ProposalKind.SECRET}),
+    "gemini": frozenset({ProposalKind.SECRET}),
+    "hermes": frozenset({ProposalKind.SECRET}),
+    "mcp-memory": frozenset({ProposalKind.SECRET}),
+    "openclaw": frozenset({ProposalKind.SECRET}),
+    "test-tower/agent-memory": frozenset(
+        {ProposalKind.DUPLICATE, ProposalKind.CONTRADICTION, ProposalKind.HIDDEN}
+    ),
+    "test-tower/ambient": frozenset(
+        {ProposalKind.SUPERSEDED, ProposalKind.MERGED_BRANCH, ProposalKind.COMPACTION}
+    ),
+    "test-tower/engram": frozenset({ProposalKind.CLUSTER}),
+    "test-tower/simple-memory": frozenset({ProposalKind.PATTERN, ProposalKind.DUPLICATE}),
 }
-"""Format of the sample data -> findings with changes that it must have."""
+"""Folder of the sample data -> findings with changes that it must have."""
 
 
 @dataclass
@@ -55,7 +70,8 @@ class OpenedCopy:
 
     def state(self) -> object:
         """Every byte outside memtui's own folder, and the memories as they are read."""
-        found = files_below(self.root) if self.name not in REVISIONS else {}
+        has_revisions = self.library.stores[0].format in REVISIONS
+        found = {} if has_revisions else files_below(self.root)
         return {name: data for name, data in found.items() if ".memtui" not in name}, {
             memory.ref: (memory.title, memory.content, memory.status, memory.type, memory.entity)
             for store in self.library.stores
@@ -65,25 +81,36 @@ class OpenedCopy:
 
 @pytest.fixture(scope="module", params=FOUND)
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OpenedCopy:
-    folder = tmp_path_factory.mktemp(request.param)
+    folder = tmp_path_factory.mktemp(request.param.replace("/", "-"))
     root = folder / "store"
     shutil.copytree(SAMPLES / request.param, root)
+    clones = [clone_with_a_merged_branch(folder)] if request.param == "test-tower/ambient" else []
     library = Library.open([root], cache=None, state=folder / "state")
     library.load()
-    store = library.stores[0]
-    entity = next(iter(library.memories(store.label))).entity
-    for content in PLANTED:
-        fields = {"content": content, "entity": entity, "title": content[:20]}
-        try:
-            planned = library.plan([Change(Act.ADD, store.label, "", fields, force=True)])
-            if planned.has_edits:
-                library.apply(planned)
-        except MemtuiError:
-            continue  # a format that holds no such text is reviewed without it
-    library.refresh()
-    queue = ReviewQueue(library, LOW)
+    if not request.param.startswith("test-tower/"):
+        plant(library)
+    queue = ReviewQueue(library, LOW, clones)
     proposals = tuple(one for one in queue.scan().proposals if one.changes)
     return OpenedCopy(request.param, root, library, queue, proposals)
+
+
+def plant(library: Library) -> None:
+    """Add memories with something to tidy to the first entity that takes any."""
+    label = library.stores[0].label
+    for entity in dict.fromkeys(memory.entity for memory in library.memories(label)):
+        added = 0
+        for content in PLANTED:
+            fields = {"content": content, "entity": entity, "title": content[:20]}
+            try:
+                planned = library.plan([Change(Act.ADD, label, "", fields, force=True)])
+                if planned.has_edits:
+                    library.apply(planned)
+                    added += 1
+            except MemtuiError:
+                continue  # a format that holds no such text is reviewed without it
+        if added:
+            break
+    library.refresh()
 
 
 def test_each_format_has_its_findings(opened: OpenedCopy, figures: Callable[[str], None]) -> None:
