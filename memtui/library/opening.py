@@ -14,6 +14,7 @@ from memtui.errors import ConfigError, MemtuiError, StoreError
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import Format
+from memtui.stores.scanning import why_closed
 from memtui.text import one_line
 
 log = logging.getLogger(__name__)
@@ -42,18 +43,36 @@ def detect_store(path: Path, format: str = "") -> FoundStore:
         StoreError: there is no store, or no such format or profile.
     """
     path = path.absolute()
-    if not path.exists():
+    try:
+        exists = path.exists()
+    except PermissionError as error:
+        why = "there is no permission to read the folder it lies in"
+        raise StoreError(why, where=str(path)) from error
+    if not exists:
         raise StoreError("there is nothing here", where=str(path), do="check the path")
     if format:
         return _store_of(path, format)
     detected = registry.detect_named(path)
     if detected is None:
+        if closed := _closed_folder(path):
+            raise StoreError(why_closed(closed), where=closed)
         raise StoreError(
             "no memory store is recognised here",
             where=str(path),
             do=f"memtui reads {', '.join(f.name for f in registry.formats())}",
         )
     return FoundStore(*detected)
+
+
+def _closed_folder(path: Path) -> str:
+    """The folder at this path or in it that may not be read; empty if there is none."""
+    if not path.is_dir():
+        return ""
+    if why_closed(str(path)):
+        return str(path)
+    return next(
+        (str(each) for each in path.iterdir() if each.is_dir() and why_closed(str(each))), ""
+    )
 
 
 def _store_of(path: Path, format: str) -> FoundStore:

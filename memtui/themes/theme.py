@@ -202,6 +202,7 @@ def textual_values(theme: Theme) -> dict[str, Any]:
             "border-blurred": plain["border"],
             "faint": plain["faint"],
             "text-muted": plain["muted"],
+            "text-disabled": plain["faint"],
             "foreground-muted": plain["muted"],
             "foreground-disabled": plain["faint"],
             "selection-ground": ground,

@@ -103,7 +103,7 @@ ACTIONS: tuple[Action, ...] = (
     _change("again", "W", "reapply", "Reapply my overwritten change", _PANES, (ANYWHERE,),
         done="Reapplied"),
     _change("drafts", "K", "draft", "Open an unsaved draft", _PANES, (ANYWHERE,)),
-    _change("edit", "e", "edit", "Edit", _ON_MEMORY, act=Act.EDIT, done="Edited", single=True,
+    _change("edit", "e", "edit", "Edit", _ON_MEMORY, act=Act.EDIT, done="Saved", single=True,
         command="edit",
         command_help="Edit a memory's text, title, type, entity, importance or tags."),
     _change("edit.outside", "E", "$EDITOR", "Edit in $EDITOR", act=Act.EDIT, single=True),

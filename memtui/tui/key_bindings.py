@@ -98,6 +98,17 @@ def show_key(key: str) -> str:
     return _CHARACTERS.get(key, key)
 
 
+def spell_key(key: str) -> str:
+    """A key as sentences name it: `ctrl+r`, where the footer has `^r`."""
+    return f"ctrl+{spell_key(key[5:])}" if key.startswith("ctrl+") else show_key(key)
+
+
+def _spelled(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
+    """The key of an action in a sentence; empty when it has none."""
+    keys = overrides.get(action.id, action.keys)
+    return spell_key(keys[0]) if keys else ""
+
+
 def first_key(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
     """The key to show for an action in the footer; empty when it has none."""
     keys = overrides.get(action.id, action.keys)
@@ -107,7 +118,7 @@ def first_key(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
 def hint(action_id: str, overrides: Mapping[str, Sequence[str]]) -> str:
     """The end of a toast that names a key: ` · u undo`; empty when the action has none."""
     action = BY_ID[action_id]
-    key = first_key(action, overrides)
+    key = _spelled(action, overrides)
     return f" · {key} {action.label}" if key else ""
 
 
@@ -118,7 +129,7 @@ def press(overrides: Mapping[str, Sequence[str]], *wanted: tuple[str, str]) -> s
         overrides: The keys of every action.
         wanted: Action id and what its key is for, each.
     """
-    keys = [(first_key(BY_ID[action_id], overrides), purpose) for action_id, purpose in wanted]
+    keys = [(_spelled(BY_ID[action_id], overrides), purpose) for action_id, purpose in wanted]
     words = ", ".join(f"{key} {purpose}" for key, purpose in keys if key)
     return f"Press {words}." if words else ""
 

@@ -161,7 +161,7 @@ class MarkdownRenderer:
         ]
 
     def _quote(self, node: SyntaxTreeNode, width: int, depth: int) -> Lines:
-        bar = Segment("▎ ", self._palette.rule)
+        bar = Segment("▎ ", self._palette.faint)
         if width - 2 < NARROWEST:
             return self._stack(node.children, width, depth)
         base, self._base = self._base, self._palette.dim

@@ -134,9 +134,9 @@ class StatusText:
         if statistics.pinned:
             facts.append(Row("pinned", fact=text.number(statistics.pinned)))
         if statistics.newest:
-            facts.append(Row("newest", fact=text.ago(statistics.newest, now)))
+            facts.append(Row("newest", fact=text.short_ago(statistics.newest, now)))
         if statistics.oldest:
-            facts.append(Row("oldest", fact=text.ago(statistics.oldest, now)))
+            facts.append(Row("oldest", fact=text.short_ago(statistics.oldest, now)))
         if statistics.undated:
             facts.append(Row("undated", fact=text.number(statistics.undated)))
         if statistics.disk:

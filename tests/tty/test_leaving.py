@@ -85,7 +85,7 @@ def test_a_change_that_was_just_made_is_written(memtui: Start, tmp_path: Path) -
         on.send("e")
         on.wait_for("Edit in")
         on.send("KINGFISHER \x13")
-        on.wait_for("Edited")
+        on.wait_for("Saved")
         on.send("q")
         assert on.wait_for_end() == 0
     assert any("KINGFISHER" in file.read_text() for file in root.rglob("items.json"))

@@ -44,7 +44,7 @@ def _offered_again(memtui: Start, home: Path) -> None:
         on.wait_for("Edit in")
         on.wait_for(WRITTEN.strip())
         on.send("\x13")
-        on.wait_for("Edited: hinterland 4711")
+        on.wait_for("Saved: hinterland 4711")
         on.send("q")
         assert on.wait_for_end() == 0
     assert not list((home / "state" / "drafts").iterdir())

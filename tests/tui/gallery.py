@@ -5,14 +5,17 @@ writes a picture (SVG) of each at several sizes."""
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, chdir
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 from textual.screen import Screen
 
@@ -205,6 +208,13 @@ async def leave(on: Stage) -> None:
     await rest(on)
 
 
+async def resize(on: Stage, size: tuple[int, int]) -> None:
+    """Give the terminal another size."""
+    if on.app.size != size:
+        await on.pilot.resize_terminal(*size)
+        await rest(on)
+
+
 @asynccontextmanager
 async def gallery(
     size: tuple[int, int] = (120, 35),
@@ -221,23 +231,27 @@ async def gallery(
         broken = roots[0] / "entities" / "garden" / "items.json"
         broken.parent.mkdir()
         broken.write_text(BROKEN, encoding="utf-8")
+        for path in home.rglob("*"):
+            os.utime(path, (NOW.timestamp(), NOW.timestamp()))
         state = home / "state"
         opened = Library.open(
             roots, cache=None, state=state, now=lambda: NOW, labels=["claude", "codex"]
         )
-        async with stage(
-            home,
-            size,
-            open_library=lambda: opened,
-            theme=theme,
-            settings=settings,
-            state=state,
-            config_file=home / "config.toml",
-            app_class=app_class,
-        ) as on:
-            await on.ready()
-            await rest(on)
-            yield on
+        clock = SimpleNamespace(time=NOW.timestamp)
+        with chdir(home), patch("memtui.journal.journal.time", clock):
+            async with stage(
+                home,
+                size,
+                open_library=lambda: opened,
+                theme=theme,
+                settings=settings,
+                state=state,
+                config_file=home / "config.toml",
+                app_class=app_class,
+            ) as on:
+                await on.ready()
+                await rest(on)
+                yield on
 
 
 def plain(words: str) -> str:
@@ -245,21 +259,21 @@ def plain(words: str) -> str:
     return re.sub(r"/tmp/memtui-\w{8}", "/tmp/memtui-00000000", words)
 
 
-async def _take(folder: Path, names: list[str], theme: str) -> None:
+async def _take(folder: Path, names: list[str]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for size in SIZES:
-        async with gallery(size, theme=theme) as on:
-            for scene in SCENES:
-                if names and scene.name not in names:
-                    continue
-                await scene.open(on)
-                await rest(on)
-                assert type(on.app.screen).__name__ == scene.dialog, scene.name
+    async with gallery() as on:
+        for scene in SCENES:
+            if names and scene.name not in names:
+                continue
+            await scene.open(on)
+            for size in SIZES:
+                await resize(on, size)
                 name = f"{scene.name}-{size[0]}x{size[1]}"
                 picture = on.app.export_screenshot(title=name)
                 (folder / f"{name}.svg").write_text(picture, encoding="utf-8")
-                await leave(on)
+            await resize(on, SIZES[1])
+            await leave(on)
 
 
 if __name__ == "__main__":
-    asyncio.run(_take(Path(sys.argv[1]), sys.argv[2:], "dusk"))
+    asyncio.run(_take(Path(sys.argv[1]), sys.argv[2:]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -50,6 +51,8 @@ async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
         await write(on, fact.content + " And so it stays.")
         await on.keys("ctrl+s")
         assert on.app.screen is on.browse
+        assert on.toasts[-1].startswith("Saved: ")
+        assert on.toasts[-1].endswith(" · u undo")
         after = on.files()
         (name,) = touched(before, after)
         text = json.dumps(fact.content, ensure_ascii=False)[1:-1]
@@ -60,7 +63,7 @@ async def test_an_edit_changes_only_its_value_and_undo_gives_the_same_bytes(
         assert on.browse.detail.memory == on.memory(fact.ref)
         await on.keys("u")
         assert on.files() == before
-        assert "Undone" in on.toasts[-1]
+        assert re.fullmatch('Undone: edit "[^"]+" · ctrl\\+r redo', on.toasts[-1])
         await on.keys("ctrl+r")
         assert on.files() == after
 

@@ -5,23 +5,33 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 from textual.geometry import Region
 from textual.screen import Screen
+from textual.strip import Strip
 
 from memtui import tui
+from memtui.themes.theme import Theme
 from memtui.tui import dialogs
 from memtui.tui.app import MemtuiApp
 from memtui.tui.dialogs.dialog import Dialog
+from memtui.tui.layout import Pane
 
-from .gallery import SCENES, gallery, leave, rest
+from .gallery import SCENES, SIZES, gallery, leave, plain, resize, rest
+from .stage import compare
+from .test_contrast import SIGN, TEXT, THEMES, pages, seen
 
 FILLED_LATER = {"StoreChooser"}
 """Opens before the stores have been looked for, and then has their height."""
+HOME_SIZE = (120, 35)
+SHORT = {("conflict", (40, 12))}
+"""Three choices and `esc` fill the line, so that there is no room for its word."""
+LINES = dict.fromkeys(range(0x2500, 0x2580))
+"""Characters that draw lines."""
 
 
 def _subclasses(of: type[Any]) -> Iterator[type[Any]]:
@@ -55,9 +65,10 @@ class PaintRecorder(MemtuiApp):
 
 
 @pytest.mark.slow
-async def test_every_dialog_says_how_it_is_left_and_has_its_size_at_once() -> None:
-    """`esc cancel` where something would be lost or done, `esc back` in viewers."""
-    wrong, moved = [], []
+async def test_every_dialog_is_whole_at_every_size() -> None:
+    """It has its size when it is first painted, says how it is left (`esc cancel` where something
+    would be lost or done, `esc back` in viewers), and looks as it did."""
+    wrong, moved, looks = [], [], {}
     async with gallery(app_class=PaintRecorder) as on:
         app = on.app
         assert isinstance(app, PaintRecorder)
@@ -66,10 +77,62 @@ async def test_every_dialog_says_how_it_is_left_and_has_its_size_at_once() -> No
             await scene.open(on)
             await rest(on)
             assert type(app.screen).__name__ == scene.dialog, scene.name
-            if f"esc {scene.way_out}" not in on.text():
-                wrong.append(scene.name)
             if len(app.boxes[scene.dialog]) != 1 and scene.dialog not in FILLED_LATER:
                 moved.append((scene.name, app.boxes[scene.dialog]))
+            shown = []
+            for size in SIZES:
+                await resize(on, size)
+                words = plain(on.text())
+                shown.append(f"=== {size[0]}x{size[1]}\n{words}")
+                if f"esc {scene.way_out}" not in words and (scene.name, size) not in SHORT:
+                    wrong.append((scene.name, size))
+            looks[scene.name] = "\n".join(shown)
+            await resize(on, HOME_SIZE)
             await leave(on)
     assert not wrong
     assert not moved
+    for name, words in looks.items():
+        compare(f"dialog-{name}", words)
+
+
+def _weak(strips: Iterable[Strip], region: Region, theme: Theme) -> Iterator[str]:
+    """What is too faint on the screen: text below 4.5:1, signs below 3:1; lines are decoration."""
+    page, ink = pages(theme)
+    for strip in list(strips)[region.y : region.bottom]:
+        for words, style, _ in strip.crop(region.x, region.right):
+            drawn = words.strip()
+            if style is None or not drawn.translate(LINES):
+                continue
+            letters = sum(character.isalnum() for character in drawn)
+            block = letters == 1 and style.bgcolor is not None  # as the cursor of an input is
+            least = TEXT if letters and not block else SIGN
+            if (found := seen(style, page, ink)) < least:
+                yield f"{drawn[:30]!r} {style.color} on {style.bgcolor}: {found:.2f} < {least}"
+
+
+@pytest.mark.slow
+async def test_everything_drawn_can_be_read_in_every_theme() -> None:
+    faults: set[tuple[str, str, str]] = set()
+    async with gallery(HOME_SIZE) as on:
+
+        async def look(name: str) -> None:
+            for number, theme in enumerate(THEMES):
+                on.app.theme = theme
+                await rest(on)
+                await resize(on, (HOME_SIZE[0] + number % 2, HOME_SIZE[1]))
+                found = list(on.app.screen.query(".box, .page"))
+                region = found[0].region if found else on.app.screen.region
+                strips = on.app.screen._compositor.render_strips()
+                faults.update((name, theme, one) for one in _weak(strips, region, THEMES[theme]))
+            await resize(on, HOME_SIZE)
+            await leave(on)
+
+        for pane in Pane:
+            on.browse.set_text("tea OR ledger sort:new type:decision,preference")
+            await on.press("2", "space", str(pane.number))
+            await look(f"browse, {pane}")
+        for scene in SCENES:
+            await scene.open(on)
+            await rest(on)
+            await look(scene.name)
+    assert not faults, "\n".join(map(str, sorted(faults)))

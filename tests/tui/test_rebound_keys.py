@@ -53,7 +53,7 @@ def old_keys() -> set[str]:
 
 
 def new_key(name: str) -> str:
-    return key_bindings.show_key(OTHER_KEYS[name][0])
+    return key_bindings.spell_key(OTHER_KEYS[name][0])
 
 
 def named(words: str) -> set[str]:

@@ -132,6 +132,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         return told
 
     def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, lambda _: self.fill())
         self._fill_once()
 
     def on_resize(self) -> None:

@@ -133,7 +133,9 @@ class ConflictScreen(FittingDialog[str]):
         short = self.app.size.width < SHORT_BELOW
         choices = self._choices.items()
         keys = [(value[0], value if short else words, "") for value, words in choices]
-        self.query_one(KeyLine).show(keys, [("esc", "" if short else "cancel", "")])
+        self.query_one(KeyLine).show(
+            keys, [("esc", "cancel" if self.inner_width >= 40 else "", "")]
+        )
         self._fill_texts()
 
     def action_choose(self, value: str) -> None:

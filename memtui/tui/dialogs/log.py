@@ -22,6 +22,8 @@ from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, Tre
 from memtui.errors import MemtuiError
 from memtui.files.save_transaction import FileDiff
 from memtui.journal import ActionState, JournalAction
+from memtui.tui import key_bindings
+from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import diff_files
@@ -116,8 +118,8 @@ class LogScreen(FittingDialog[tuple[str, str]]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,C", "dismiss", show=False),
         Binding("enter", "go", show=False),
-        Binding("u", "undo", show=False),
-        Binding("ctrl+r,r", "redo", show=False),
+        Binding("u", "undo", show=False, id="undo"),
+        Binding("ctrl+r", "redo", show=False, id="redo"),
         Binding("space,d", "diff", show=False),
     ]
 
@@ -153,12 +155,15 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         self.query_one(DiffView).show(lines)
         keys = [("enter", "open", "")] if action else []
         if action and action.state in (ActionState.DONE, ActionState.UNSURE):
-            keys.append(("u", "undo", ""))
+            keys.append((self._key("undo"), "undo", ""))
         if action and action.state is ActionState.UNDONE:
-            keys.append(("^r", "redo", ""))
+            keys.append((self._key("redo"), "redo", ""))
         if action:
             keys.append(("space", "diff", ""))
         self.query_one(KeyLine).show(keys, [("esc", "back", "")])
+
+    def _key(self, action_id: str) -> str:
+        return key_bindings.first_key(BY_ID[action_id], self.app.key_overrides)
 
     def action_go(self) -> None:
         action = self._list.action

@@ -137,7 +137,7 @@ class BarChart(ThemedWidget):
             sign, style = _EIGHTHS[part], self._style(index, bar, palette)
             if not part and level == 0:
                 here = index == self.cursor and self.has_focus
-                sign, style = "·", palette.accent if here else palette.rule
+                sign, style = "·", palette.accent if here else palette.faint
             pieces.append((sign * (end - start - gap) + " " * gap, style))
         return Strip(
             Segment("".join(words for words, _ in run), style)
@@ -148,7 +148,7 @@ class BarChart(ThemedWidget):
         if index == self.cursor and self.has_focus:
             return palette.bar_cursor
         if self._since and not self._since <= bar.start.isoformat() <= (self._until or "9999"):
-            return palette.rule
+            return palette.faint
         return palette.bar
 
     def _labels(self, width: int) -> Strip:
@@ -216,7 +216,7 @@ def draw_calendar(
             segments.append(Segment(" "))
             continue
         level = heat.level(count)
-        style = palette.bar if level else palette.rule
+        style = palette.bar if level else palette.faint
         if since and not since <= day.isoformat() <= (until or "9999"):
             style = palette.faint
         if day == cursor:

@@ -154,7 +154,7 @@ class GraphView(ThemedWidget, can_focus=True):
             return style
         if piece.role == "relation":
             return palette.accent if piece.index in on_path else palette.dim
-        return palette.rule
+        return palette.faint
 
     # Mouse
 

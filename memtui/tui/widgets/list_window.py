@@ -171,7 +171,7 @@ class ListWindow(ThemedWidget, can_focus=True):
         index = self.top + line
         if not count:
             empty = self.draw_empty(y, width).adjust_cell_length(width, self.ground)
-            return empty.apply_style(self.ground)
+            return empty.apply_style(self.ground)  # without a ground, dim text ends the app
         if index >= count:
             return Strip(
                 [Segment(" " * body, self.ground), self._scrollbar(y, height, count)], width

@@ -10,6 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import memtui
 
 from .programs import AgentMemoryPrograms, AmbientProgram
@@ -87,3 +89,41 @@ def test_ambient(tmp_path: Path) -> None:
         "projects/013b1d8a56ed1609",
         "projects/4d3a12e5f267cd60/tasks",
     ]
+
+
+OPEN = """
+import os, sys
+from pathlib import Path
+import memtui.library.opening as opening
+from memtui.errors import StoreError
+opening.registry.formats()
+if os.geteuid() == 0:
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    opening.detect_store(Path(sys.argv[1]))
+except StoreError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("closed", [".", "memory", ".."], ids=["itself", "inside", "around"])
+def test_a_closed_folder_is_not_called_unknown(tmp_path: Path, closed: str) -> None:
+    store = tmp_path / "around" / "store"
+    (store / "memory" / "entities").mkdir(parents=True)
+    for folder in (tmp_path, *tmp_path.parents[:1], store.parent):
+        folder.chmod(0o755)
+    shut = (store / closed).resolve()
+    shut.chmod(0)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", OPEN, str(store)],
+            cwd="/",
+            env={"PYTHONPATH": str(Path(memtui.__file__).parents[1])},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    finally:
+        shut.chmod(0o755)
+    assert "there is no permission to read" in done.stdout
