@@ -1,4 +1,4 @@
-"""Salience, recency and frequency: what a memory is worth by its type, age and use.
+"""Salience: what a memory is worth by its type, revisions and use.
 
     salience = (type weight + revisions + 0.1 x accesses) x decay ^ days since the last access
 
@@ -7,58 +7,19 @@ decisions and architecture start higher, what is maintained counts for more, and
 at 1.0. The decay, the type weights and the form of the revision signal are left open there: the
 decay halves in 30 days as in agent-memory, the revisions saturate as in Engram v3's ranking
 (n / (n + 4)). Never accessed: the days since the last change. Salience ranks; it never removes.
-
-**Recency**: how much of its weight a memory keeps with age, 1 for today, towards 0.
-Two forms are in use. agent-memory halves every 30 days, `exp(-ln 2 / H x days)`, and counts whole
-days (retrieve-memory.sh, `recency_score`; its README's table says 0.871 for a week, the script and
-the formula give 0.851). Simple Memory divides by e every tau days, `exp(-age / tau)`, and leaves
-tau open.
-
-**Frequency**: how often a memory was used, as its store or memtui's sidecar counts it.
-Simple Memory: frequency = log(1 + hits) / K. The white paper leaves K open; here it is
-log(1 + `MAX_USES`), so that the value lies in 0..1.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from memtui.model import Memory
 from memtui.search.array_types import Doubles, Ints
-
-HALF_LIFE_DAYS = 30.0
-"""RECENCY_HALF_LIFE_DAYS of agent-memory."""
-TAU_DAYS = 30.0
-"""Simple Memory's tau, which the white paper leaves open; as the other's half-life."""
-DAY_SECONDS = 86_400.0
-
-
-def halved(days: float, half_life: float = HALF_LIFE_DAYS) -> float:
-    """The share of its weight that is left after these days."""
-    return math.exp(-math.log(2) / half_life * max(0.0, days))
-
-
-def whole_days(when: datetime, now: datetime) -> int:
-    """Whole days since then; 0 for a time to come."""
-    return max(0, int((now - when).total_seconds() // DAY_SECONDS))
-
-
-def days_since(when: Doubles, now: datetime) -> Doubles:
-    """Days since these times (seconds since 1970), at least 0; nan stays."""
-    days: Doubles = np.maximum(0.0, now.timestamp() - when) / DAY_SECONDS
-    return days
-
-
-def divided_by_e(days: Doubles, tau: float = TAU_DAYS) -> Doubles:
-    """The share left after these days by Simple Memory's formula; 0 where the age is not known."""
-    return np.nan_to_num(np.exp(-days / tau))
-
+from memtui.search.recency import HALF_LIFE_DAYS, TAU_DAYS, days_since
 
 BASE = 1.0
 """Of a type without a weight of its own: "everything starts at 1.0" (proposal for Engram)."""
@@ -159,71 +120,3 @@ def describe_range(values: Sequence[float] | Doubles) -> dict[str, float]:
         return {}
     found = np.quantile(np.asarray(values), (0.0, 0.5, 0.9, 1.0)).round(3).tolist()
     return dict(zip(("min", "median", "p90", "max"), found, strict=True))
-
-
-MAX_USES = 32
-"""Uses at which the frequency is 1."""
-ACCESS_COUNT = "access_count"
-LAST_ACCESSED = "last_accessed"
-"""Keys of `Memory.extra` under which stores give the accesses that were counted."""
-_REVISIONS = ("revision_count", "duplicate_count")
-"""Counted from 1."""
-_ACCESSES = ("hits", ACCESS_COUNT, "accessCount", "injected")
-_LAST_TIMES = (LAST_ACCESSED, "last_accessed_at", "lastAccessed", "last")
-_MAX_COUNT = 1_000_000
-"""Files may hold integers that no float can represent."""
-_NESTED = "injections"
-"""Key under which the workspace format counts the uses of a document."""
-
-
-def measure_salience(memory: Memory) -> float:
-    """The frequency of a memory, 0..1: its own `salience`, else of its accesses and revisions."""
-    own = memory.extra.get("salience")
-    if isinstance(own, (int, float)) and _is_number(own):
-        return float(min(1, max(0, own)))
-    return frequency(count_accesses(memory) + count_revisions(memory))
-
-
-def frequency(uses: float) -> float:
-    """log(1 + uses) / K, at most 1."""
-    return min(1.0, math.log1p(uses) / math.log1p(MAX_USES))
-
-
-def count_accesses(memory: Memory) -> float:
-    """How often the memory was given to an agent or a person, as far as somebody counted."""
-    return sum(_sum(group, _ACCESSES, 0) for group in _groups(memory))
-
-
-def count_revisions(memory: Memory) -> float:
-    """How often the memory was rewritten or said again."""
-    return sum(_sum(group, _REVISIONS, 1) for group in _groups(memory))
-
-
-def find_last_access(memory: Memory) -> datetime | None:
-    """The last time that the memory was given to somebody, as far as somebody noted it."""
-    for group in _groups(memory):
-        for name in _LAST_TIMES:
-            value = group.get(name)
-            if isinstance(value, str) and value:
-                try:
-                    time = datetime.fromisoformat(value)
-                    return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
-                except (ValueError, OverflowError):
-                    continue
-    return None
-
-
-def _groups(memory: Memory) -> Iterable[Mapping[str, Any]]:
-    yield memory.extra
-    nested = memory.extra.get(_NESTED)
-    if isinstance(nested, Mapping):
-        yield nested
-
-
-def _sum(counted: Mapping[str, Any], names: Iterable[str], least: int) -> float:
-    counts = [counted[name] for name in names if _is_number(counted.get(name))]
-    return sum((float(max(0, min(count, _MAX_COUNT) - least)) for count in counts), 0.0)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value

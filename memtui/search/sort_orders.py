@@ -1,30 +1,19 @@
-"""The orders of a list that need no scores of a text: time, importance, priority, use.
-
-The priority is that of Simple Memory, of recency, importance and frequency (RIF):
-priority = 0.5 x recency + 0.3 x importance + 0.2 x frequency (white paper, Scoring & Forgetting).
-A pinned memory counts as used as often as can be.
-"""
+"""The orders of a list that need no scores of a text: time, importance, priority, use."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import NamedTuple
 
 import numpy as np
 
 from memtui.query import Sort
 from memtui.search.array_types import Doubles, Longs, Mask
 from memtui.search.columns import Columns
+from memtui.search.priority import priority_parts
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.search.salience import DEFAULTS as CONSTANTS
-from memtui.search.salience import (
-    ScoreConstants,
-    base_salience,
-    days_since,
-    decayed_salience,
-    divided_by_e,
-)
+from memtui.search.salience import ScoreConstants, base_salience, decayed_salience
 
 
 def order_slots(
@@ -103,33 +92,4 @@ def salience_now(
         columns.accessed[slots],
         now,
         constants,
-    )
-
-
-IMPORTANCE = (1.0, 0.5, 0.0)
-"""What high, medium and low are worth; memtui's own, the white paper says only 0 to 1."""
-
-
-class PriorityParts(NamedTuple):
-    """The three parts, weighted; they add up to the priority."""
-
-    recency: Doubles
-    importance: Doubles
-    frequency: Doubles
-
-    @property
-    def total(self) -> Doubles:
-        return self.recency + self.importance + self.frequency
-
-
-def priority_parts(
-    columns: Columns, slots: Longs, now: datetime, constants: ScoreConstants = CONSTANTS
-) -> PriorityParts:
-    """The parts of the priority of these slots, in their order."""
-    used = np.maximum(columns.salience[slots], columns.pinned[slots]).astype(np.float64)
-    return PriorityParts(
-        constants.priority_recency
-        * divided_by_e(days_since(columns.when[slots], now), constants.tau_days),
-        constants.priority_importance * np.array(IMPORTANCE)[columns.importance[slots]],
-        constants.priority_frequency * used,
     )

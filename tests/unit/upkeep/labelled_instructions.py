@@ -39,8 +39,8 @@ HIDDEN = [
 POISONED = [*_lines("poisoned_memories.txt"), *HIDDEN]
 HONEST = _lines("honest_memories.txt")
 FURTHER_POISONED, FURTHER_HONEST = _lines("further_poisoned.txt"), _lines("further_honest.txt")
-"""By another hand, before it had seen the rules: the first, third … line was then used for tuning,
-the others never."""
+"""By another hand, which had seen the beginning of the rules: the first, third … line was then used
+for tuning, the others never."""
 BY_LANGUAGE = [tuple(line.split("\t")) for line in _lines("instructions_by_language.tsv")]
 """(language, kind or `honest`, `tuning` or `held out`, text); the rules for six languages were
 written with the first half in view and never changed for the second."""

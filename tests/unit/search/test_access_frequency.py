@@ -10,8 +10,8 @@ import pytest
 from memtui.model import Memory
 from memtui.query import parse_query
 from memtui.search import columns, finder, matching, postings, ranking
+from memtui.search.access_frequency import MAX_USES, measure_frequency
 from memtui.search.documents import to_document
-from memtui.search.salience import MAX_USES, measure_salience
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
@@ -37,11 +37,11 @@ def memory(number: int = 0, **extra: Any) -> Memory:
     ],
 )
 def test_what_a_store_counts(extra: dict[str, Any], expected: float) -> None:
-    assert measure_salience(memory(**extra)) == pytest.approx(expected)
+    assert measure_frequency(memory(**extra)) == pytest.approx(expected)
 
 
 def test_more_use_is_more() -> None:
-    values = [measure_salience(memory(hits=count)) for count in range(MAX_USES + 1)]
+    values = [measure_frequency(memory(hits=count)) for count in range(MAX_USES + 1)]
     assert values == sorted(set(values))
 
 
