@@ -236,6 +236,29 @@ async def test_types_are_preferred_by_a_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+async def test_as_of_a_time_ages_are_counted_from_then_and_nothing_is_changed(
+    tmp_path: Path,
+) -> None:
+    facts = {"x": [fact(1, "tea in the kitchen", "2026-05-30"), fact(2, "tea", "2026-06-09")]}
+    async with stage(write_store(tmp_path / "store", facts), (120, 35)) as on:
+        await on.press("@")
+        await on.type("2026-05-31")
+        await on.press("enter")
+        await on.sees("AS OF")
+        await on.press("P")
+        await on.type("tea")
+        await on.press("enter")
+        screen = screen_of(on)
+        assert screen.built is not None
+        (section,) = screen.built.pack.sections
+        assert [entry.ref.split(":")[1][:8] for entry in section.entries] == ["00000001"]
+        assert section.entries[0].score > 0.9
+        assert "Context as of 2026-0" in on.text()
+        assert "e edit" not in on.text()
+        await on.press("d")
+        assert on.app.screen is screen
+
+
 async def test_any_id_is_paged_in(tmp_path: Path) -> None:
     async with pack_of(tmp_path, "tea in the morning") as on:
         await on.press("a")

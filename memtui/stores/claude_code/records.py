@@ -238,15 +238,21 @@ def _transcript(folder: MemoryFolder, session: str) -> str:
 
 
 def instruction_memory(
-    document: MarkdownFile, imports: list[tuple[str, str]], label: str, outside: list[str]
+    document: MarkdownFile,
+    imports: list[tuple[str, str]],
+    label: str,
+    outside: list[str],
+    missing: list[str],
 ) -> Memory:
     """An instruction file. `imports` are relations and ids, `outside` the paths out of the store
-    that it imports."""
+    that it imports, `missing` those where no file is."""
     found = outline(document.body)
     extra = {str(key): to_json_value(value) for key, value in document.frontmatter.items()}
     extra |= {"loaded_at_start": True, "updated_from": "file time"}
     if outside:
         extra["imports_outside"] = outside
+    if missing:
+        extra["imports_missing"] = missing
     if document.crlf:
         extra["line_endings"] = "crlf"
     if document.has_bom:

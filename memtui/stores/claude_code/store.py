@@ -179,6 +179,10 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
                 inside.append(relative.replace(os.sep, "/"))
         return inside, outside
 
+    def _exists(self, name: str, written: str) -> bool:
+        folder = os.path.dirname(self.root / name)
+        return os.path.isfile(os.path.join(folder, os.path.expanduser(written)))
+
     def _read_instructions(self, shard: Shard) -> Reading:
         memories, faults = [], []
         for file in shard.files:
@@ -192,7 +196,8 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
             document = parse_document(name, file, text, time_of_change(path))
             inside, outside = self._split(name, imports_in(text))
             pairs = [(IMPORTS, id) for id in inside]
-            memories.append(instruction_memory(document, pairs, self.label, outside))
+            missing = [each for each in imports_in(text) if not self._exists(name, each)]
+            memories.append(instruction_memory(document, pairs, self.label, outside, missing))
         return Reading(tuple(memories), tuple(faults))
 
 

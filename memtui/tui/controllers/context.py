@@ -87,13 +87,19 @@ class ContextActions:
         """Build a pack in a job, in place of one that is being built."""
         from memtui.tui.pack_building import build_requested
 
-        settings, now = self._settings, self._screen.now().astimezone()
+        past = self._screen.worker.past
+        settings, now = self._settings, (past.at if past else self._screen.now()).astimezone()
         self._job = self._screen.worker.run(
             "context",
             lambda library, job: build_requested(library, job, request, former, settings, now),
             done,
             failed,
         )
+
+    def as_of(self) -> str:
+        """The time of which the library is shown; empty for the present."""
+        past = self._screen.worker.past
+        return text.date(past.at) if past is not None else ""
 
     def stop(self) -> None:
         """Ask the work to end."""
@@ -113,6 +119,8 @@ class ContextActions:
 
     def refusal(self, action_id: str) -> str:
         """Why a change cannot be made to the chosen memory; empty when it can."""
+        if (past := self._screen.worker.past) is not None:
+            return past.refused
         if self._selection.subject is None and action_id not in ("undo", "redo"):
             return "this memory is not there any more"
         return self._refusal(action_id)

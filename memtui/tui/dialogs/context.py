@@ -196,8 +196,8 @@ class PackScreen(FittingDialog[str]):
             return
         recipe = self._recipes[self.request.recipe]
         box = self.query_one(".box")
-        names = f"Context · {recipe.name}"
-        about = f"{names}: {recipe.description} ({recipe.source})"
+        when = f" as of {at}" if (at := self._host.as_of()) else ""
+        about = f"Context{when} · {recipe.name}: {recipe.description} ({recipe.source})"
         room = max(8, self.app.size.width - 8)
         box.border_title = Content(text.cut(text.one_line(about), room))
         self.query_one("#task-label", Static).update(

@@ -134,9 +134,9 @@ class BrowseScreen(SearchableScreen):
         past = self.worker.past
         refused = self._editing.refusal if self._editing else lambda _: OPENING
         if past is not None:
-            can_export = self._editing is not None
-            # An export writes no store.
-            refused = lambda id: "" if id == "export" and can_export else past.refused  # noqa: E731
+            # An export and the context screen write no store.
+            free = ("export", "context") if self._editing is not None else ()
+            refused = lambda id: "" if id in free else past.refused  # noqa: E731
         return ActionContext(
             has_memory=self.detail.memory is not None,
             marked=len(self.memories.marked),

@@ -58,6 +58,17 @@ def test_a_repository_with_instructions_only(tmp_path: Path) -> None:
     assert found == {"CLAUDE.md", "AGENTS.md", "docs/style.md", "docs/deeper.md"}
 
 
+def test_imports_in_a_circle_and_of_files_that_are_missing(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    write(tmp_path / "CLAUDE.md", "See @docs/a.md and @docs/none.md\n")
+    write(tmp_path / "docs" / "a.md", "See @b.md\n")
+    write(tmp_path / "docs" / "b.md", "Back to @../CLAUDE.md and @a.md\n")
+    found = {memory.id: memory for memory in opened(tmp_path).memories("claude-code")}
+    assert set(found) == {"CLAUDE.md", "docs/a.md", "docs/b.md"}
+    assert found["CLAUDE.md"].extra["imports_missing"] == ["docs/none.md"]
+    assert "imports_missing" not in found["docs/b.md"].extra
+
+
 @pytest.mark.parametrize(
     "name", ["agent-memory", "ambient", "engram", "simple-memory", "workspace"]
 )
