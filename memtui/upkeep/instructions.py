@@ -70,7 +70,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"\bact as (?:though|if) you (?:had|were|have)\b|\byour owner wants you to\b",
         r"\b(?:print|repeat|reply with|show|output)\b[^.\n]{0,20}\b(?:hidden|full|system)\b"
         r"[^.\n]{0,10}\b(?:context|prompt|instructions?)\b",
-        r"\bthe (?:assistant|agent|model) (?:shall|must|has to)\b"
+        r"\bthe assistant shall\b"
         r"|\b(?:next|any) agent\b[^.\n]{0,25}\b(?:should|must|is required to|has to)\b",
         r"\b(?:dear|attention|hey|hello|note (?:to|for)(?: the)?|message (?:to|for)(?: the)?)[, ]+"
         r"(?:ai|assistant|agent|language model|llm|chatbot)\b",
@@ -121,7 +121,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
     "goes round the person": (
         r"\byou may (?:skip|bypass|ignore)\b|(?:^|[.;]\s)(?:approve|grant) (?:any|every|all)\b",
         r"--no-verify\b[^.\n]{0,30}\ball\b"
-        r"|\b(?:push|commit) (?:directly|straight) to (?:main|master)\b",
+        r"|(?:^|[.;]\s)(?:push|commit) (?:directly|straight) to (?:main|master)\b",
         r"\bmark (?:all|every|any)\b[^.\n]{0,40}\bas (?:false positives?|safe|resolved|approved)\b",
         r"\b(?:leave out|omit|drop)\b[^.\n]{0,40}\bfrom all (?:reports|summaries|answers)\b"
         r"|\bwhen summari[sz]ing\b[^.\n]{0,40}\b(?:omit|leave out)\b",

@@ -97,7 +97,8 @@ def find_patterns(memories: Sequence[Memory], context: UpkeepContext) -> Iterato
     groups: defaultdict[str, list[Memory]] = defaultdict(list)
     for memory in memories:
         if memory.kind == "fact" and memory.status in CURRENT:
-            groups[" ".join(sorted(words_of(memory.content)))].append(memory)
+            day = context.rules_of(memory.store).merge_key(memory)  # of a measurement
+            groups[" ".join((day, *sorted(words_of(memory.content))))].append(memory)
     episodes = _by_fact(memories)
     for facts in groups.values():
         words = words_of(facts[0].content)
