@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import shutil
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -37,13 +36,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _share_bytecode(config: pytest.Config) -> None:
-    """Let all processes that tests start share compiled modules.
+    """Let all processes that tests start share compiled modules, wherever these may be written.
 
-    They stand beside the source, where the next run finds them too: reading the tests takes a fifth
-    then. Where that cannot or shall not be, they stand in a folder of this run.
+    Never beside the source: a process whose disk is full or that is killed leaves half a file.
     """
-    if not sys.dont_write_bytecode and os.access(Path(__file__).parent, os.W_OK):
-        return
     folder = tempfile.TemporaryDirectory(prefix="memtui-bytecode-")
     config.add_cleanup(folder.cleanup)
     os.environ["PYTHONPYCACHEPREFIX"] = folder.name

@@ -191,6 +191,7 @@ def size_limit(folder: Path) -> str:
 
     def work() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        sys.dont_write_bytecode = True  # half a compiled module would stay for all others
         resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
         with pytest.raises(SaveError, match="larger"):
             commit(NOTE.plan(store, random.Random(1)), NullRecorder(folder / "state"))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import resource
 import signal
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def without_room(work: Callable[[], None]) -> None:
 
     def limited() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        sys.dont_write_bytecode = True  # half a compiled module would stay for all others
         resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, ROOM))
         work()
 
