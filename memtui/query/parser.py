@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import accumulate
 
 from memtui.errors import QueryError
 from memtui.query import query_fields
@@ -138,11 +139,11 @@ class _Parser:
         conditions: list[Condition] = []
         groups: list[Group] = []
         times: dict[str, TimeCondition] = {}
-        for part in parts:
+        for part in (_quote_words(part) if isinstance(part, Group) else part for part in parts):
             if isinstance(part, Term):
                 terms.append(part)
             elif isinstance(part, Group):
-                groups.append(_quote_words(part))
+                groups.append(part)
             elif part.field in ("since", "until") and not part.negated:
                 parse = parse_time if part.field == "since" else parse_time_end
                 times[part.field] = parse(part.values[-1], self.now)
@@ -290,6 +291,8 @@ def _parse_term(token: Token, negated: bool) -> Term | None:
     if token.kind is TokenKind.QUOTED:
         text = text.strip()
         return Term(text, TermKind.PHRASE, negated) if text else None
+    if text in ("AND", "OR", "NOT"):  # of `-NOT`: without the sign only quotes make it a word
+        return Term(text, TermKind.PHRASE, negated)
     kind = TermKind.WORD
     bare = text.strip("*?")
     if text.startswith("~") and len(text) > 1:
@@ -365,14 +368,19 @@ def _split_required(root: Group) -> tuple[Node, ...]:
         )
         excluded = isinstance(part, Term) and part.negated
         (outside if alone or excluded else inside).append(part)
-    if len(inside) < 2:
-        return (*inside, *outside)
-    return (replace(root, parts=tuple(inside)), *outside)
+    if len(inside) > 1:
+        return (replace(root, parts=tuple(inside)), *outside)
+    for part in inside:
+        if isinstance(part, Group) and part.operator is Operator.SEQUENCE and not part.negated:
+            held = {(p.field, p.negated) for p in part.parts if isinstance(p, Condition)}
+            # Side by side, filters on one field would be alternatives.
+            return (root,) if held.intersection(fields) else (*part.parts, *outside)
+    return (*inside, *outside)
 
 
-def _quote_words(group: Group) -> Group:
+def _quote_words(group: Group) -> Node:
     """Make words quoted that cannot stand bare in a group: `a)` would close it, `/a` begin a
-    regular expression."""
+    regular expression, `-a` exclude."""
     parts: list[Node] = []
     for part in group.parts:
         if isinstance(part, Group):
@@ -382,15 +390,11 @@ def _quote_words(group: Group) -> Group:
             parts.append(replace(part, text=text, kind=TermKind.PHRASE))
         else:
             parts.append(part)
-    return replace(group, parts=tuple(parts))
+    if group.operator is Operator.ALL:
+        parts = list(dict.fromkeys(parts))  # a word and the same in quotes
+    return parts[0] if len(parts) == 1 else replace(group, parts=tuple(parts))
 
 
 def _needs_quotes(text: str) -> bool:
-    if text.startswith("/"):
-        return True
-    opened = 0
-    for letter in text:
-        opened += (letter == "(") - (letter == ")")
-        if opened < 0:
-            return True
-    return False
+    depths = accumulate((letter == "(") - (letter == ")") for letter in text)
+    return text.startswith(("/", "-")) or min(depths, default=0) < 0
