@@ -67,6 +67,11 @@ def _keep_files_in_memory(config: pytest.Config) -> None:
         os.environ[TEMPROOT] = str(MEMORY)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests first, so that no process is left alone with a long one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()  # thousands of tests that stay until the end: no collection need look at them
 

@@ -213,6 +213,8 @@ class MemtuiApp(AppInterface):
         """However the app ends, it comes through here while the screens are still there."""
         self.is_ending = True
         self._keep_drafts()
+        if hasattr(self, "browse"):
+            self.browse.worker.end_watching()
         await super()._shutdown()
 
     def wait_for_writes(self) -> None:

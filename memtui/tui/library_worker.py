@@ -232,10 +232,14 @@ class LibraryWorker:
             roots = [store.root for store in self.present.stores]
             self._watcher = FileWatcher(roots, self._touched)
 
-    def close(self) -> None:
-        """Stop watching, and close the journal: other stores take the place of these."""
+    def end_watching(self) -> None:
+        """Let the system report no more changes: each watcher takes one of the few it has."""
         if self._watcher is not None:
             self._watcher.end()
+
+    def close(self) -> None:
+        """Stop watching, and close the journal: other stores take the place of these."""
+        self.end_watching()
         if self.library is not None:
             self.library.close()
 

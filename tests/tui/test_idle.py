@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 from textual.events import AppFocus
@@ -27,11 +26,9 @@ async def test_a_costly_look_is_repeated_rarely_but_at_once_on_focus(tmp_path: P
     async with stage(root) as on:
         worker = on.browse.worker
         worker.__class__ = _Costly
-        while not worker._watcher.is_watching:  # type: ignore[union-attr]
-            await asyncio.sleep(0.01)  # its thread starts after the screen is ready
-        assert worker._pause == LONGEST_PAUSE
         _stop_watching(on)
         worker._watcher.is_watching = True  # type: ignore[union-attr]
+        assert worker._pause == LONGEST_PAUSE
         worker.refresh()
         await on.settle()
         await _add(root, 71, "Seen when the window is looked at")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,6 +32,9 @@ MOST = 8
 DERIVED = {"agent-memory": {"importance", "type"}, "claude-code": {"importance"}}
 """What a format derives, or takes from what it has already: it may come out as it was."""
 
+FILE_TIME = 1_790_000_000
+"""When the files were changed: a fresh checkout is as new as what is written."""
+
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Library]]:
@@ -40,8 +44,11 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Libra
     for name in NAMES:
         ignored = shutil.ignore_patterns("*-wal", "*-shm")
         shutil.copytree(bundled_folder("sample-data") / name, place / name, ignore=ignored)
+        for file in (place / name).rglob("*"):
+            os.utime(file, (FILE_TIME, FILE_TIME))
         libraries[name] = Library.open([place / name], state=place / "state" / name)
         libraries[name].load()
+        chosen(libraries[name])  # before an undo makes its files as new as what is written
     yield libraries
     for library in libraries.values():
         library.close()
