@@ -61,7 +61,7 @@ class Palette:
         self.accent = style("border-focus")
         self.title = style("title")
         self.heading = style("heading")
-        self.match = style("match")
+        self.match = style("match") + Style(dim=False)  # it stands in dim text too
         """Added to another style."""
         self.link = style("link")
         self.key = style("key")

@@ -22,7 +22,7 @@ from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.layout import Pane
 
 from .gallery import SCENES, SIZES, gallery, leave, plain, resize, rest
-from .stage import compare
+from .stage import Stage, compare
 from .test_contrast import SIGN, TEXT, THEMES, pages, seen
 
 FILLED_LATER = {"StoreChooser"}
@@ -110,6 +110,11 @@ def _weak(strips: Iterable[Strip], region: Region, theme: Theme) -> Iterator[str
                 yield f"{drawn[:30]!r} {style.color} on {style.bgcolor}: {found:.2f} < {least}"
 
 
+def _box(on: Stage) -> Region:
+    screen = on.app.screen
+    return next((box.region for box in screen.query(".box, .page")), screen.region)
+
+
 @pytest.mark.slow
 async def test_everything_drawn_can_be_read_in_every_theme() -> None:
     faults: set[tuple[str, str, str]] = set()
@@ -120,8 +125,10 @@ async def test_everything_drawn_can_be_read_in_every_theme() -> None:
                 on.app.theme = theme
                 await rest(on)
                 await resize(on, (HOME_SIZE[0] + number % 2, HOME_SIZE[1]))
-                found = list(on.app.screen.query(".box, .page"))
-                region = found[0].region if found else on.app.screen.region
+                region = on.app.screen.region
+                while (box := _box(on)) != region:  # it fits itself to the new size
+                    region = box
+                    await rest(on)
                 strips = on.app.screen._compositor.render_strips()
                 faults.update((name, theme, one) for one in _weak(strips, region, THEMES[theme]))
             await resize(on, HOME_SIZE)
