@@ -362,6 +362,7 @@ class LibraryWorker:
         present: bool = False,
         replaces: bool = True,
         holds_keys: bool = False,
+        only_reads: bool = False,
         on_progress: Callable[[Progress], None] | None = None,
     ) -> Job | None:
         """Start a job with the library; None, and `failed` called, while there is none.
@@ -374,6 +375,7 @@ class LibraryWorker:
             present: Ask the stores as they are now, whatever is shown.
             replaces: A newer job of the group replaces those that run.
             holds_keys: The keys typed next wait for the result.
+            only_reads: It writes nothing but the cache: the program may end in its midst.
             on_progress: Called on the screen's thread.
         """
         library = self.present if present else self.library
@@ -388,5 +390,6 @@ class LibraryWorker:
             failed,
             replaces=replaces,
             holds_keys=holds_keys,
+            only_reads=only_reads,
             on_progress=on_progress,
         )

@@ -94,7 +94,7 @@ class EditingControllers:
         """Everything has been read."""
         self.journal.begin()
         self.drafts.begin()
-        self.review.begin()
+        self.review.scan()
 
     def _written(self) -> None:
         self.journal.watch()

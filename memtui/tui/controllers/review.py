@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 PAUSE = 0.001
 """Seconds that a scan rests between two groups of memories, or between 16 texts."""
+KEYS_REST = 0.15
+"""Seconds after a key in which a scan stands still: what the key asks for comes first."""
 RESCAN_AFTER = 1.5
 """Seconds after a change of the stores before they are scanned again."""
 
@@ -70,10 +72,6 @@ class ReviewActions(WritingController):
 
     # Scanning
 
-    def begin(self) -> None:
-        """Everything has been read and is indexed: scan for the first time."""
-        self.scan()
-
     def note_change(self) -> None:
         """The memories changed: scan again in a moment."""
         if self.queue is not None and not self._is_due:
@@ -90,6 +88,8 @@ class ReviewActions(WritingController):
     def scan(self) -> None:
         """Scan in the background; a scan that still runs is given up."""
 
+        keys = self._screen.app.key_queue
+
         def work(library: Library, job: Job) -> ReviewState:
             review = self._queue_of(library)
             if self.queue is None and (last := review.last()) is not None:
@@ -97,6 +97,8 @@ class ReviewActions(WritingController):
 
             def is_stopped() -> bool:
                 sleep(PAUSE)  # lets the screen's thread run between two slices of the scan
+                while keys.seconds_since_last < KEYS_REST and not job.is_cancelled():
+                    sleep(KEYS_REST / 5)
                 return job.is_cancelled()
 
             return with_badges(review.scan(None, job.report, is_stopped))
@@ -108,7 +110,12 @@ class ReviewActions(WritingController):
 
         self.is_scanning = True
         self._job = self._writer.worker.run(
-            "review", work, self._scanned, self._stopped, on_progress=self._progressed
+            "review",
+            work,
+            self._scanned,
+            self._stopped,
+            only_reads=True,
+            on_progress=self._progressed,
         )
 
     def stop(self) -> None:
