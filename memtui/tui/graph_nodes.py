@@ -180,9 +180,8 @@ class NodeTexts:
         forward = edge.source == node
         other = edge.target if forward else edge.source
         relation = edge.relation.replace("_", " ")
-        held = ""
-        if edge.valid_from is not None or edge.valid_to is not None:
-            held = f"{_day(edge.valid_from) or '…'} – {_day(edge.valid_to) or 'now'}"
+        begun, ended = edge.period(_day)
+        held = f"{begun} – {ended}" if begun else ""
         return Reference(
             relation if forward else f"linked from: {relation}",
             self.name(other),
@@ -222,5 +221,5 @@ def _wrapped(words: str, style: Style, width: int) -> list[list[Segment]]:
     return [[Segment(f" {line}", style)] for line in text.wrap(words, width)]
 
 
-def _day(time: datetime | None) -> str:
-    return text.date(time)[:10] if time is not None else ""
+def _day(time: datetime) -> str:
+    return text.date(time)[:10]
