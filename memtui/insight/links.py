@@ -253,6 +253,14 @@ class LinkIndex:
             known = self._known[node, True] = keep_unique(found)
         return known
 
+    def last_links(self, node: Node, at: datetime) -> list[Edge]:
+        """What a memory said of others until it was taken out of use, if that was before a time."""
+        key = self._key_of.get(node.name)
+        end = None if key is None else self.end_of(self._entries[key])
+        if end is None or end > at:
+            return []
+        return [edge for edge in self.outgoing(node) if edge.until == end]
+
     def incoming(self, node: Node) -> tuple[Edge, ...]:
         """Edges that lead to a node."""
         known = self._known.get((node, False))
