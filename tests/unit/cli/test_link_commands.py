@@ -130,9 +130,9 @@ def test_the_link_of_a_superseded_fact_is_followed_to_its_end(
         found = ask("traverse", "bo", "--rel", "works_at", "--depth", 1, *when, *store)
         return [one["name"] for one in found["reached"]]
 
-    assert employers() == ["person/yard"]
-    assert employers("--at", "2026-03-02T12:00:00Z") == ["person/mill"]
-    assert employers("--at", "2026-03-03T12:00:00Z") == ["person/yard"]
+    assert employers() == ["people/yard"]
+    assert employers("--at", "2026-03-02T12:00:00Z") == ["people/mill"]
+    assert employers("--at", "2026-03-03T12:00:00Z") == ["people/yard"]
     found = ask("links", ids[0], *store)["outgoing"]
     assert [(one["holds"], one["valid_to"]) for one in found] == [(False, "2026-03-03T10:00:00Z")]
     call("links", "mill", *store)
