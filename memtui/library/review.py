@@ -28,7 +28,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search.child_processes import run_worker
 from memtui.stores import registry
-from memtui.stores.upkeep_rules import GENERAL_RULES
+from memtui.stores.format import GENERAL_RULES
 from memtui.upkeep.duplicates import find_across
 from memtui.upkeep.integrity import proposals_from
 from memtui.upkeep.model_requests import (

@@ -46,7 +46,7 @@ from memtui.query.query_fields import (
     parse_condition,
     parse_sort,
 )
-from memtui.query.query_format import format_condition, format_query
+from memtui.query.query_format import format_condition, format_node, format_query
 from memtui.query.tokens import Token, TokenKind, tokenize
 
 __all__ = [
@@ -74,6 +74,7 @@ __all__ = [
     "entity_matches",
     "filter_values",
     "format_condition",
+    "format_node",
     "format_query",
     "has_terms",
     "parse_condition",

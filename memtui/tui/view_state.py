@@ -50,6 +50,7 @@ class ViewState:
         return replace(
             typed,
             conditions=tuple(conditions.values()),
+            groups=tuple(dict.fromkeys((*self.chips.groups, *typed.groups))),
             since=typed.since or self.chips.since,
             until=typed.until or self.chips.until,
             sort=typed.sort or self.chips.sort,
@@ -57,14 +58,15 @@ class ViewState:
         )
 
     def settled(self, now: datetime) -> ViewState:
-        """Turn the filters in the text into chips; words stay in the text."""
+        """Turn the filters in the text into chips; words, and groups with words, stay in it."""
         query = self.query(now)
         typed = queries.parse_query(self.text, now)
-        # Groups stay in the text: a chip stands for one filter that must hold.
-        words = replace(typed, conditions=(), since=None, until=None, sort=None, then=())
-        understood = bool(typed.conditions or typed.since or typed.until or typed.sort)
+        unfiltered = queries.without_filters(typed)
+        words = replace(unfiltered, sort=None, then=())
+        understood = unfiltered != typed or bool(typed.sort)
+        filters = tuple(group for group in query.groups if not queries.has_terms(group))
         chips = replace(
-            query, terms=(), groups=(), prefer=(), hint="", problems=(), matches_nothing=False
+            query, terms=(), groups=filters, prefer=(), hint="", problems=(), matches_nothing=False
         )
         if not understood:
             return ViewState(self.text, chips)
@@ -107,12 +109,14 @@ class ViewState:
             return self.between(None, None)
         if key == "sort":
             return self.ordered(None)
-        kept = tuple(part for part in chips.conditions if _key(part) != key)
-        return replace(self, chips=replace(chips, conditions=kept))
+        conditions = tuple(part for part in chips.conditions if _key(part) != key)
+        groups = tuple(group for group in chips.groups if queries.format_node(group) != key)
+        return replace(self, chips=replace(chips, conditions=conditions, groups=groups))
 
     @property
     def is_filtered(self) -> bool:
-        return bool(self.chips.conditions or self.chips.since or self.chips.until)
+        chips = self.chips
+        return bool(chips.conditions or chips.groups or chips.since or chips.until)
 
     def has_typed_filters(self, now: datetime) -> bool:
         """Whether the text contains filters besides words."""
@@ -122,6 +126,8 @@ class ViewState:
     def chip_list(self) -> list[Chip]:
         """Every filter and order outside the text, as chips."""
         chips = [_chip(part) for part in self.chips.conditions]
+        for group in map(queries.format_node, self.chips.groups):
+            chips.append(Chip(group, "", group))
         if self.chips.since or self.chips.until:
             chips.append(Chip("time", "", _span(self.chips.since, self.chips.until)))
         if self.chips.sort is not None:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from memtui.changes import Act, Change
 from memtui.config import ReviewSettings
 from memtui.model import Memory
-from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
+from memtui.stores.format import GENERAL_RULES, UpkeepRules
 from memtui.text import cut, one_line
 from memtui.upkeep.secrets import find_secrets, mask_secrets
 from memtui.upkeep.similarity import Step, no_step
