@@ -304,9 +304,8 @@ class _Planner:
             else:
                 existing.add(item)
                 new.append(replace(item, lost=(*item.lost, *plan.lost)))
-        labels = incoming.label, target.label
-        lists = tuple(new), tuple(unchanged), tuple(conflicts), tuple(refused)
-        return StoreImport(*labels, *lists)
+        source, label, differing = incoming.label, target.label, tuple(conflicts)
+        return StoreImport(source, label, tuple(new), tuple(unchanged), differing, tuple(refused))
 
     def _conflict(
         self, item: MappedMemory, plan: Plan, found: Memory | None
