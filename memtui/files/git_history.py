@@ -34,6 +34,7 @@ MOST_BYTES = 64 * 1024 * 1024
 """A larger version of a file is left out."""
 _CHUNK_BYTES = 8 * 1024 * 1024
 """Size of the versions that one command reads."""
+NOT_UNDERSTOOD = "its answer is not understood"
 LONGEST_PROBLEM = 120
 """Characters of a message of git."""
 _TICK = 0.05
@@ -101,7 +102,11 @@ class GitHistory:
             "--no-ext-diff", "--no-textconv", "--no-show-signature", f"--max-count={most + 1}",
             "HEAD", "--", name,
         )  # fmt: skip
-        commits = _parse_log(found) if found is not None else []
+        try:
+            commits = _parse_log(found) if found is not None else []
+        except (ValueError, IndexError):
+            self.left_out = NOT_UNDERSTOOD
+            return
         if len(commits) > most:
             self.left_out = f"only the newest {most:,} commits were read"
         elif (self.top / ".git" / "shallow").exists():
@@ -130,7 +135,7 @@ class GitHistory:
         parts = said.split(b"\0") if said else []
         if len(parts) < 3:
             return None
-        commit, seconds, author = parts[0].decode(), _time(parts[1]), parts[2]
+        commit, seconds, author = os.fsdecode(parts[0]), _time(parts[1]), parts[2]
         listed = self._run("ls-tree", "-r", "-z", "--full-tree", commit, "--", name)
         if listed is None:
             return None
@@ -141,8 +146,9 @@ class GitHistory:
             if len(fields) != 3 or fields[1] != b"blob" or not fields[0].startswith(b"100"):
                 continue
             file = self.top / os.fsdecode(path)
-            if _blob_hash(file, len(fields[2])) != fields[2].decode():
-                changed.append((file, fields[2].decode()))
+            blob = os.fsdecode(fields[2])
+            if _blob_hash(file, len(blob)) != blob:
+                changed.append((file, blob))
         found: dict[Path, FileVersion] = {}
         by = author.decode("utf-8", "replace").rstrip("\n")
         contents = self._objects([blob for _, blob in changed])
@@ -181,11 +187,10 @@ class GitHistory:
         checked = self._run("cat-file", "--batch-check", given="\n".join(hashes) + "\n")
         if not hashes or checked is None:
             return
-        sizes: list[int] = []
-        for line in checked.split(b"\n")[: len(hashes)]:
-            fields = line.split()
-            is_blob = len(fields) == 3 and fields[1] == b"blob"
-            sizes.append(int(fields[2]) if is_blob else -1)
+        sizes = [_size(line) for line in checked.split(b"\n")[: len(hashes)]]
+        if len(sizes) != len(hashes):
+            self.left_out = NOT_UNDERSTOOD
+            return
         if any(not 0 <= size <= MOST_BYTES for size in sizes):
             self.left_out = "versions that are missing or too large were left out"
         first = 0
@@ -207,7 +212,10 @@ class GitHistory:
                 if not fit:
                     yield None
                     continue
-                start = content.index(b"\n", at) + 1
+                start = content.find(b"\n", at) + 1
+                if not start or len(content) < start + size:
+                    self.left_out = NOT_UNDERSTOOD
+                    return
                 yield content[start : start + size]
                 at = start + size + 1
             first = end
@@ -266,6 +274,13 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     process.communicate()
 
 
+def _size(line: bytes) -> int:
+    """Bytes of a blob, from a line of `cat-file --batch-check`; -1 if it is none."""
+    fields = line.split()
+    is_blob = len(fields) == 3 and fields[1] == b"blob" and fields[2].isdigit()
+    return int(fields[2]) if is_blob else -1
+
+
 def _parse_log(output: bytes) -> list[tuple[str, bytes, bytes, str]]:
     """Hash, time, author and new blob of each commit that changed what the file holds, as `log -z
     --raw --format=%H%x00%at%x00%an%x00` lists them (gitformat: "raw output format")."""
@@ -280,9 +295,9 @@ def _parse_log(output: bytes) -> list[tuple[str, bytes, bytes, str]]:
             commit, seconds, author = field, next(tokens, b""), next(tokens, b"")
             continue
         changed = field.split()
-        next(tokens)  # the name of the file
+        next(tokens, b"")  # the name of the file
         if changed[4][:1] in b"RC":
-            next(tokens)  # and its new one
+            next(tokens, b"")  # and its new one
         blob = changed[3].decode()
         is_same = bool(found) and found[-1][3] == blob
         if set(blob) != {"0"} and changed[1].startswith(b"100") and not is_same:
