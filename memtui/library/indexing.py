@@ -202,7 +202,7 @@ def _build_in_subprocess(cache: StoreCache, report: Report, cancelled: IsCancell
     what = f"indexing {cache.store.label}"
     builder.build_arrays(
         cache.catalog.folder,
-        lambda progress: report(replace(progress, what=what)),
+        lambda progress: report(progress._replace(what=what)),
         cancelled,
     )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, time
+from typing import NamedTuple
 
 from memtui import query as queries
 from memtui.model import UNTYPED
@@ -27,12 +28,11 @@ ORDER_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ViewState:
+class ViewState(NamedTuple):
     """The text of the search bar, and the filters and order that are chips."""
 
     text: str = ""
-    chips: Query = field(default_factory=Query)
+    chips: Query = Query()
 
     def query(self, now: datetime, *, typing: bool = False) -> Query:
         """Combine text and chips into one query.
@@ -73,7 +73,7 @@ class ViewState:
 
     def with_values(self, field: str, values: Iterable[str]) -> ViewState:
         """Filter this field by exactly these values."""
-        return replace(self, chips=queries.with_filter_values(self.chips, field, values))
+        return self._replace(chips=queries.with_filter_values(self.chips, field, values))
 
     def toggled(self, field: str, value: str) -> ViewState:
         """Filter by this value alone, or remove the filter if it is that already."""
@@ -86,19 +86,19 @@ class ViewState:
 
     def between(self, since: TimeCondition | None, until: TimeCondition | None) -> ViewState:
         """Filter by a time span."""
-        return replace(self, chips=replace(self.chips, since=since, until=until))
+        return self._replace(chips=replace(self.chips, since=since, until=until))
 
     def cleared(self) -> ViewState:
         """Remove all filters; text and order stay."""
-        return replace(self, chips=queries.without_filters(self.chips))
+        return self._replace(chips=queries.without_filters(self.chips))
 
     def ordered(self, sort: Sort | None) -> ViewState:
-        return replace(self, chips=replace(self.chips, sort=sort, then=()))
+        return self._replace(chips=replace(self.chips, sort=sort, then=()))
 
     def ordered_then(self, first: Sort, then: Sort) -> ViewState:
         """Add a key to the order; `first`: the key it has now where none was chosen."""
         sort = self.chips.sort or first
-        return replace(self, chips=replace(self.chips, sort=sort, then=(*self.chips.then, then)))
+        return self._replace(chips=replace(self.chips, sort=sort, then=(*self.chips.then, then)))
 
     def without(self, key: str) -> ViewState:
         """Remove the chip with this key."""
@@ -108,7 +108,7 @@ class ViewState:
         if key == "sort":
             return self.ordered(None)
         kept = tuple(part for part in chips.conditions if _key(part) != key)
-        return replace(self, chips=replace(chips, conditions=kept))
+        return self._replace(chips=replace(chips, conditions=kept))
 
     @property
     def is_filtered(self) -> bool:
