@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, RowEdit, TextEdit
+from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit
 from memtui.errors import MemtuiError
 from memtui.files.git_history import GitHistory
 from memtui.files.sidecar_lines import read_entries, sidecar_path
@@ -246,6 +246,23 @@ def concerns(edit: Edit, memory: Memory) -> bool:
     if not isinstance(edit, TextEdit) or edit.path not in files:
         return False
     return memory.kind == "document" or edit.by_lines
+
+
+def last_changes(state: Path | None) -> dict[tuple[str, str], datetime]:
+    """Root of a store and id -> when memtui last changed the record of a memory, or whether it is
+    in use. A database's own rows are not listed: they say when they were deleted."""
+    times: dict[tuple[str, str], datetime] = {}
+    for step in last_steps(read_actions(state), lambda _: True):
+        edit = step.edit
+        if isinstance(edit, SidecarEdit):
+            before, after = edit.before or {}, edit.after or {}
+            is_of_status = any(before.get(key) != after.get(key) for key in ("status", "kept"))
+        else:
+            is_of_status = isinstance(edit, RecordEdit)
+        if is_of_status and isinstance(edit, SidecarEdit | RecordEdit):
+            time = datetime.fromtimestamp(step.action.changed, UTC)
+            times.setdefault((step.store, edit.id), time)
+    return times
 
 
 def _is_of_another(edit: Edit, before: Memory | None, after: Memory | None) -> bool:

@@ -100,6 +100,20 @@ def stores_within(path: Path) -> list[tuple[Path, str]]:
     return [(root, known.name) for known, root in found] or [(path, "")]
 
 
+def reopen_stores(sources: Iterable[StoreSource]) -> tuple[Store, ...]:
+    """Open stores as another process has opened them. Raises StoreError or ConfigError."""
+    found, labels, rules = [], [], {}
+    for source in sources:
+        name, _, profile = source.format.partition(":")
+        known = registry.format_of(name)
+        if known is None:
+            raise StoreError(f"there is no format {name!r}", where=source.root)
+        found.append(FoundStore(known, Path(source.root), profile))
+        labels.append(source.label)
+        rules[name] = source.rules
+    return open_stores(found, labels, rules)
+
+
 def discover(folder: Path, home: Path) -> list[FoundStore]:
     """Find every store in this folder and in the default places of all formats."""
     return [FoundStore(format, root) for format, root in registry.discover(folder, home)]
@@ -107,6 +121,35 @@ def discover(folder: Path, home: Path) -> list[FoundStore]:
 
 Rules = Mapping[str, Mapping[str, Any]]
 """Name of a format -> constant of its rules -> value, as the settings have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSource:
+    """How another process opens the same store; as JSON: `asdict`."""
+
+    root: str
+    format: str
+    """Name of the format, or `name:profile`."""
+    label: str
+    rules: Mapping[str, Any]
+    """Constants of its rules that were set."""
+
+
+def sources_of(
+    found: Sequence[FoundStore], stores: Iterable[Store], rules: Rules | None = None
+) -> tuple[StoreSource, ...]:
+    """How each of these stores was opened."""
+    profiles = {(item.format.name, item.root): item.profile for item in reversed(found)}
+    return tuple(
+        StoreSource(
+            str(store.root),
+            f"{store.format}:{profile}" if profile else store.format,
+            store.label,
+            (rules or {}).get(store.format, {}),
+        )
+        for store in stores
+        for profile in (profiles.get((store.format, store.root), ""),)
+    )
 
 
 def open_stores(

@@ -2,15 +2,16 @@
 
 Decisions lie in the state folder, by the proposal's id: that changes with the memories, so that a
 declined proposal comes back only when one of them does. What a scan found lies in the cache folder,
-by group of memories; a later scan looks at changed groups only.
+by group of memories; a later scan looks at changed groups only. The screen has large stores scanned
+by a process of its own (`review_worker`).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -19,14 +20,15 @@ from typing import TYPE_CHECKING, Any
 from memtui import paths
 from memtui.changes import Act
 from memtui.config import ReviewSettings
-from memtui.errors import MemtuiError, RefError, Refused, SaveError
+from memtui.errors import MemtuiError, RefError, Refused, SaveError, WorkerError
 from memtui.files.git_history import GitHistory
 from memtui.library.library import Library
-from memtui.library.review_cache import CachedReview, read_json, read_review, write_review
+from memtui.library.review_cache import CachedReview, ReviewFile
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
+from memtui.search.child_processes import run_worker
 from memtui.stores import registry
-from memtui.stores.upkeep_rules import GENERAL_RULES
+from memtui.stores.format import GENERAL_RULES
 from memtui.upkeep.duplicates import find_across
 from memtui.upkeep.integrity import proposals_from
 from memtui.upkeep.model_requests import (
@@ -43,7 +45,8 @@ from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
     UpkeepContext,
-    digest_memory,
+    fingerprint,
+    from_record,
     masked,
 )
 from memtui.upkeep.retention import due_batches, propose_summary
@@ -54,6 +57,10 @@ if TYPE_CHECKING:
 
 DECISIONS_FILE = "review.json"
 SNOOZE_DAYS = 7
+SCANNED_HERE = 500
+"""Memories up to which the screen scans in its own process: a first scan of them takes a quarter of
+a second, and to start another process takes longer."""
+WORKER = "memtui.library.review_worker"
 
 
 class Decision(StrEnum):
@@ -104,10 +111,8 @@ class ReviewQueue:
         self._merged = _read_merged(clones)
         self._groups: dict[str, ScannedGroup] | None = None
         self._checked: tuple[Proposal, ...] = ()
-        self._is_written = True
-        """The cache holds what was found last."""
-        self._digests: dict[int, bytes] = {}
-        """Number of a row -> digest of its memory."""
+        self.found: tuple[Proposal, ...] | None = None
+        """All that the last scan found, whatever was decided on it; None before the first."""
         self._rules = {store.label: registry.upkeep_rules_of(store) for store in library.stores}
 
     @property
@@ -140,27 +145,26 @@ class ReviewQueue:
         Raises:
             Cancelled: The scan was stopped; what was found before stays in the cache.
         """
-        if self._groups is None:
-            self._groups = self._read_cache()
+        known = self._groups
+        if known is None:
+            known = self._groups = self._read_cache()
         rows = self._library.numbered_memories()
         context = self.context
         result = scan(
             rows.values(),
             context,
-            self._groups,
+            known,
             kinds=kinds,
-            digest=self._digests_of(rows),
             report=report,
             cancelled=cancelled,
         )
-        if result.groups != self._groups:
-            self._groups = {**self._groups, **result.groups} if kinds else dict(result.groups)
-            self._is_written = False
+        groups = {**known, **result.groups} if kinds else dict(result.groups)
         found = self._library.check(report, cancelled, rows)
         checked = tuple(proposals_from(found, self._library.get, context))
-        if checked != self._checked or not self._is_written:
-            self._checked = checked
+        if (groups, checked) != (known, self._checked):
+            self._groups, self._checked = groups, checked
             self._write_cache()
+        self.found = (*checked, *(one for group in groups.values() for one in group.proposals))
         wanted = set(kinds) if kinds is not None else set(RULES)
         shared = find_across(list(rows.values()), context) if across else ()
         return self._open(
@@ -170,26 +174,41 @@ class ReviewQueue:
     def last(self) -> Queue | None:
         """What the last scan found, from the cache, without looking at the memories; None if no
         scan of these settings is kept there."""
-        if self._groups is None:
-            self._groups = self._read_cache()
-        if not self._groups:
-            return None
-        found = [one for group in self._groups.values() for one in group.proposals]
-        return self._open([*self._checked, *found])
+        if self.found is None and (file := self._file) is not None:
+            self.found = file.read_proposals()
+        return None if self.found is None else self._open(self.found)
 
-    def _digests_of(self, rows: Mapping[int, Memory]) -> Callable[[Memory], bytes]:
-        known = self._digests
-        self._digests = {
-            serial: known.get(serial) or digest_memory(memory) for serial, memory in rows.items()
+    def scan_aside(self, report: Report = silent, cancelled: IsCancelled = never) -> Queue:
+        """As `scan`, of all kinds; many memories are scanned by another process.
+
+        Raises:
+            Cancelled: The scan was stopped; what was found before stays in the cache.
+            WorkerError: The process failed.
+        """
+        library = self._library
+        small = library.snapshot.count <= SCANNED_HERE
+        if small or not library.sources or self._cache is None:
+            return self.scan(None, report, cancelled)
+        given = {
+            "stores": [asdict(source) for source in library.sources],
+            "cache": str(self._cache),
+            "state": str(self._state) if self._state is not None else None,
+            "now": library.now().isoformat(),
+            "settings": asdict(self._settings),
         }
-        by_memory = {id(memory): self._digests[serial] for serial, memory in rows.items()}
-        return lambda memory: by_memory[id(memory)]
+        answer = run_worker(WORKER, (), report, cancelled, given=json.dumps(given))
+        try:
+            self.found = tuple(map(from_record, answer["proposals"]))
+        except (KeyError, TypeError, ValueError) as error:  # of another version of memtui
+            raise WorkerError("the process found something unexpected", where=WORKER) from error
+        return self._open(self.found)
 
     def plan(self, proposals: Iterable[Proposal], title: str = "") -> Planned:
         """Plan what accepting these proposals does, as one action.
 
         Raises:
-            Refused: one of them proposes no change, or a store cannot do it.
+            Refused: one of them proposes no change, one of its memories changed since it was
+                scanned, or a store cannot do it.
             Conflict: a file changed since it was read.
             RefError: a memory is gone.
         """
@@ -200,6 +219,8 @@ class ReviewQueue:
                     f"{one.id} is a hint without a change to accept",
                     do="decline it, or edit the memory",
                 )
+            if fingerprint(map(self._library.get, one.refs)) != one.fingerprint:
+                raise Refused("its memories changed since the scan", do="scan again")
         changes = [change for one in chosen for change in one.changes]
         words = (
             title or f"review: {chosen[0].title}"
@@ -308,7 +329,7 @@ class ReviewQueue:
     def _decisions(self) -> dict[str, dict[str, Any]]:
         if self._state is None:
             return {}
-        value = read_json(self._state / DECISIONS_FILE)
+        value = _read_json(self._state / DECISIONS_FILE)
         return {id: one for id, one in value.items() if isinstance(one, dict)}
 
     def _write_decisions(self, decisions: Mapping[str, Mapping[str, Any]]) -> None:
@@ -321,26 +342,28 @@ class ReviewQueue:
 
     # --- cache ---------------------------------------------------------------------------------
 
+    @property
+    def _file(self) -> ReviewFile | None:
+        """Where the findings are kept; None without a cache."""
+        if self._cache is None:
+            return None
+        roots = sorted(f"{store.label} {store.root}" for store in self._library.stores)
+        return ReviewFile.of(self._cache, "\0".join(roots), str(self._settings))
+
     def _read_cache(self) -> dict[str, ScannedGroup]:
-        found = read_review(self._cache, self._cached_for()) if self._cache is not None else None
-        if found is None:
+        file = self._file
+        kept = file.read() if file is not None else None
+        if kept is None:
             return {}
-        self._checked = found.checked
+        self._checked = kept.checked
         with suppress(AttributeError, KeyError, TypeError, ValueError):
-            self._library.text_checks.remember(found.texts)
-        return dict(found.groups)
+            self._library.text_checks.remember(kept.texts)
+        return dict(kept.groups)
 
     def _write_cache(self) -> None:
-        self._is_written = True
-        if self._cache is not None and self._groups is not None:
+        if (file := self._file) is not None and self._groups is not None:
             texts = self._library.text_checks.to_record()
-            found = CachedReview(self._groups, self._checked, texts)
-            write_review(self._cache, self._cached_for(), found)
-
-    def _cached_for(self) -> str:
-        """Settings and stores of which the cache holds the findings."""
-        roots = sorted(f"{store.label} {store.root}" for store in self._library.stores)
-        return "\0".join((str(self._settings), *roots))
+            file.write(CachedReview(self._groups, self._checked, texts))
 
     def _can(self, act: Act, memory: Memory) -> bool:
         try:
@@ -366,3 +389,12 @@ def _is_later(text: object, now: datetime) -> bool:
         return isinstance(text, str) and datetime.fromisoformat(text) > now
     except (ValueError, TypeError):
         return False
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """The object in one of memtui's own files; {} if it is missing or damaged."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return value if isinstance(value, dict) else {}

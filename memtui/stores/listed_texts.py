@@ -1,15 +1,21 @@
-"""Memories that are the texts of a file's lists, without ids: how every act on them is planned.
+"""Name the texts of a file that gives them no ids, and plan every act on them.
 
 A format says how its file is parsed, and how a text is replaced, removed and inserted
-(`ListFile`). Such a format has no word for a status, so what is retired or superseded is taken out
-of the file, and the sidecar keeps it; what an agent is given is what stands in the file.
+(`ListFile`). Such a format has no word for a status, so a retired or superseded text is removed
+from the file and stored in the sidecar; an agent is given what the file holds.
+
+The id of a text is derived from the text, so it changes when the text does. When memtui itself
+edits a text, the sidecar stores the id for the new text (key `text`), so that tags, links and undo
+stay with it. A text that another program edits becomes another memory.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,10 +30,15 @@ from memtui.stores.change_validation import (
     content_of,
     importance_of_rating,
 )
-from memtui.stores.plan_context import ActHandler, PlanContext
-from memtui.stores.plans import SIDECAR_ACTS, plan_merge, plan_one, successor_warnings
+from memtui.stores.plans import (
+    SIDECAR_ACTS,
+    ActHandler,
+    PlanContext,
+    plan_merge,
+    plan_one,
+    successor_warnings,
+)
 from memtui.stores.sidecar import Sidecar, entry_links, kept_value
-from memtui.stores.text_names import TEXT_KEY, text_key
 from memtui.stores.values import to_iso_seconds
 
 EDITABLE = frozenset({"content", "importance", "tags"})
@@ -330,3 +341,50 @@ def list_handlers() -> Mapping[Act, ActHandler[Any]]:
 def without_kept(memories: Iterable[Memory]) -> list[Memory]:
     """The memories that stand in files."""
     return [memory for memory in memories if not is_kept(memory)]
+
+
+# ---- ids of texts -------------------------------------------------------------------------------
+
+
+TEXT_KEY = "text"
+"""Key of a sidecar entry: the `text_key` of the text that has this name now."""
+
+
+def text_key(text: str) -> str:
+    """A short digest of a text: its name where it has no better one."""
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:10]
+
+
+def name_texts(
+    texts: Iterable[tuple[str, str]], prefix: str, sidecar: Sidecar, shard: str
+) -> list[str]:
+    """Give each text of a file an id that no other text has.
+
+    Args:
+        texts: The `text_key` of each text, and the id derived from the text.
+        prefix: The prefix of every id of the file.
+        sidecar: Holds the ids of texts that memtui edited.
+        shard: Key of the shard of the file.
+
+    Returns:
+        The ids, in the order of the texts.
+    """
+    ids_by_key: dict[str, list[str]] = {}
+    for id, entry in sidecar.of_shard(shard):
+        key = entry.get(TEXT_KEY)
+        if isinstance(key, str) and id.startswith(prefix):
+            ids_by_key.setdefault(key, []).append(id)
+    reserved = {id for ids in ids_by_key.values() for id in ids}
+    used: set[str] = set()
+    result = []
+    repeats: Counter[str] = Counter()
+    for key, derived_id in texts:
+        id = next((id for id in ids_by_key.get(key, ()) if id not in used), "")
+        if not id:
+            id = derived_id
+            while id in reserved or id in used:
+                repeats[derived_id] += 1
+                id = f"{derived_id}~{repeats[derived_id] + 1}"
+        used.add(id)
+        result.append(id)
+    return result

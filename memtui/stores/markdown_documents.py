@@ -17,8 +17,7 @@ from memtui.model import Memory
 from memtui.stores.base import StoreView, Unreadable
 from memtui.stores.change_validation import changed_values, check_unchanged, content_of
 from memtui.stores.markdown import MarkdownFile, outline, parse_document, with_body
-from memtui.stores.plan_context import PlanContext
-from memtui.stores.plans import plan_one, planned_before, tag_edits
+from memtui.stores.plans import PlanContext, plan_one, planned_before, tag_edits
 from memtui.stores.scanning import FoundShard, as_refused
 
 LONGEST_STEM = 80

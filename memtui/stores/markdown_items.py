@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from memtui.errors import Refused
+from memtui.stores.listed_texts import name_texts, text_key
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.text_names import name_texts, text_key
 
 _BULLET = re.compile(r"( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.listed_texts import ListedText, ListFile
+from memtui.stores.listed_texts import ListedText, ListFile, text_key
 from memtui.stores.markdown import MarkdownFile, parse_document, with_body
 from memtui.stores.markdown_items import (
     MarkdownItem,
@@ -22,7 +22,6 @@ from memtui.stores.markdown_items import (
     without_blanks,
 )
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.text_names import text_key
 
 SECTION = "section"
 """Key of `extra`: the heading that a memory stands under."""

@@ -31,8 +31,7 @@ from memtui.stores import (
     simple_memory,
     workspace,
 )
-from memtui.stores.format import Format
-from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
+from memtui.stores.format import GENERAL_RULES, Format, UpkeepRules
 from memtui.text import one_line
 
 if TYPE_CHECKING:

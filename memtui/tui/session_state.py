@@ -70,7 +70,8 @@ class SessionState:
         view = screen.view.settled(now)
         # As typed: the next session makes the last word a prefix by itself.
         typed = queries.parse_query(view.text, now)
-        query = replace(view.query(now), terms=typed.terms, groups=typed.groups)
+        groups = (*view.chips.groups, *typed.groups)
+        query = replace(view.query(now), terms=typed.terms, groups=groups)
         kept = Session(
             query=queries.format_query(query),
             selected=memory.ref if memory else "",

@@ -35,8 +35,8 @@ from memtui.stores.change_validation import (
 )
 from memtui.stores.importing import texts_in
 from memtui.stores.json_file import NamedRecord
-from memtui.stores.plan_context import ActionSupport
 from memtui.stores.plans import (
+    ActionSupport,
     dangling_warnings,
     ended_link_edits,
     plan_merge,

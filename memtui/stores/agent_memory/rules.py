@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from memtui.model import Memory
-from memtui.stores.upkeep_rules import UpkeepRules
+from memtui.stores.format import UpkeepRules
 
 _WORD = re.compile(r"[a-z0-9]+")
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")

@@ -35,8 +35,8 @@ from memtui.stores.ambient.project_files import (
 )
 from memtui.stores.ambient.records import EventCopy, EventFile
 from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
+from memtui.stores.format import Compaction, Expiry, UpkeepRules
 from memtui.stores.importing import is_import, texts_in
-from memtui.stores.upkeep_rules import Compaction, Expiry, UpkeepRules
 from memtui.stores.values import to_milliseconds
 
 DECISION = "decision"

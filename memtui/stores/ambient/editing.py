@@ -39,8 +39,14 @@ from memtui.stores.change_validation import (
 )
 from memtui.stores.importing import texts_in
 from memtui.stores.json_file import with_members
-from memtui.stores.plan_context import ActionSupport
-from memtui.stores.plans import SIDECAR_ACTS, plan_merge, plan_one, successor_warnings, tag_edits
+from memtui.stores.plans import (
+    SIDECAR_ACTS,
+    ActionSupport,
+    plan_merge,
+    plan_one,
+    successor_warnings,
+    tag_edits,
+)
 from memtui.stores.sidecar import entry_ids
 from memtui.stores.values import text_of
 

@@ -32,7 +32,7 @@ from memtui.stores.ambient.records import (
 )
 from memtui.stores.base import Unreadable
 from memtui.stores.json_file import new_json_file
-from memtui.stores.plan_context import PlanContext
+from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import LastRead
 from memtui.stores.sidecar import kept_value
 

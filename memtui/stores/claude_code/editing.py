@@ -26,6 +26,7 @@ from memtui.stores.claude_code.records import (
 )
 from memtui.stores.claude_code.rules import imports_in, with_type
 from memtui.stores.importing import is_import
+from memtui.stores.listed_texts import TEXT_KEY, text_key
 from memtui.stores.markdown import with_body
 from memtui.stores.markdown_documents import open_document, planned_text, with_heading
 from memtui.stores.markdown_items import (
@@ -34,9 +35,7 @@ from memtui.stores.markdown_items import (
     replace_item,
     without_blanks,
 )
-from memtui.stores.plan_context import ActionSupport
-from memtui.stores.plans import dangling_warnings, plan_one, tag_edits
-from memtui.stores.text_names import TEXT_KEY, text_key
+from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one, tag_edits
 
 EDITABLE = frozenset({"content", "title", "type", "tags"})
 

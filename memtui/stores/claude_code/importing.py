@@ -24,10 +24,10 @@ from memtui.stores.importing import (
     slug,
     texts_in,
 )
+from memtui.stores.listed_texts import text_key
 from memtui.stores.markdown_documents import new_file
 from memtui.stores.markdown_items import MarkdownItem, add_item, without_blanks
 from memtui.stores.plans import plan_duplicate
-from memtui.stores.text_names import text_key
 from memtui.stores.values import to_iso_seconds
 
 CONVERTED = "converted"

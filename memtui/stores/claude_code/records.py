@@ -37,7 +37,7 @@ from memtui.stores.claude_code.rules import (
 from memtui.stores.markdown import MarkdownFile, linked_documents, outline, parse_document
 from memtui.stores.markdown_documents import to_json_value
 from memtui.stores.markdown_items import MarkdownItem, name_items, parse_items
-from memtui.stores.plan_context import PlanContext
+from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import as_unreadable
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso

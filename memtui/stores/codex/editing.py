@@ -33,8 +33,14 @@ from memtui.stores.markdown_documents import (
     open_document,
     planned_text,
 )
-from memtui.stores.plan_context import ActionSupport, PlanContext
-from memtui.stores.plans import SIDECAR_ACTS, plan_duplicate, plan_one, planned_before
+from memtui.stores.plans import (
+    SIDECAR_ACTS,
+    ActionSupport,
+    PlanContext,
+    plan_duplicate,
+    plan_one,
+    planned_before,
+)
 
 LONGEST_SLUG = 40
 _NOTE_KEY = "request"

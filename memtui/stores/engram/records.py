@@ -26,8 +26,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from memtui.model import ENDED_LINKS, Link, Memory, Place
+from memtui.stores.format import UpkeepRules
 from memtui.stores.sidecar import link_to_json
-from memtui.stores.upkeep_rules import UpkeepRules
 from memtui.stores.values import from_iso
 
 PROMPT = "prompts/"

@@ -14,13 +14,18 @@ from memtui.stores.format import ConvertedMemory
 from memtui.stores.gemini.layout import ADDED, FOLDER, GLOBAL, PROJECTS, is_note, target_of
 from memtui.stores.gemini.records import PATCH
 from memtui.stores.gemini.rules import apply_patch, parse_patch
-from memtui.stores.importing import extra_in, is_import, text_with_title
-from memtui.stores.listed_importing import CONVERTED, convert_to_text, plan_listed_import
+from memtui.stores.importing import (
+    CONVERTED,
+    convert_to_text,
+    extra_in,
+    is_import,
+    plan_listed_import,
+    text_with_title,
+)
 from memtui.stores.listed_texts import ListContext, is_kept, list_handlers, plan_listed_add
 from memtui.stores.markdown_documents import planned_text
 from memtui.stores.markdown_lists import SECTION, parse_item_file
-from memtui.stores.plan_context import ActionSupport
-from memtui.stores.plans import SIDECAR_ACTS, plan_one
+from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, plan_one
 from memtui.stores.sidecar import kept_value
 
 

@@ -12,18 +12,17 @@ from memtui.stores import listed_texts
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.hermes.records import FILES, listed_entries
 from memtui.stores.hermes.rules import DELIMITER, parse_entries, size_of
-from memtui.stores.importing import is_import, text_with_title
-from memtui.stores.listed_importing import convert_to_text, plan_listed_import
+from memtui.stores.importing import convert_to_text, is_import, plan_listed_import, text_with_title
 from memtui.stores.listed_texts import (
     ListContext,
     ListedText,
     ListFile,
     list_handlers,
     plan_listed_add,
+    text_key,
 )
-from memtui.stores.plan_context import ActionSupport
+from memtui.stores.plans import ActionSupport
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.text_names import text_key
 
 EMPTY = "it is empty, as after a write that was cut off"
 

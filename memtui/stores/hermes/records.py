@@ -14,9 +14,8 @@ from typing import Any
 from memtui.model import Memory, Place
 from memtui.stores.hermes.layout import MEMORY, USER
 from memtui.stores.hermes.rules import HermesEntry, size_of, usage
-from memtui.stores.listed_texts import ListedText, importance_in
+from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.text_names import name_texts, text_key
 
 ENTITIES = {MEMORY: "memory", USER: "user"}
 FILES = {entity: name for name, entity in ENTITIES.items()}

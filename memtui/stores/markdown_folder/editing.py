@@ -24,8 +24,7 @@ from memtui.stores.markdown_folder.adding import new_note
 from memtui.stores.markdown_folder.importing import plan_import
 from memtui.stores.markdown_folder.records import NoteContext
 from memtui.stores.markdown_folder.rules import observations
-from memtui.stores.plan_context import ActionSupport
-from memtui.stores.plans import SIDECAR_ACTS, dangling_warnings, plan_one, tag_edits
+from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, dangling_warnings, plan_one, tag_edits
 
 EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
 _IN_SIDECAR = SIDECAR_ACTS - {Act.TAG}

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memtui.files.frontmatter import BadYaml, parse, read_yaml, split
-from memtui.stores.text_names import text_key
-from memtui.stores.upkeep_rules import UpkeepRules
+from memtui.stores.format import UpkeepRules
+from memtui.stores.listed_texts import text_key
 from memtui.stores.values import texts_of
 
 

@@ -14,8 +14,13 @@ from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.change_validation import changed_values, word_of
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.importing import extra_in, is_import
-from memtui.stores.listed_importing import CONVERTED, convert_to_text, plan_listed_import
+from memtui.stores.importing import (
+    CONVERTED,
+    convert_to_text,
+    extra_in,
+    is_import,
+    plan_listed_import,
+)
 from memtui.stores.listed_texts import (
     ListContext,
     ListedText,
@@ -38,8 +43,8 @@ from memtui.stores.mcp_memory.rules import (
     GraphRecord,
     parse_graph,
 )
-from memtui.stores.plan_context import ActionSupport
 from memtui.stores.plans import (
+    ActionSupport,
     ended_link_edits,
     plan_duplicate,
     plan_one,

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.file_store import ListedTextStore
 from memtui.stores.markdown import parse_document
 from memtui.stores.markdown_documents import planned_text
 from memtui.stores.markdown_lists import (
@@ -37,7 +38,6 @@ from memtui.stores.session_start import (
     limit_uses,
 )
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.text_file_store import ListedTextStore
 
 LIMIT = LoadLimit(
     characters=BOOTSTRAP_CHARACTERS, source="OpenClaw: 12,000 characters of a bootstrap file"

@@ -14,8 +14,9 @@ from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
 from memtui.stores.importing import is_import
-from memtui.stores.plan_context import ActHandler, ActionSupport
 from memtui.stores.plans import (
+    ActHandler,
+    ActionSupport,
     dangling_warnings,
     ended_link_edits,
     plan_merge,

@@ -34,8 +34,7 @@ from memtui.model import IMPORTANCES, Link, Memory, Place
 from memtui.stores.base import Reading, Unreadable
 from memtui.stores.change_validation import UNADDRESSABLE, importance_of_rating, with_unique_ids
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json, read_or_new
-from memtui.stores.plan_context import PlanContext
-from memtui.stores.plans import SidecarEntry
+from memtui.stores.plans import PlanContext, SidecarEntry
 from memtui.stores.scanning import LastRead, as_unreadable
 from memtui.stores.sidecar import Entry, Sidecar
 from memtui.stores.simple_memory.layout import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE

@@ -17,6 +17,7 @@ from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.change_validation import RATING_OF, changed_values, check_unchanged, content_of
+from memtui.stores.format import UpkeepRules
 from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory.records import (
     EPISODES,
@@ -28,7 +29,6 @@ from memtui.stores.simple_memory.records import (
     sentence,
     tags_of,
 )
-from memtui.stores.upkeep_rules import UpkeepRules
 from memtui.stores.values import is_number, text_of, whole_number
 
 EDITABLE = frozenset({"content", "title", "type", "importance", "entity", "tags", "confidence"})

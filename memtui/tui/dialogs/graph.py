@@ -221,7 +221,9 @@ class GraphScreen(Dialog[str]):
         if placed.edge is not None:
             relation = text.one_line(placed.edge.relation)
             way = f"─{relation}▶ " if placed.is_forward else f"◀{relation}─ "
-        return f"{way}{self._texts.name(placed.node)}"
+        ended = placed.edge.period(text.date)[1] if placed.edge is not None else ""
+        until = f" · until {ended}" if ended not in ("", "now") else ""
+        return f"{way}{self._texts.name(placed.node)}{until}"
 
     def _edges(self, node: Node) -> list[Edge]:
         edges = self._found.edges if self._found is not None else ()
