@@ -89,11 +89,13 @@ class GitHistory:
         if name is None:
             return
         form = "--format=%H%x00%at%x00%an"
-        said = self._run("log", "-z", form, "--no-ext-diff", "--no-textconv", "--no-show-signature",
-                         f"--max-count={most + 1}", "HEAD", "--", name)  # fmt: skip
-        if said is None:
+        output = self._run(
+            "log", "-z", form, "--no-ext-diff", "--no-textconv", "--no-show-signature",
+            f"--max-count={most + 1}", "HEAD", "--", name,
+        )  # fmt: skip
+        if output is None:
             return
-        parts = said.split(b"\0")
+        parts = output.split(b"\0")
         commits = [tuple(parts[at : at + 3]) for at in range(0, len(parts) - 2, 3)]
         if len(commits) > most:
             self.is_complete = False
@@ -119,11 +121,11 @@ class GitHistory:
         name = self._name(folder)
         if name is None:
             return None
-        said = self._run(
+        output = self._run(
             "log", "-1", "-z", "--format=%H%x00%at%x00%an", "--no-show-signature",
             f"--until={int(at.timestamp())}", "HEAD",
         )  # fmt: skip
-        parts = said.split(b"\0") if said else []
+        parts = output.split(b"\0") if output else []
         if len(parts) < 3:
             return None
         commit, seconds, author = parts[0].decode(), _time(parts[1]), parts[2]
@@ -152,17 +154,19 @@ class GitHistory:
 
     def remote(self) -> str:
         """The address of the remote `origin`, as the config has it; "" if there is none."""
-        said = self._run("config", "--local", "--get", "remote.origin.url")
-        return "" if said is None else os.fsdecode(said).strip()
+        output = self._run("config", "--local", "--get", "remote.origin.url")
+        return "" if output is None else os.fsdecode(output).strip()
 
     def merged_branches(self) -> frozenset[str]:
         """Branches that are merged into the current one, without that one (`git branch
         --merged`, and what Ambient leaves out: src/memory/lifecycle.ts:15-54)."""
         current = self._run("symbolic-ref", "--short", "HEAD")
-        said = self._run("for-each-ref", "--merged=HEAD", "--format=%(refname:short)", "refs/heads")
-        if said is None or current is None:
+        output = self._run(
+            "for-each-ref", "--merged=HEAD", "--format=%(refname:short)", "refs/heads"
+        )
+        if output is None or current is None:
             return frozenset()
-        return frozenset(os.fsdecode(said).split("\n")) - {os.fsdecode(current).strip(), ""}
+        return frozenset(os.fsdecode(output).split("\n")) - {os.fsdecode(current).strip(), ""}
 
     def _name(self, path: Path) -> str | None:
         try:
@@ -179,18 +183,18 @@ class GitHistory:
 
     def _objects(self, names: Sequence[str]) -> list[tuple[bytes, bytes] | None]:
         """Hash and content of each object, in order; None for one that is missing or too large."""
-        said = self._run("cat-file", "--batch-check", given="\n".join(names) + "\n")
-        if said is None:
+        output = self._run("cat-file", "--batch-check", stdin="\n".join(names) + "\n")
+        if output is None:
             return []
-        sizes = [line.split() for line in said.split(b"\n") if line]
+        sizes = [line.split() for line in output.split(b"\n") if line]
         fits = [
             len(size) == 3 and size[1] == b"blob" and int(size[2]) <= MOST_BYTES for size in sizes
         ]
-        wanted = [name for name, fit in zip(names, fits, strict=False) if fit]
+        present = [name for name, fit in zip(names, fits, strict=False) if fit]
         if not all(fits):
             self.is_complete = False
         content = (
-            self._run("cat-file", "--batch", given="\n".join(wanted) + "\n") if wanted else b""
+            self._run("cat-file", "--batch", stdin="\n".join(present) + "\n") if present else b""
         )
         if content is None:
             return []
@@ -206,7 +210,7 @@ class GitHistory:
             at = end + 2 + int(size)
         return found
 
-    def _run(self, *arguments: str, given: str = "") -> bytes | None:
+    def _run(self, *arguments: str, stdin: str = "") -> bytes | None:
         """Run git; None if it fails, takes too long or is cancelled."""
         if self.cancelled() or time.monotonic() > self.deadline:
             self.is_complete = False
@@ -225,10 +229,10 @@ class GitHistory:
             log.warning("git cannot be run: %s", error)
             self.is_complete = False
             return None
-        pending: bytes | None = given.encode()
+        pending: bytes | None = stdin.encode()
         while True:
             try:
-                said, _ = process.communicate(pending, timeout=_TICK)
+                output, _ = process.communicate(pending, timeout=_TICK)
                 break
             except subprocess.TimeoutExpired:
                 pending = None
@@ -241,7 +245,7 @@ class GitHistory:
         if process.returncode:
             self.is_complete = False
             return None
-        return said
+        return output
 
 
 def find_repository(path: Path) -> Path | None:
@@ -258,9 +262,9 @@ def find_repository(path: Path) -> Path | None:
 
 def _environment() -> dict[str, str]:
     """The environment without git's own variables, as of a hook that memtui was started from."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {
-        **kept,
+        **variables,
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_LAZY_FETCH": "1",
@@ -284,6 +288,6 @@ def _blob_hash(file: Path, length: int) -> str:
     except OSError:
         return ""
     digest = hashlib.sha1 if length == 40 else hashlib.sha256
-    made = digest(b"blob %d\0" % len(content), usedforsecurity=False)
-    made.update(content)
-    return made.hexdigest()
+    blob = digest(b"blob %d\0" % len(content), usedforsecurity=False)
+    blob.update(content)
+    return blob.hexdigest()
