@@ -128,11 +128,11 @@ class GitHistory:
         name = self._name(folder)
         if name is None or not self._has_commits():
             return None
-        said = self._run(
+        output = self._run(
             "log", "-1", "-z", "--format=%H%x00%at%x00%an", "--no-show-signature",
             f"--until={int(at.timestamp())}", "HEAD",
         )  # fmt: skip
-        parts = said.split(b"\0") if said else []
+        parts = output.split(b"\0") if output else []
         if len(parts) < 3:
             return None
         commit, seconds, author = os.fsdecode(parts[0]), _time(parts[1]), parts[2]
@@ -159,17 +159,19 @@ class GitHistory:
 
     def remote(self) -> str:
         """The address of the remote `origin`, as the config has it; "" if there is none."""
-        said = self._run("config", "--local", "--get", "remote.origin.url")
-        return "" if said is None else os.fsdecode(said).strip()
+        output = self._run("config", "--local", "--get", "remote.origin.url")
+        return "" if output is None else os.fsdecode(output).strip()
 
     def merged_branches(self) -> frozenset[str]:
         """Branches that are merged into the current one, without that one (`git branch
         --merged`, and what Ambient leaves out: src/memory/lifecycle.ts:15-54)."""
         current = self._run("symbolic-ref", "--short", "HEAD")
-        said = self._run("for-each-ref", "--merged=HEAD", "--format=%(refname:short)", "refs/heads")
-        if said is None or current is None:
+        output = self._run(
+            "for-each-ref", "--merged=HEAD", "--format=%(refname:short)", "refs/heads"
+        )
+        if output is None or current is None:
             return frozenset()
-        return frozenset(os.fsdecode(said).split("\n")) - {os.fsdecode(current).strip(), ""}
+        return frozenset(os.fsdecode(output).split("\n")) - {os.fsdecode(current).strip(), ""}
 
     def _name(self, path: Path) -> str | None:
         try:
@@ -244,7 +246,7 @@ class GitHistory:
         except OSError as error:
             self.left_out = f"it cannot be run: {error.strerror}"
             return None
-        pending: bytes | None = given.encode()
+        pending: bytes | None = stdin.encode()
         while True:
             try:
                 out, problem = process.communicate(pending, timeout=_TICK)
@@ -319,9 +321,9 @@ def find_repository(path: Path) -> Path | None:
 
 def _environment() -> dict[str, str]:
     """The environment without git's own variables, as of a hook that memtui was started from."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     return {
-        **kept,
+        **variables,
         "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_NO_LAZY_FETCH": "1",
@@ -345,6 +347,6 @@ def _blob_hash(file: Path, length: int) -> str:
     except OSError:
         return ""
     digest = hashlib.sha1 if length == 40 else hashlib.sha256
-    made = digest(b"blob %d\0" % len(content), usedforsecurity=False)
-    made.update(content)
-    return made.hexdigest()
+    blob = digest(b"blob %d\0" % len(content), usedforsecurity=False)
+    blob.update(content)
+    return blob.hexdigest()

@@ -64,12 +64,12 @@ class FormerReader:
 
         Places of the memories are those in the store. Files outside of it are left out.
         """
-        given = list(files)
-        found = self._read(given, ())
-        if found or not given:
+        wanted_files = list(files)
+        found = self._read(wanted_files, ())
+        if found or not wanted_files:
             return found
         # Some formats go by the folders around a file, such as the projects of a home folder.
-        return self._read(given, self._list_folders())
+        return self._read(wanted_files, self._list_folders())
 
     def _read(
         self, files: Sequence[tuple[str, bytes]], folders: Iterable[str]
@@ -234,10 +234,10 @@ def git_versions(memory: Memory, git: GitHistory, reader: FormerReader) -> list[
             version.author,
             version.commit[:COMMIT_LETTERS],
         )
-        if found and found[-1].text == made.text:
-            found[-1] = made  # the older commit of the same text brought it in
+        if found and found[-1].text == text_version.text:
+            found[-1] = text_version  # the older commit of the same text brought it in
         else:
-            found.append(made)
+            found.append(text_version)
     return found[::-1]
 
 

@@ -81,7 +81,11 @@ def _store_of(path: Path, format: str) -> FoundStore:
     known = registry.format_of(name)
     if known is None or (profile and profile not in known.profiles):
         names = [each.name for each in registry.formats()]
-        names += [f"{each.name}:{one}" for each in registry.formats() for one in each.profiles]
+        names += [
+            f"{each.name}:{profile_name}"
+            for each in registry.formats()
+            for profile_name in each.profiles
+        ]
         raise StoreError(f"there is no format {format!r}", do=f"known: {', '.join(names)}")
     root = known.detect(path)
     if root is None and known.fallback is not None:
@@ -166,7 +170,7 @@ def open_stores(
         ConfigError: a rule is unknown or of the wrong type.
     """
     stores: list[Store] = []
-    taken: set[str] = set()
+    used: set[str] = set()
     roots: set[str] = set()
     for number, item in enumerate(found):
         real = f"{item.format.name}\0{os.path.realpath(item.root)}"
@@ -174,8 +178,8 @@ def open_stores(
             continue
         roots.add(real)
         wanted = labels[number] if number < len(labels) and labels[number] else item.format.name
-        label = unique_label(_PLAIN.sub("-", wanted), taken)
-        taken.add(label)
+        label = unique_label(_PLAIN.sub("-", wanted), used)
+        used.add(label)
         stores.append(_opened(item, label, (rules or {}).get(item.format.name)))
     return tuple(stores)
 
@@ -219,9 +223,9 @@ def _configure(format: Format, store: Store, table: Mapping[str, Any]) -> None:
     format.configure(store, table)
 
 
-def unique_label(wanted: str, taken: set[str]) -> str:
+def unique_label(wanted: str, used: set[str]) -> str:
     """`wanted`, or `wanted-2` and so on when it is taken."""
     label, number = wanted, 2
-    while label in taken:
+    while label in used:
         label, number = f"{wanted}-{number}", number + 1
     return label

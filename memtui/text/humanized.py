@@ -51,8 +51,8 @@ def short_ago(time: datetime | None, now: datetime) -> str:
     seconds = abs(seconds)
     if seconds < 10:
         return "now"
-    for below, unit, name in _SHORT:
-        if seconds < below:
+    for limit, unit, name in _SHORT:
+        if seconds < limit:
             return f"{sign}{int(seconds / unit)}{name}"
     return f"{sign}{round(seconds / (365.25 * _DAY))}y"
 
