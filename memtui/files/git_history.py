@@ -186,7 +186,7 @@ class GitHistory:
 
     def _objects(self, hashes: Sequence[str]) -> Iterator[bytes | None]:
         """The content of each blob, in order; None for one that is missing or too large."""
-        checked = self._run("cat-file", "--batch-check", given="\n".join(hashes) + "\n")
+        checked = self._run("cat-file", "--batch-check", stdin="\n".join(hashes) + "\n")
         if not hashes or checked is None:
             return
         sizes = [_size(line) for line in checked.split(b"\n")[: len(hashes)]]
@@ -205,7 +205,7 @@ class GitHistory:
             wanted = [name for name, fit in zip(hashes[first:end], fits, strict=True) if fit]
             content = b""
             if wanted:
-                read = self._run("cat-file", "--batch", given="\n".join(wanted) + "\n")
+                read = self._run("cat-file", "--batch", stdin="\n".join(wanted) + "\n")
                 if read is None:
                     return
                 content = read
@@ -222,12 +222,12 @@ class GitHistory:
                 at = start + size + 1
             first = end
 
-    def _run(self, *arguments: str, given: str = "", quiet: bool = False) -> bytes | None:
+    def _run(self, *arguments: str, stdin: str = "", quiet: bool = False) -> bytes | None:
         """Run git; None if it fails, takes too long or is cancelled.
 
         Args:
             arguments: After those that make it safe.
-            given: Its input.
+            stdin: Its input.
             quiet: A failure is an answer.
         """
         if self.cancelled() or time.monotonic() > self.deadline:

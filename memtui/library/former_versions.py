@@ -227,7 +227,7 @@ def git_versions(memory: Memory, git: GitHistory, reader: FormerReader) -> list[
         if former is None:
             continue
         text = with_former_text(memory, former)
-        made = TextVersion(
+        text_version = TextVersion(
             text,
             VersionOrigin.GIT,
             version.time,
