@@ -42,12 +42,12 @@ def unquote_name(name: str) -> str:
 def quote_names(paths: Iterable[str]) -> dict[str, str]:
     """Return path -> name; no two names differ only in case."""
     found: dict[str, str] = {}
-    taken: set[str] = set()
+    used: set[str] = set()
     for path in sorted(paths):
         name = quote_name(path)
-        if name.casefold() in taken:
+        if name.casefold() in used:
             name = "/".join(_escaped(part) for part in path.split("/"))
-        taken.add(name.casefold())
+        used.add(name.casefold())
         found[path] = name
     return found
 
@@ -98,12 +98,12 @@ class StoreLayout:
         """Return the path relative to the base; empty for a file outside it."""
         if self.database is not None and file == str(self.database):
             return self.database_name
-        beside = {
+        extra_files = {
             str(sidecar_path(self.root)): SIDECAR,
             str(sidecar_access_path(self.root)): ACCESSES,
         }
-        if file in beside:
-            return f"{self.inner}/{beside[file]}" if self.inner else beside[file]
+        if file in extra_files:
+            return f"{self.inner}/{extra_files[file]}" if self.inner else extra_files[file]
         start = os.path.join(str(self.base), "")
         return file.removeprefix(start) if file.startswith(start) else ""
 

@@ -151,7 +151,7 @@ def _export_document(
         for store in library.stores
         if all(memory.ref in refs for memory in library.memories(store.label))
     }
-    made = document.export(
+    exported = document.export(
         ExportRequest(
             memories,
             library.stores,
@@ -164,10 +164,10 @@ def _export_document(
     )
     formats = {store.label: store.format for store in library.stores}
     foreign = [memory for memory in memories if formats.get(memory.store) != form]
-    lost = describe_lost_fields(foreign, form, document.unsupported_fields)
+    lost_fields = describe_lost_fields(foreign, form, document.unsupported_fields)
     return Export(
-        [made.text.encode("utf-8")],
-        (*notes, *_left_out(made.left_out), *made.changed, *_left_out(lost)),
+        [exported.text.encode("utf-8")],
+        (*notes, *_left_out(exported.left_out), *exported.changed, *_left_out(lost_fields)),
     )
 
 
@@ -303,8 +303,8 @@ def describe_unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list
     lines = []
     if retired:
         total = _counted(sum(count for _, count in retired))
-        what = ", ".join(f"{number(count)} {status}" for status, count in retired)
-        lines.append(f"{total}, not current ({what}); status:all takes them too")
+        counts = ", ".join(f"{number(count)} {status}" for status, count in retired)
+        lines.append(f"{total}, not current ({counts}); status:all takes them too")
     if current:
         lines.append(f"{_counted(current)} by the filters")
     return lines
@@ -315,10 +315,10 @@ def describe_lost_fields(memories: Iterable[Memory], form: str, names: Sequence[
     found = Counter(name for memory in memories for name in names if _is_set(memory, name))
     if not found:
         return []
-    what = ", ".join(
+    counts = ", ".join(
         f"{_WORDS.get(name, name)} ({_counted(found[name])})" for name in names if found[name]
     )
-    return [f"{what}: {form} has no place for them"]
+    return [f"{counts}: {form} has no place for them"]
 
 
 def _counted(count: int) -> str:

@@ -66,6 +66,8 @@ class Library(LibraryReader):
         self._state = state
         self._writer: ChangeWriter | None = None
         self._text_checks: TextChecks | None = None
+        self.sources: tuple[opening.StoreSource, ...] = ()
+        """How another process opens the same stores; empty if that is not known."""
 
     @classmethod
     def open(
@@ -98,11 +100,13 @@ class Library(LibraryReader):
         named = [*formats, *("" for _ in roots)]
         detected = [opening.detect_store(path, named[n]) for n, path in enumerate(roots)]
         stores = opening.open_stores(detected, labels, rules)
-        return cls(stores, cache=cache, state=state, now=now, weights=weights, embedding=embedding)
+        made = cls(stores, cache=cache, state=state, now=now, weights=weights, embedding=embedding)
+        made.sources = opening.sources_of(detected, stores, rules)
+        return made
 
     def only(self, labels: Collection[str]) -> Library:
         """Return a new library of the stores with these labels; nothing is read yet."""
-        return Library(
+        made = Library(
             [store for store in self.stores if store.label in labels],
             cache=self._cache,
             state=self._state,
@@ -110,6 +114,8 @@ class Library(LibraryReader):
             weights=self._weights,
             embedding=self._semantic.choice,
         )
+        made.sources = tuple(source for source in self.sources if source.label in labels)
+        return made
 
     @property
     def state_folder(self) -> Path | None:

@@ -64,6 +64,8 @@ class LibraryReader:
         self._semantic = SemanticSearch(embedding)
         self._updates = IndexUpdates(self._loaded, self._index, self._semantic)
         self._links: StoreLinks | None = None
+        self._state: Path | None = None
+        """Folder of the journal; None: nothing can be written."""
 
     @property
     def loaded(self) -> LoadedStores:
@@ -325,7 +327,7 @@ class LibraryReader:
             if self._links is None:
                 from memtui.library.links import StoreLinks
 
-                self._links = StoreLinks(self._loaded)
+                self._links = StoreLinks(self._loaded, state=self._state)
             return self._links
 
     def resolve_node(self, text: str) -> Node:

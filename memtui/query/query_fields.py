@@ -173,6 +173,10 @@ def _check_value(entry: Field, value: str) -> None:
     if not entry.values or value in entry.values:
         return
     near = get_close_matches(value[:LONGEST_VALUE], entry.values, n=1)
+    others = [other for other in _TABLE if other.matching is Matching.FLAG and other is not entry]
+    flags = {v: f"{other.name}:{v}" for other in others for v in other.values}
+    if entry.matching is Matching.FLAG and (not near or value in flags):
+        near = [flags[flag] for flag in get_close_matches(value[:LONGEST_VALUE], flags, n=1)]
     advice = f"did you mean {near[0]}?" if near else f"one of: {', '.join(entry.values)}"
     raise QueryError(f"{entry.name} has no value {value!r}", do=advice)
 

@@ -29,8 +29,8 @@ def format_condition(part: Condition) -> str:
     return f"{sign}{part.field}:{values}"
 
 
-def _format_node(node: Node, in_words: bool) -> str:
-    """Format a node; `in_words`: excluded terms with NOT."""
+def format_node(node: Node, *, in_words: bool = False) -> str:
+    """Format a part of a query; `in_words`: excluded terms with NOT."""
     if isinstance(node, Condition):
         return format_condition(node)
     if isinstance(node, Term):
@@ -38,7 +38,7 @@ def _format_node(node: Node, in_words: bool) -> str:
         marked = node.kind is TermKind.PHRASE or (not in_words and text[0].isalpha() and text[1:])
         return text if not node.negated else f"-{text}" if marked else f"NOT {text}"
     joint = f" {node.operator} " if node.operator else " "
-    inner = joint.join(_format_node(part, in_words) for part in node.parts)
+    inner = joint.join(format_node(part, in_words=in_words) for part in node.parts)
     closing = " )" if "(" in inner.rpartition(" ")[2] else ")"
     return f"{'-' * node.negated}({inner}{closing}"
 
@@ -52,7 +52,7 @@ def format_query(query: Query) -> str:
 
 def _format_line(query: Query, *, in_words: bool) -> str:
     parts: tuple[Node, ...] = (*query.terms, *query.groups)
-    pieces = [_format_node(part, in_words) for part in parts]
+    pieces = [format_node(part, in_words=in_words) for part in parts]
     pieces += [format_condition(part) for part in query.conditions]
     pieces += [f"since:{_quote(query.since.text)}"] if query.since else []
     pieces += [f"until:{_quote(query.until.text)}"] if query.until else []

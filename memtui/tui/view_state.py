@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, time
+from typing import NamedTuple
 
 from memtui import query as queries
 from memtui.model import UNTYPED
@@ -27,12 +28,11 @@ ORDER_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ViewState:
+class ViewState(NamedTuple):
     """The text of the search bar, and the filters and order that are chips."""
 
     text: str = ""
-    chips: Query = field(default_factory=Query)
+    chips: Query = Query()
 
     def query(self, now: datetime, *, typing: bool = False) -> Query:
         """Combine text and chips into one query.
@@ -40,8 +40,7 @@ class ViewState:
         The last word stays a prefix when typing has ended, so that enter does not remove results;
         a space or quotes end it.
         """
-        typed = queries.parse_query(self.text, now, typing=typing)
-        begun = queries.parse_query(self.text, now, typing=True)
+        typed, begun = self._parse(now, typing=typing), self._parse(now, typing=True)
         if len(begun.wanted_terms) == len(typed.wanted_terms):
             typed = replace(typed, terms=begun.terms, groups=begun.groups)
         conditions = {_replaced_by(part): part for part in self.chips.conditions}
@@ -50,21 +49,27 @@ class ViewState:
         return replace(
             typed,
             conditions=tuple(conditions.values()),
+            groups=tuple(dict.fromkeys((*self.chips.groups, *typed.groups))),
             since=typed.since or self.chips.since,
             until=typed.until or self.chips.until,
             sort=typed.sort or self.chips.sort,
             then=typed.then if typed.sort else self.chips.then,
         )
 
+    def _parse(self, now: datetime, *, typing: bool = False) -> Query:
+        # The parser is not imported where there is nothing to parse.
+        return queries.parse_query(self.text, now, typing=typing) if self.text else Query()
+
     def settled(self, now: datetime) -> ViewState:
-        """Turn the filters in the text into chips; words stay in the text."""
+        """Turn the filters in the text into chips; words, and groups with words, stay in it."""
         query = self.query(now)
-        typed = queries.parse_query(self.text, now)
-        # Groups stay in the text: a chip stands for one filter that must hold.
-        words = replace(typed, conditions=(), since=None, until=None, sort=None, then=())
-        understood = bool(typed.conditions or typed.since or typed.until or typed.sort)
+        typed = self._parse(now)
+        unfiltered = queries.without_filters(typed)
+        words = replace(unfiltered, sort=None, then=())
+        understood = unfiltered != typed or bool(typed.sort)
+        filters = tuple(group for group in query.groups if not queries.has_terms(group))
         chips = replace(
-            query, terms=(), groups=(), prefer=(), hint="", problems=(), matches_nothing=False
+            query, terms=(), groups=filters, prefer=(), hint="", problems=(), matches_nothing=False
         )
         if not understood:
             return ViewState(self.text, chips)
@@ -73,7 +78,7 @@ class ViewState:
 
     def with_values(self, field: str, values: Iterable[str]) -> ViewState:
         """Filter this field by exactly these values."""
-        return replace(self, chips=queries.with_filter_values(self.chips, field, values))
+        return self._replace(chips=queries.with_filter_values(self.chips, field, values))
 
     def toggled(self, field: str, value: str) -> ViewState:
         """Filter by this value alone, or remove the filter if it is that already."""
@@ -86,19 +91,19 @@ class ViewState:
 
     def between(self, since: TimeCondition | None, until: TimeCondition | None) -> ViewState:
         """Filter by a time span."""
-        return replace(self, chips=replace(self.chips, since=since, until=until))
+        return self._replace(chips=replace(self.chips, since=since, until=until))
 
     def cleared(self) -> ViewState:
         """Remove all filters; text and order stay."""
-        return replace(self, chips=queries.without_filters(self.chips))
+        return self._replace(chips=queries.without_filters(self.chips))
 
     def ordered(self, sort: Sort | None) -> ViewState:
-        return replace(self, chips=replace(self.chips, sort=sort, then=()))
+        return self._replace(chips=replace(self.chips, sort=sort, then=()))
 
     def ordered_then(self, first: Sort, then: Sort) -> ViewState:
         """Add a key to the order; `first`: the key it has now where none was chosen."""
         sort = self.chips.sort or first
-        return replace(self, chips=replace(self.chips, sort=sort, then=(*self.chips.then, then)))
+        return self._replace(chips=replace(self.chips, sort=sort, then=(*self.chips.then, then)))
 
     def without(self, key: str) -> ViewState:
         """Remove the chip with this key."""
@@ -107,21 +112,25 @@ class ViewState:
             return self.between(None, None)
         if key == "sort":
             return self.ordered(None)
-        kept = tuple(part for part in chips.conditions if _key(part) != key)
-        return replace(self, chips=replace(chips, conditions=kept))
+        conditions = tuple(part for part in chips.conditions if _key(part) != key)
+        groups = tuple(group for group in chips.groups if queries.format_node(group) != key)
+        return self._replace(chips=replace(chips, conditions=conditions, groups=groups))
 
     @property
     def is_filtered(self) -> bool:
-        return bool(self.chips.conditions or self.chips.since or self.chips.until)
+        chips = self.chips
+        return bool(chips.conditions or chips.groups or chips.since or chips.until)
 
     def has_typed_filters(self, now: datetime) -> bool:
         """Whether the text contains filters besides words."""
-        typed = queries.parse_query(self.text, now)
+        typed = self._parse(now)
         return bool(typed.since or typed.until or any(typed.all_conditions))
 
     def chip_list(self) -> list[Chip]:
         """Every filter and order outside the text, as chips."""
         chips = [_chip(part) for part in self.chips.conditions]
+        for group in map(queries.format_node, self.chips.groups):
+            chips.append(Chip(group, "", group))
         if self.chips.since or self.chips.until:
             chips.append(Chip("time", "", _span(self.chips.since, self.chips.until)))
         if self.chips.sort is not None:

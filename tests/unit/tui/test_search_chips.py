@@ -1,0 +1,57 @@
+"""What becomes of the filters of a search line when enter makes chips of them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+
+from memtui import query as queries
+from memtui.tui.view_state import ViewState
+from tests.unit.model.test_query_grammar import LINES, NOW
+
+
+@given(LINES)
+def test_chips_ask_what_the_line_asked_and_can_all_be_removed(line: str) -> None:
+    settled = ViewState(line).settled(NOW)
+    asked, now_asked = ViewState(line).query(NOW), settled.query(NOW)
+    assert set(now_asked.conditions) == set(asked.conditions)
+    assert set(now_asked.groups) == set(asked.groups)
+    assert (now_asked.since, now_asked.until) == (asked.since, asked.until)
+    left = settled
+    for chip in settled.chip_list():
+        left = left.without(chip.key)
+    assert not left.is_filtered
+    assert not left.chip_list()
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "values"),
+    [
+        ("(type:decision OR is:linked) lease", "lease", ["(type:decision OR is:linked)"]),
+        ("-(type:decision has:tags)", "", ["-(type:decision has:tags)"]),
+        ("(lease OR queue) type:decision", "(lease OR queue)", ["decision"]),
+        ("(lease OR type:decision)", "(lease OR type:decision)", []),
+    ],
+)
+def test_a_group_of_filters_is_one_chip_and_one_with_words_stays(
+    line: str, text: str, values: list[str]
+) -> None:
+    settled = ViewState(line).settled(NOW)
+    assert settled.text == text
+    assert [chip.value for chip in settled.chip_list()] == values
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("is:secret", "has:secret"),
+        ("is:secrets", "has:secret"),
+        ("has:linked", "is:linked"),
+        ("has:pinned", "is:pinned"),
+        ("is:stael", "stale"),
+    ],
+)
+def test_a_property_asked_with_the_other_word_names_the_right_one(line: str, advice: str) -> None:
+    error = queries.parse_query(line, NOW).error
+    assert error is not None
+    assert f"did you mean {advice}?" in error.text
