@@ -18,7 +18,8 @@ from memtui.text import one_line, visible
 
 if TYPE_CHECKING:
     from memtui.library import Library
-    from memtui.library.review import Queue, ReviewQueue
+    from memtui.library.review import ReviewQueue
+    from memtui.library.review_decisions import Queue
     from memtui.upkeep.model_requests import ModelRequest
     from memtui.upkeep.proposals import Proposal, ProposalKind
 
@@ -69,7 +70,7 @@ def review(
             "to mark a memory as reviewed: memtui mark-reviewed REF"
         )
     if verb == "reopen":
-        queue.reopen(ids)
+        queue.decisions.reopen(ids)
         return 0
     found = _scan(queue, kinds, across=across)
     if verb == "list":
@@ -78,9 +79,9 @@ def review(
         raise click.UsageError(f"review {verb} needs the id of a proposal")
     chosen = [found.get(id) for id in ids]
     if verb in ("decline", "snooze"):
-        from memtui.library.review import Decision
+        from memtui.library.review_decisions import Decision
 
-        queue.decide(chosen, Decision.DECLINED if verb == "decline" else Decision.SNOOZED)
+        queue.decisions.decide(chosen, Decision.DECLINED if verb == "decline" else Decision.SNOOZED)
         word = "Declined" if verb == "decline" else "Snoozed for a week"
         print(f"{word}: {', '.join(proposal.id for proposal in chosen)}")
         return 0

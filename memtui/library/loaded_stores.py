@@ -246,6 +246,14 @@ class LoadedStores:
             self._limit_uses = key, tuple(u for s in stores for u in s.limit_uses(view, now))
         return self._limit_uses[1]
 
+    def stamps(self) -> list[tuple[object, ...]]:
+        """What changes when a memory, or something unreadable, comes, goes or becomes another."""
+        with self.lock:
+            return [
+                (cache.store.label, cache.store.read_only, cache.unreadable, *cache.stamps.items())
+                for cache in self.caches
+            ]
+
     def last_writes(self) -> dict[str, datetime]:
         """Store label -> time of change of its newest file."""
         with self.lock:

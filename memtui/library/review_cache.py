@@ -1,6 +1,6 @@
 """What the last scan of the review queue found, kept in the cache folder for the next process.
 
-A file for each choice of stores, of two lines: the proposals, which the screen shows at once; then
+A file for each choice of stores, of two lines: the findings, which the screen shows at once; then
 what each group of memories and each text was found to hold, by a digest of it, so that a scan in a
 new process looks at what changed only. It is left aside when the rules or the settings are others.
 """
@@ -33,9 +33,19 @@ _FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 @dataclass(frozen=True, slots=True)
-class CachedReview:
-    """The result of a scan."""
+class Findings:
+    """All that a scan found."""
 
+    stamp: str
+    """Names what it looked at; empty if it did not look at everything."""
+    proposals: tuple[Proposal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CachedReview:
+    """The result of a scan, with what the next one needs."""
+
+    stamp: str
     groups: Mapping[str, ScannedGroup]
     checked: tuple[Proposal, ...]
     """Proposals of the checks, which do not go by groups."""
@@ -56,12 +66,12 @@ class ReviewFile:
         name = hashlib.blake2b(stores.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
         return cls(cache / CACHE_FOLDER / f"{name}.json", settings)
 
-    def read_proposals(self) -> tuple[Proposal, ...] | None:
-        """All that was found, without what a scan needs; None if nothing is kept."""
+    def read_findings(self) -> Findings | None:
+        """All that was found, without what the next scan needs; None if nothing is kept."""
         with contextlib.suppress(OSError, *_FAULTS), self.path.open(encoding="utf-8") as file:
             head = json.loads(file.readline())
             if head["rules"] == _rules() and head["settings"] == self.settings:
-                return tuple(map(from_record, head["proposals"]))
+                return Findings(head["stamp"], tuple(map(from_record, head["proposals"])))
         return None
 
     def read(self) -> CachedReview | None:
@@ -77,7 +87,7 @@ class ReviewFile:
                 for key, (mark, *ids) in rest["groups"].items()
             }
             checked = tuple(found[id] for id in rest["checked"])
-            return CachedReview(groups, checked, dict(rest["texts"]))
+            return CachedReview(str(head["stamp"]), groups, checked, dict(rest["texts"]))
         return None
 
     def write(self, review: CachedReview) -> None:
@@ -87,6 +97,7 @@ class ReviewFile:
         head = {
             "rules": _rules(),
             "settings": self.settings,
+            "stamp": review.stamp,
             "proposals": [to_record(one) for one in found.values()],
         }
         rest = {

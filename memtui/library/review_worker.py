@@ -38,7 +38,9 @@ def scan(task: Mapping[str, Any], report: Report) -> dict[str, Any]:
     library.load(report)
     queue = ReviewQueue(library, ReviewSettings(**settings))
     queue.scan(None, report)
-    return {"proposals": [to_record(one) for one in queue.found or ()]}
+    found = queue.findings
+    assert found is not None
+    return {"stamp": found.stamp, "proposals": [to_record(one) for one in found.proposals]}
 
 
 if __name__ == "__main__":

@@ -16,13 +16,14 @@ from memtui.errors import MemtuiError, Refused, WorkerError
 from memtui.library import Library, review
 from memtui.library.opening import reopen_stores, stores_within
 from memtui.library.review import ReviewQueue
+from memtui.library.review_decisions import Decision
 from memtui.paths import bundled_folder
 from memtui.progress import Cancelled, Progress
 from memtui.search import child_processes
 from memtui.testing import hostile_values
-from memtui.upkeep.proposals import to_record
-from tests.unit.library.stores_for_tests import agent_memory, fact
-from tests.unit.library.test_review_cache import FACTS
+from memtui.upkeep.proposals import ProposalKind, to_record
+from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
+from tests.unit.library.test_review_cache import FACTS, TOKEN
 
 
 @pytest.fixture(autouse=True)
@@ -145,6 +146,31 @@ def test_two_at_once_find_the_same(tmp_path: Path) -> None:
     with ThreadPoolExecutor(2) as threads:
         first, second = threads.map(ReviewQueue.scan_aside, queues)
     assert first == second == ReviewQueue(opened(tmp_path, root)).last()
+
+
+def test_nothing_is_scanned_where_nothing_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = agent_memory(tmp_path / "home", FACTS)
+    before = ReviewQueue(opened(tmp_path, root)).scan()
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("a scan where nothing changed")
+
+    monkeypatch.setattr(review, "scan", refused)
+    monkeypatch.setattr(review, "run_worker", refused)
+    library = opened(tmp_path, root)
+    queue = ReviewQueue(library)
+    assert queue.scan_aside() == queue.scan() == before
+    only = queue.scan([ProposalKind.SECRET])
+    assert only.proposals == tuple(one for one in before.proposals if one.kind == "secret")
+    queue.decisions.decide(only.proposals, Decision.DECLINED)
+    assert len(queue.scan().proposals) == len(before.proposals) - len(only.proposals)
+    write_facts(root, "carol", [fact(50, f"Carol's key is {TOKEN}")])
+    for each in (library, opened(tmp_path, root)):
+        each.refresh()
+        with pytest.raises(AssertionError, match="nothing changed"):
+            ReviewQueue(each).scan_aside()
 
 
 @pytest.mark.parametrize("change", ["edit", "delete"])
