@@ -33,18 +33,19 @@ def links(ref: str, stores: Sequence[str], as_json: bool) -> None:
 
     REF: a full ref, the beginning of an id, or an entity such as people/alice.
     """
+    now = datetime.now(UTC)
     library = load_library(stores)
     node = library.resolve_node(ref)
     with library.links.reading() as index:
         outgoing, incoming = index.outgoing(node), index.incoming(node)
     if as_json:
-        from memtui.insight.traversal import edge_record, node_record
+        from memtui.insight.traversal import node_record
 
         print_json(
             {
                 "node": node_record(node),
-                "outgoing": [_with_labels(library, edge_record(edge), edge) for edge in outgoing],
-                "incoming": [_with_labels(library, edge_record(edge), edge) for edge in incoming],
+                "outgoing": [_link_record(library, edge, now) for edge in outgoing],
+                "incoming": [_link_record(library, edge, now) for edge in incoming],
             }
         )
         return
@@ -57,7 +58,10 @@ def links(ref: str, stores: Sequence[str], as_json: bool) -> None:
         click.echo("no links", err=True)
 
 
-def _with_labels(library: Library, record: dict[str, Any], edge: Edge) -> dict[str, Any]:
+def _link_record(library: Library, edge: Edge, now: datetime) -> dict[str, Any]:
+    from memtui.insight.traversal import edge_record
+
+    record = {**edge_record(edge), "holds": edge.is_valid(now)}
     record["from"]["label"] = library.node_label(edge.source)
     record["to"]["label"] = library.node_label(edge.target)
     return record
@@ -67,8 +71,9 @@ def _edge_line(library: Library, edge: Edge, *, forward: bool) -> str:
     other = edge.target if forward else edge.source
     arrow = f"-{one_line(edge.relation)}->" if forward else f"<-{one_line(edge.relation)}-"
     times = ""
-    if edge.valid_from or edge.valid_to:
-        times = f"  [{date(edge.valid_from) or '…'} to {date(edge.valid_to) or 'now'}]"
+    begun, ended = edge.period(date)
+    if begun:
+        times = f"  [{begun} to {ended}]"
     note = f"  ({one_line(edge.note)})" if edge.note else ""
     return cut(f"  {arrow} {_name(library, other)}{times}{note}", columns())
 
@@ -190,8 +195,8 @@ def _print_paths(library: Library, found: Neighbourhood) -> None:
     print(cut(_name(library, found.start), width))
     steps = paths(found)
     for each in found.reached[1:]:
-        way = " ".join(_arrow(step) for step in steps[each.node])
-        print(cut(f"{each.distance:>3}  {way} {_name(library, each.node)}", width))
+        path = " ".join(_arrow(step) for step in steps[each.node])
+        print(cut(f"{each.distance:>3}  {path} {_name(library, each.node)}", width))
     if len(found.reached) == 1:
         click.echo("no links", err=True)
     if found.left_out:

@@ -14,13 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memtui.insight.link_statements import SUPERSEDES
+from memtui.insight.link_statements import SUPERSEDES, own_end
 from memtui.insight.versions import VERSIONS_KEY, kept_versions
 from memtui.model import CURRENT, Memory
 from memtui.stores.values import from_iso
-
-END_KEYS = ("deleted_at", "superseded_at", "retired_at", "archived_at", "retiredAt", "deletedAt")
-"""Keys of `Memory.extra` that say when a memory was taken out of use."""
 
 FindMemory = Callable[[str, str], Memory | None]
 """Looks up a memory by store label and id; None if it does not exist."""
@@ -57,12 +54,7 @@ def find_end(memory: Memory, find: FindMemory) -> datetime | None:
         ]
         if times:
             return min(times)
-    for key in END_KEYS:
-        if time := from_iso(memory.extra.get(key)):
-            return time
-    if memory.updated is not None and memory.created is not None:
-        return memory.updated if memory.updated > memory.created else None
-    return None
+    return own_end(memory)
 
 
 def _superseded_at(memory: Memory, newer: Memory) -> datetime | None:

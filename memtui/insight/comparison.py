@@ -51,8 +51,8 @@ class Difference:
 
     def text_diff(self) -> list[tuple[str, str]]:
         """The texts word by word, as (`same` | `gone` | `new`, piece) pairs."""
-        before = _text(self.before) if self.before is not None else ""
-        after = _text(self.after) if self.after is not None else ""
+        before = text_of(self.before) if self.before is not None else ""
+        after = text_of(self.after) if self.after is not None else ""
         return diff_words(before, after)
 
     def as_record(self) -> dict[str, Any]:
@@ -68,8 +68,8 @@ class Difference:
             "time": _iso(self.time),
             "by": self.by,
             "fields": list(self.fields),
-            "before": None if self.before is None else _text(self.before),
-            "after": None if self.after is None else _text(self.after),
+            "before": None if self.before is None else text_of(self.before),
+            "after": None if self.after is None else text_of(self.after),
             "superseded_by": list(memory.superseded_by),
             "diff": [list(piece) for piece in self.text_diff()],
         }
@@ -134,7 +134,8 @@ def _time(kind: DifferenceKind, memory: Memory) -> datetime | None:
     return memory.created if kind is DifferenceKind.ADDED else memory.updated
 
 
-def _text(memory: Memory) -> str:
+def text_of(memory: Memory) -> str:
+    """Title and text of a memory, which are compared."""
     if memory.title and memory.title != memory.content:
         return f"{memory.title}\n\n{memory.content}"
     return memory.content
@@ -177,7 +178,7 @@ def _markdown_item(each: Difference) -> list[str]:
         said.append(f"changed: {', '.join(each.fields)}")
     marks = {"same": ("", ""), "gone": ("~~", "~~"), "new": ("**", "**")}
     if each.kind is not DifferenceKind.CHANGED:
-        pieces = [("same", _text(memory))]
+        pieces = [("same", text_of(memory))]
     else:
         pieces = each.text_diff()
     text = "".join(_marked(piece, *marks[kind]) for kind, piece in pieces)

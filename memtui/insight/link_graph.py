@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from memtui.insight.link_statements import EdgeOrigin, LinkEntry, LinkStatement
+from memtui.insight.link_statements import UNKNOWN_END, EdgeOrigin, LinkEntry, LinkStatement
 
 
 class NodeKind:
@@ -45,20 +45,37 @@ class Edge(NamedTuple):
     """Ref of the memory that says so; of a replacement, one of both sides."""
     valid_from: datetime | None = None
     valid_to: datetime | None = None
+    """As the store says, or when the memory that says so was taken out of use, if that was sooner;
+    None if it holds, or if the end is not known."""
     note: str = ""
     since: datetime | None = None
     """`valid_from`, else the time of the memory that says so."""
+    until: datetime | None = None
+    """`valid_to`; `UNKNOWN_END` for an end at an unknown time."""
 
     def is_valid(self, at: datetime) -> bool:
         """Whether the link holds at this time. An unknown start or end does not limit it."""
         begun = self.since is None or self.since <= at
-        return begun and (self.valid_to is None or at < self.valid_to)
+        return begun and (self.until is None or at < self.until)
+
+    def period(self, shown: Callable[[datetime], str]) -> tuple[str, str]:
+        """From when and until when it holds, as words; two "" if it has no end and no start of its
+        own."""
+        if self.valid_from is None and self.valid_to is None and self.until is None:
+            return "", ""
+        begun = "…" if self.valid_from is None else shown(self.valid_from)
+        if self.valid_to is not None:
+            return begun, shown(self.valid_to)
+        return begun, "now" if self.until is None else "?"
 
 
 Resolve = Callable[[str, str, EdgeOrigin], Node]
 """Store, name and origin -> the node; see `LinkIndex.resolve`."""
+EndOf = Callable[[LinkEntry], datetime | None]
+"""What a memory states -> when it was taken out of use; see `LinkIndex.end_of`."""
 NONE = -1
 _MAY_NAME_NOTHING = frozenset({EdgeOrigin.TEXT, EdgeOrigin.SOURCE})
+_ENDS_WITH_MEMORY = frozenset({EdgeOrigin.LINK, EdgeOrigin.TEXT})
 
 
 def keep_unique(edges: Iterable[Edge]) -> tuple[Edge, ...]:
@@ -73,7 +90,40 @@ def keep_unique(edges: Iterable[Edge]) -> tuple[Edge, ...]:
 
 
 def _detail(edge: Edge) -> tuple[bool, bool, bool]:
-    return edge.valid_from is not None, edge.valid_to is None, bool(edge.note)
+    return edge.until is None, edge.valid_from is not None, bool(edge.note)
+
+
+def make_edge(
+    source: Node,
+    target: Node,
+    stated: LinkStatement,
+    entry: LinkEntry,
+    until: datetime | None,
+) -> Edge:
+    """The edge of a statement of a memory, which holds until a time (see `end_of_statement`)."""
+    return Edge(
+        source,
+        stated.relation,
+        target,
+        stated.origin,
+        entry.ref,
+        stated.valid_from,
+        None if until == UNKNOWN_END else until,
+        stated.note,
+        stated.valid_from or entry.since,
+        until,
+    )
+
+
+def end_of_statement(stated: LinkStatement, entry: LinkEntry, end_of: EndOf) -> datetime | None:
+    """Until when a link holds: what a memory says of others holds while the memory is in use.
+
+    What it says of itself does not end with it: which one it replaced, and where it comes from.
+    """
+    if entry.ended is None or stated.origin not in _ENDS_WITH_MEMORY:
+        return stated.valid_to
+    end = end_of(entry)
+    return end if stated.valid_to is None or end is None else min(end, stated.valid_to)
 
 
 class LinkGraph:
@@ -85,6 +135,7 @@ class LinkGraph:
         entries: Iterable[LinkEntry],
         refs: Collection[str],
         resolve: Resolve,
+        end_of: EndOf,
         *,
         is_past: bool = False,
     ) -> None:
@@ -94,6 +145,7 @@ class LinkGraph:
             entries: What each memory states, the last one first.
             refs: Of all memories.
             resolve: Called for names that are no memory of the same store.
+            end_of: Called for memories that are not in use.
             is_past: See `LinkIndex.is_past`.
         """
         self._numbers: dict[str, dict[str, int]] = {
@@ -109,10 +161,10 @@ class LinkGraph:
         self.since: list[datetime | None] = []
         self.until: list[datetime | None] = []
         self._statements: list[LinkStatement] = []
-        self._stated_by: list[str] = []
+        self._stated_by: list[LinkEntry] = []
         for entry in entries:
             if entry.statements:
-                self._add(entry, refs, resolve, is_past)
+                self._add(entry, refs, resolve, end_of, is_past)
 
     def node(self, number: int) -> Node:
         return Node(*self._nodes[number])
@@ -122,17 +174,12 @@ class LinkGraph:
         return self._numbers[node.kind].get(node.name, NONE)
 
     def edge(self, number: int) -> Edge:
-        stated = self._statements[number]
-        return Edge(
+        return make_edge(
             self.node(self.source[number]),
-            stated.relation,
             self.node(self.target[number]),
-            stated.origin,
+            self._statements[number],
             self._stated_by[number],
-            stated.valid_from,
-            stated.valid_to,
-            stated.note,
-            self.since[number],
+            self.until[number],
         )
 
     def unknown_edges(self) -> list[int]:
@@ -145,7 +192,12 @@ class LinkGraph:
         return len(self._nodes)
 
     def _add(
-        self, entry: LinkEntry, refs: Collection[str], resolve: Resolve, is_past: bool
+        self,
+        entry: LinkEntry,
+        refs: Collection[str],
+        resolve: Resolve,
+        end_of: EndOf,
+        is_past: bool,
     ) -> None:
         store, id = entry.store, entry.id
         own = self._number(NodeKind.MEMORY, entry.ref)
@@ -171,13 +223,16 @@ class LinkGraph:
             if origin is EdgeOrigin.LINK and entry.entities:
                 paths = (self._number(NodeKind.ENTITY, path) for path in entry.entities)
                 sources += [path for path in paths if path != target]
+            until = stated.valid_to
+            if entry.ended is not None:
+                until = end_of_statement(stated, entry, end_of)
             for number, node in enumerate(sources):
                 self._connect(node, target, is_stated=not number)
                 self.relation.append(stated.relation)
                 self.since.append(stated.valid_from or entry.since)
-                self.until.append(stated.valid_to)
+                self.until.append(until)
                 self._statements.append(stated)
-                self._stated_by.append(entry.ref)
+                self._stated_by.append(entry)
 
     def _number(self, kind: str, name: str) -> int:
         numbers = self._numbers[kind]

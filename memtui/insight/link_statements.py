@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import NamedTuple
 
-from memtui.model import ENDED_LINKS, Link, Memory
+from memtui.model import CURRENT, ENDED_LINKS, Link, Memory
+from memtui.stores.values import from_iso
 
 SUPERSEDES = "supersedes"
 MENTIONS = "mentions"
@@ -18,6 +19,11 @@ FROM_SOURCE = "from"
 """The relation from a memory to the session or episode it comes from."""
 SESSION = "sessions/"
 """How the id of a session's memory begins, before the name that other rows give as their source."""
+
+END_KEYS = ("deleted_at", "superseded_at", "retired_at", "archived_at", "retiredAt", "deletedAt")
+"""Keys of `Memory.extra` that say when a memory was taken out of use."""
+UNKNOWN_END = datetime.min.replace(tzinfo=UTC)
+"""The end of a memory that was taken out of use nobody knows when: it counts at no time."""
 
 MOST_TEXT_LINKS = 200
 """Links of one text that are followed."""
@@ -62,6 +68,11 @@ class LinkEntry(NamedTuple):
     since: datetime | None = None
     """The time of the memory."""
     statements: tuple[LinkStatement, ...] = ()
+    ended: datetime | None = None
+    """When the memory was taken out of use, as far as it says so itself, else `UNKNOWN_END`; None
+    if it is in use."""
+    successors: tuple[str, ...] = ()
+    """Ids of the memories that replaced it; the first of them ended it."""
 
     @property
     def id(self) -> str:
@@ -81,7 +92,20 @@ def read_entry(memory: Memory) -> LinkEntry:
         tuple(path for path in entities if path),
         memory.created or memory.updated,
         stated_links(memory)[:MOST_STATEMENTS],
+        None if memory.status in CURRENT else own_end(memory) or UNKNOWN_END,
+        memory.superseded_by if memory.status == "superseded" else (),
     )
+
+
+def own_end(memory: Memory) -> datetime | None:
+    """When a memory that is not in use was taken out of use: at the time that the store gives, else
+    at its last change; None if neither is known."""
+    for key in END_KEYS:
+        if time := from_iso(memory.extra.get(key)):
+            return time
+    if memory.updated is not None and memory.created is not None:
+        return memory.updated if memory.updated > memory.created else None
+    return None
 
 
 class StatementTable:

@@ -16,13 +16,23 @@ entries. `LinkIndex` is mutable and not thread-safe; `memtui.library.links` hold
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TypeVar
 
-from memtui.insight.link_graph import Edge, LinkGraph, Node, NodeKind, keep_unique
+from memtui.insight.link_graph import (
+    Edge,
+    LinkGraph,
+    Node,
+    NodeKind,
+    end_of_statement,
+    keep_unique,
+    make_edge,
+)
 from memtui.insight.link_statements import (
     BITS,
     MASK,
     SESSION,
+    SUPERSEDES,
     EdgeOrigin,
     LinkEntry,
     LinkStatement,
@@ -224,7 +234,9 @@ class LinkIndex:
         """All links as numbers; made when first asked for after a change."""
         if self._graph is None:
             entries = reversed(self._entries.values())
-            self._graph = LinkGraph(entries, self._key_of, self.resolve, is_past=self.is_past)
+            self._graph = LinkGraph(
+                entries, self._key_of, self.resolve, self.end_of, is_past=self.is_past
+            )
         return self._graph
 
     def outgoing(self, node: Node) -> tuple[Edge, ...]:
@@ -240,6 +252,14 @@ class LinkIndex:
                 found = self._node_edges(node)
             known = self._known[node, True] = keep_unique(found)
         return known
+
+    def last_links(self, node: Node, at: datetime) -> list[Edge]:
+        """What a memory said of others until it was taken out of use, if that was before a time."""
+        key = self._key_of.get(node.name)
+        end = None if key is None else self.end_of(self._entries[key])
+        if end is None or end > at:
+            return []
+        return [edge for edge in self.outgoing(node) if edge.until == end]
 
     def incoming(self, node: Node) -> tuple[Edge, ...]:
         """Edges that lead to a node."""
@@ -298,17 +318,19 @@ class LinkIndex:
             return None
         if self.is_past and source.kind == NodeKind.UNKNOWN:
             return None
-        return Edge(
-            source,
-            stated.relation,
-            target,
-            origin,
-            entry.ref,
-            stated.valid_from,
-            stated.valid_to,
-            stated.note,
-            stated.valid_from or entry.since,
-        )
+        until = end_of_statement(stated, entry, self.end_of)
+        return make_edge(source, target, stated, entry, until)
+
+    def end_of(self, entry: LinkEntry) -> datetime | None:
+        """When the memory of an entry was taken out of use, as `as_of.find_end` says: when its
+        first successor came, else as it says itself."""
+        times = [
+            time
+            for name in entry.successors
+            if (key := self._key_of.get(f"{entry.store}:{name}")) is not None
+            and (time := _replaced_at(entry, self._entries[key])) is not None
+        ]
+        return min(times) if times else entry.ended
 
     def _entity_edges(self, node: Node) -> Iterator[Edge]:
         for key in self._of_entity.get(node.name, ()):
@@ -321,6 +343,19 @@ class LinkIndex:
 
 
 _MAY_NAME_NOTHING = (EdgeOrigin.TEXT, EdgeOrigin.SOURCE)
+
+
+def _replaced_at(old: LinkEntry, newer: LinkEntry) -> datetime | None:
+    begun = newer.since
+    for stated in newer.statements:
+        if (
+            stated.relation == SUPERSEDES
+            and stated.target == old.id
+            and stated.source is None
+            and stated.valid_from is not None
+        ):
+            return max(stated.valid_from, begun) if begun is not None else stated.valid_from
+    return begun
 
 
 def _folded(stated: LinkStatement, entry: LinkEntry) -> str:

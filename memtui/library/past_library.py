@@ -16,7 +16,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.insight import as_of
 from memtui.insight.as_of import FormerStates
-from memtui.insight.link_statements import SUPERSEDES
+from memtui.insight.link_statements import END_KEYS, SUPERSEDES
 from memtui.insight.versions import VERSIONS_KEY
 from memtui.library.former_states import find_former_states
 from memtui.library.indexing import Index
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _SUPERSEDES = f'"relation":"{SUPERSEDES}"'.encode()
 _SUPERSEDED_BY = re.compile(rb',"superseded_by":\[(?:"([^"\\]*(?:","[^"\\]*)*)")?\]')
-_END_KEYS = re.compile("|".join(f'"{key}":' for key in as_of.END_KEYS).encode())
+_END_KEYS = re.compile("|".join(f'"{key}":' for key in END_KEYS).encode())
 _VERSIONS = f'"{VERSIONS_KEY}":['.encode()
 
 
@@ -197,13 +197,13 @@ class PastStores(LoadedStores):
         if known:
             columns = columns_of.concat([columns, columns_of.build(known)])
             serials = numbering.append_serials(serials, _FIRST_SERIAL, len(known))
-        then = Rows(parts, serials)
+        past_rows = Rows(parts, serials)
         self._table.replace_all(
             parts, serials, columns, self._slots_of(present, columns, known, rows)
         )
         self._revision = state.snapshot.revision
         snapshot = Snapshot(
-            rows=then,
+            rows=past_rows,
             count=self._table.alive_count(),
             stores=state.snapshot.stores,
             revision=state.snapshot.revision,

@@ -2,7 +2,8 @@
 
 `links.jsonl` in the folder of a generation (see `memtui.search.catalog`), which is removed with it:
 a line with the version and the number of rows, lines with up to `CHUNK` entries each, then `"end"`.
-An entry is [row, own id, entities, time, statements]; rows that state nothing have none.
+An entry is [row, own id, entities, time, statements, end, successors]; rows that state nothing and
+that no other has as its successor have none.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from memtui.search import cache_files
 log = logging.getLogger(__name__)
 
 FILE = "links.jsonl"
-FORM = 1
+FORM = 2
 """Incremented when the lines or their meaning change."""
 CHUNK = 256
 """Entries of a line: the parser holds up all other threads while it reads one."""
@@ -69,8 +70,11 @@ def write(folder: Path, entries: Sequence[LinkEntry | None]) -> None:
 def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
     yield [FORM, __version__, len(entries)]
     chunk: list[object] = []
+    successors = {name for one in entries if one is not None for name in one.successors}
     for row, entry in enumerate(entries):
-        if entry is None or not (entry.statements or entry.own_id or len(entry.entities) > 1):
+        if entry is None or not (
+            entry.statements or entry.own_id or len(entry.entities) > 1 or entry.id in successors
+        ):
             continue
         stated = [
             [
@@ -84,7 +88,9 @@ def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
             ]
             for one in entry.statements
         ]
-        chunk.append([row, entry.own_id, entry.entities, _text(entry.since), stated])
+        ended = _text(entry.ended)
+        since = _text(entry.since)
+        chunk.append([row, entry.own_id, entry.entities, since, stated, ended, entry.successors])
         if len(chunk) == CHUNK:
             yield chunk
             chunk = []
@@ -115,14 +121,16 @@ def _read(folder: Path, count: int, first: int, state: LoadedState) -> dict[int,
 
 
 def _decode(ref: str, saved: Sequence[Any]) -> LinkEntry:
-    _, own_id, entities, since, stated = saved
+    _, own_id, entities, since, stated, ended, successors = saved
     statements = tuple(
         LinkStatement(
             source, sys.intern(relation), target, _ORIGINS[origin], _time(begin), _time(end), note
         )
         for source, relation, target, origin, begin, end, note in stated
     )
-    return LinkEntry(ref, own_id, tuple(entities), _time(since), statements)
+    return LinkEntry(
+        ref, own_id, tuple(entities), _time(since), statements, _time(ended), tuple(successors)
+    )
 
 
 def _text(time: datetime | None) -> str | None:

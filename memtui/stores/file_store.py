@@ -1,7 +1,7 @@
-"""Base class of stores made of files.
+"""Base classes of stores made of files: of any files, of text files, of files of listed texts.
 
 A format lists its shards, reads one of them, gives the context of planning and the handlers of its
-acts (`ActionSupport`). This class does the rest: stamps, the sidecar laid over the memories, acts
+acts (`ActionSupport`). `FileStore` does the rest: stamps, the sidecar laid over the memories, acts
 whose result lies only in the sidecar, refusals, saving.
 """
 
@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Generic, cast
 
 from memtui.changes import Act, Change, Edit, Plan
-from memtui.errors import Refused
+from memtui.errors import Refused, UnreadableFile
+from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import Memory
 from memtui.stores.accesses import (
     MEMORIES,
@@ -28,9 +29,23 @@ from memtui.stores.accesses import (
     with_accesses,
 )
 from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder
-from memtui.stores.plan_context import ActionSupport, AnyContext, ContextFields, PlanContext
-from memtui.stores.plans import SIDECAR_ACTS, leads_to_other_store, plan_sidecar_act
-from memtui.stores.scanning import FoundShard, SidecarReader, build_scan, stamp_shards
+from memtui.stores.listed_texts import ListContext, ListFile
+from memtui.stores.plans import (
+    SIDECAR_ACTS,
+    ActionSupport,
+    AnyContext,
+    ContextFields,
+    PlanContext,
+    leads_to_other_store,
+    plan_sidecar_act,
+)
+from memtui.stores.scanning import (
+    FoundShard,
+    SidecarReader,
+    as_unreadable,
+    build_scan,
+    stamp_shards,
+)
 from memtui.stores.sidecar import KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
 from memtui.stores.values import utc_now
 
@@ -50,7 +65,7 @@ class FileStore(ABC, Generic[AnyContext]):
         self.sidecar = SidecarReader(root)
         self.accesses = self.access_file()
 
-    # ---- what a format says -----------------------------------------------------------------
+    # ---- implemented by a format --------------------------------------------------------------
 
     @abstractmethod
     def found(self) -> Iterable[FoundShard | Unreadable]:
@@ -72,7 +87,7 @@ class FileStore(ABC, Generic[AnyContext]):
         """Where the count of a memory stands; None: it cannot be counted."""
         return AccessKey(MEMORIES, memory.id, self.acts.shard_of(memory))
 
-    # ---- what follows from it ---------------------------------------------------------------
+    # ---- common to all formats ----------------------------------------------------------------
 
     @property
     def read_only(self) -> str:
@@ -106,8 +121,10 @@ class FileStore(ABC, Generic[AnyContext]):
         if self.rescans:
             keys = {shard.key for shard in shards}
             return [shard for shard in self.scan().shards if shard.key in keys]
-        whole = [shard for shard in shards if all(map(os.path.exists, shard.files))]
-        found = [FoundShard(shard.key, shard.files) for shard in whole if shard.key != KEPT_SHARD]
+        existing = [shard for shard in shards if all(map(os.path.exists, shard.files))]
+        found = [
+            FoundShard(shard.key, shard.files) for shard in existing if shard.key != KEPT_SHARD
+        ]
         if not found:
             return []
         return mark_shards(stamp_shards(self.sidecar.current(), found), self.accesses.current())
@@ -172,3 +189,57 @@ class FileStore(ABC, Generic[AnyContext]):
         from memtui.files.save_transaction import commit
 
         commit(edits, recorder)
+
+
+# ---- text files ---------------------------------------------------------------------------------
+
+
+class TextFileStore(FileStore[AnyContext]):
+    """A store whose shards are one text file each, read whole; a format parses the text."""
+
+    empty = ""
+    """Why a file without text is listed as unreadable; empty: it is not."""
+
+    @abstractmethod
+    def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
+        """The memories in the text of a shard's file."""
+
+    @property
+    def folder(self) -> Path:
+        """The root, or where it lies if it is a file; links must not lead out of it."""
+        return self.root if self.root.is_dir() else self.root.parent
+
+    def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
+        path = Path(shard.files[0])
+        try:
+            text = decode(read_bytes(path, self.folder))
+        except UnreadableFile as error:
+            return Reading((), (as_unreadable(error, path),))
+        if self.empty and not text.strip():
+            return Reading((), (Unreadable(str(path), self.empty),))
+        return self.read_text(shard.key, path, text, sidecar)
+
+    def text_of(self, path: str) -> str | None:
+        """The text of a file, named relative to the root; None if it cannot be read."""
+        try:
+            return decode(read_bytes(self.root / path, self.root))
+        except UnreadableFile:
+            return None
+
+
+class ListedTextStore(TextFileStore[ListContext]):
+    """A store whose files are lists of texts; see `memtui.stores.listed_texts`."""
+
+    @abstractmethod
+    def open_list(self, key: str, view: StoreView) -> ListFile:
+        """The file of a shard as planning changes it."""
+
+    def plan_context(self, view: StoreView) -> ListContext:
+        return ListContext(**self.context_fields(view), open_list=self.open_list)
+
+    def file_of(self, path: str) -> Path:
+        """The file that a path relative to the root names. Raises Refused if it leads outside."""
+        file = self.root
+        for name in path.split("/"):
+            file = safe_join(file, name)
+        return file

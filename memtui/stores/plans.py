@@ -1,17 +1,19 @@
-"""Build the plans that every format has in common.
+"""What planning starts from (`PlanContext`), and the plans that every format has in common.
 
 The acts whose result lies in the sidecar (pins, tags, links, ratings, reviews), the outcome of a
 change once its edits are known, and the repeated additions of a batch: changes of one action that
-are planned one after the other before any of them is applied.
+are planned one after the other before any of them is applied. `ActionSupport` lists what a format
+does for each act.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any, Generic, TypedDict, TypeVar
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, SidecarEdit
 from memtui.errors import RefError, Refused
@@ -101,8 +103,8 @@ def _link(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
         valid_to=_when(change.fields.get("valid_to")),
         note=str(change.fields.get("note") or ""),
     )
-    kept = entry_links(entry.sidecar.entry(entry.memory.id))
-    return entry.set(links=[link_to_json(item) for item in (*kept, link)])
+    sidecar_links = entry_links(entry.sidecar.entry(entry.memory.id))
+    return entry.set(links=[link_to_json(item) for item in (*sidecar_links, link)])
 
 
 def _when(value: object) -> datetime | None:
@@ -130,8 +132,10 @@ def _ended(entry: SidecarEntry, links: Iterable[Link], now: datetime) -> dict[st
 def ended_link_edits(change: Change, entry: SidecarEntry, now: datetime) -> tuple[SidecarEdit, ...]:
     """The edit that keeps a link as ended that is removed from a store whose format has no word
     for the end of one."""
-    asked = requested_link(change, entry.memory)
-    links = [link for link in entry.memory.links if (link.relation, link.target) == asked]
+    relation_and_target = requested_link(change, entry.memory)
+    links = [
+        link for link in entry.memory.links if (link.relation, link.target) == relation_and_target
+    ]
     return entry.set(**_ended(entry, links, now))
 
 
@@ -195,9 +199,9 @@ def plan_one(
     )
 
 
-def plan_duplicate(change: Change, what: str, ref: str = "") -> Plan:
+def plan_duplicate(change: Change, subject: str, ref: str = "") -> Plan:
     """The plan of an import whose id is taken: what is there, the memory `ref`, stays."""
-    reason = f"{what} is there already"
+    reason = f"{subject} is there already"
     return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=(ref,) if ref else ())
 
 
@@ -275,3 +279,88 @@ def repeated_add(change: Change, planned: Iterable[Plan]) -> Plan | None:
 
 def _identity(change: Change) -> tuple[object, ...]:
     return (change.store, *(change.fields.get(name) or "" for name in _IDENTITY_FIELDS))
+
+
+# ---- context of planning ------------------------------------------------------------------------
+
+
+class ContextFields(TypedDict):
+    """The fields of every `PlanContext`, for formats that add fields of their own."""
+
+    root: Path
+    label: str
+    sidecar: Sidecar
+    now: datetime
+    view: StoreView
+    shard_of: Callable[[Memory], str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanContext:
+    """One store, while one change is planned. A format whose acts need more makes a subclass."""
+
+    root: Path
+    label: str
+    sidecar: Sidecar = field(repr=False)
+    now: datetime
+    view: StoreView = field(repr=False)
+    shard_of: Callable[[Memory], str] = field(repr=False)
+    """Key of the shard that holds a memory."""
+
+    def ref(self, named: object) -> str:
+        """The ref of a memory of this store that is named by its id or its ref."""
+        return f"{self.label}:{str(named).removeprefix(f'{self.label}:')}"
+
+    def sidecar_entry(self, memory: Memory) -> SidecarEntry:
+        """The memory and its entry in the sidecar."""
+        return SidecarEntry(memory, self.root, self.sidecar, self.shard_of(memory))
+
+    def entry_edits(self, id: str, shard: str, **values: Any) -> tuple[SidecarEdit, ...]:
+        """The edit that sets these keys of the entry of a memory that is not there yet, or of one
+        in a shard that is known; none when it says so already."""
+        return sidecar_edits(self.root, self.sidecar, id, shard, **values)
+
+    def others(self, change: Change, memory: Memory) -> tuple[Memory, ...]:
+        """Those that a MERGE would merge into this memory. Raises Refused or RefError."""
+        named = change.fields.get("others")
+        refs = dict.fromkeys(map(self.ref, named if isinstance(named, list | tuple) else ()))
+        others = tuple(self.view.get(ref) for ref in refs if ref != memory.ref)
+        if not others:
+            raise Refused("there is nothing to merge it with", where=memory.ref)
+        return others
+
+
+AnyContext = TypeVar("AnyContext", bound=PlanContext)
+
+ActHandler = Callable[[Change, Memory, AnyContext], Plan]
+"""Plans one act on a memory that exists. Raises Refused, Conflict or RefError."""
+
+
+def _always(_act: Act, _memory: Memory) -> str:
+    return ""
+
+
+def _no_tags(_memory: Memory) -> Iterable[str]:
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSupport(Generic[AnyContext]):
+    """How a format does what it can, and why it cannot do the rest.
+
+    The acts that every store can do (`SIDECAR_ACTS`) need not be named here.
+    """
+
+    editable: frozenset[str]
+    """The fields that EDIT can change."""
+    add: Callable[[Change, AnyContext], Plan]
+    """Plans an ADD. Raises Refused."""
+    handlers: Mapping[Act, ActHandler[AnyContext]]
+    unsupported: Mapping[Act, str]
+    """Why the format has no way to do an act."""
+    shard_of: Callable[[Memory], str]
+    """Key of the shard that holds a memory."""
+    not_on: Callable[[Act, Memory], str] = _always
+    """Why an act that the format has cannot be done on this memory; empty when it can."""
+    native_tags: Callable[[Memory], Iterable[str]] = _no_tags
+    """Tags that the files themselves give, so that they are not kept twice."""

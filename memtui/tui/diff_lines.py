@@ -1,4 +1,4 @@
-"""Unified diffs of files as drawable lines.
+"""Unified diffs of files, and texts word by word, as drawable lines.
 
 Fast for large files: the common beginning and end are cut off before difflib compares the rest.
 """
@@ -6,11 +6,20 @@ Fast for large files: the common beginning and end are cut off before difflib co
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rich.segment import Segment
+from rich.style import Style
 
 from memtui import text
 from memtui.files.save_transaction import FileDiff
+from memtui.text.word_diff import diff_words
+
+if TYPE_CHECKING:
+    from memtui.tui.appearance import Palette
 
 CONTEXT = 3
 """Unchanged lines around a change, as `diff -u` shows them."""
@@ -147,3 +156,52 @@ def _ends_with_newline(content: str | None) -> bool:
 def _visible(line: str) -> str:
     cut = line[:LONGEST_LINE] + ("…" if len(line) > LONGEST_LINE else "")
     return text.visible(cut.removesuffix("\r"))
+
+
+BOTH = frozenset({"gone", "new"})
+"""What `draw_text_diff` shows unless told: the words of the former text and those of the new."""
+
+
+def change_styles(palette: Palette, shown: frozenset[str]) -> dict[str, Style]:
+    """Styles of the words of a diff; gone ones are struck out unless they stand by themselves."""
+    alone = "new" not in shown and palette.removed.color is not None
+    gone = palette.removed + Style(strike=False) if alone else palette.removed
+    return {"same": palette.text, "gone": gone, "new": palette.added}
+
+
+def shown_pieces(
+    before: str, after: str, palette: Palette, shown: frozenset[str]
+) -> list[tuple[Style, str]]:
+    """Two texts word by word as styled pieces."""
+    styles = change_styles(palette, shown)
+    pieces = without_joints(diff_words(before, after), shown)
+    return [(styles[kind], piece) for kind, piece in pieces if kind == "same" or kind in shown]
+
+
+def without_joints(
+    pieces: Sequence[tuple[str, str]], shown: frozenset[str]
+) -> list[tuple[str, str]]:
+    """Leave out the space that `diff_words` puts between gone and new, unless both are shown."""
+
+    def is_joint(at: int) -> bool:
+        around = [kind for kind, _ in pieces[max(0, at - 1) : at + 2]]
+        return pieces[at][1] == " " and around == ["gone", "same", "new"]
+
+    return [piece for at, piece in enumerate(pieces) if shown >= BOTH or not is_joint(at)]
+
+
+def wrap_pieces(pieces: Sequence[tuple[Style, str]], width: int) -> list[list[Segment]]:
+    """Wrap styled pieces to lines of at most `width` cells."""
+    lines: list[list[Segment]] = [[]]
+    used = 0
+    for style, piece in pieces:
+        for word in re.findall(r"\n|[^\S\n]+|\S+", piece):
+            for part in [word] if word.isspace() else text.wrap(word, width):
+                if word == "\n" or (used + text.width(part) > width and used):
+                    lines.append([])
+                    used = 0
+                if word == "\n" or (not used and part.isspace()):
+                    continue
+                lines[-1].append(Segment(part, style))
+                used += text.width(part)
+    return lines

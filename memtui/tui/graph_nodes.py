@@ -36,6 +36,8 @@ LONGEST_NAME = 400
 
 MEMBER = "holds"
 """Relation that is drawn from an entity in the middle to its memories. It is no link of a store."""
+ABOUT = "about"
+"""Relation that is drawn from a memory in the middle to its entity, likewise."""
 MOST_MEMBERS = 300
 
 
@@ -80,6 +82,10 @@ def find_links(
 ) -> FoundLinks:
     """Follow the links of a node; from an entity also to the memories that it holds.
 
+    A note, such as the summary of an entity, leads to its entity and so to the links of that, and
+    so does a memory without links of its own. A memory that is not in use any more has the links
+    that it had to its end.
+
     Args:
         library: Knows the links; the first question builds their index.
         start: Where to begin.
@@ -88,9 +94,17 @@ def find_links(
         cancelled: Asked while the index is built.
     """
     time = wanted.at.time if wanted.at is not None else now
-    members = _members(library, start, time) if wanted.direction is not Direction.IN else []
+    members = _members(library, start, time)
     counts: Counter[str] = Counter()
     with library.links.reading(cancelled) as index:
+        further: list[Edge] = []
+        if wanted.direction is not Direction.IN:
+            further += [edge._replace(until=None) for edge in index.last_links(start, time)]
+            further += members
+        if wanted.direction is not Direction.IN and not members:
+            of_start = (*index.outgoing(start), *index.incoming(start))
+            is_linked = bool(further) or any(edge.is_valid(time) for edge in of_start)
+            further += _entities(library, start, is_linked=is_linked)
 
         def follow(relations: tuple[str, ...]) -> Neighbourhood:
             return traverse(
@@ -100,7 +114,7 @@ def find_links(
                 direction=wanted.direction,
                 relations=relations,
                 at=time,
-                further=members,
+                further=further,
             )
 
         every = follow(())
@@ -123,6 +137,21 @@ def _members(library: Library, start: Node, at: datetime) -> list[Edge]:
         if since is None or since <= at:
             edges.append(Edge(start, MEMBER, node, EdgeOrigin.LINK, memory.ref, since=since))
     return edges
+
+
+def _entities(library: Library, start: Node, *, is_linked: bool) -> list[Edge]:
+    """Edges from a memory to the entities it is about, if it is a note or has no links."""
+    try:
+        memory = library.get(start.name) if start.kind == NodeKind.MEMORY else None
+    except RefError:
+        return []
+    if memory is None or (is_linked and memory.kind != "note"):
+        return []
+    return [
+        Edge(start, ABOUT, Node(NodeKind.ENTITY, path), EdgeOrigin.LINK, memory.ref)
+        for path in dict.fromkeys((memory.entity, *memory.also_entities))
+        if path
+    ]
 
 
 class NodeTexts:
@@ -180,9 +209,8 @@ class NodeTexts:
         forward = edge.source == node
         other = edge.target if forward else edge.source
         relation = edge.relation.replace("_", " ")
-        held = ""
-        if edge.valid_from is not None or edge.valid_to is not None:
-            held = f"{_day(edge.valid_from) or '…'} – {_day(edge.valid_to) or 'now'}"
+        begun, ended = edge.period(_day)
+        held = f"{begun} – {ended}" if begun else ""
         return Reference(
             relation if forward else f"linked from: {relation}",
             self.name(other),
@@ -222,5 +250,5 @@ def _wrapped(words: str, style: Style, width: int) -> list[list[Segment]]:
     return [[Segment(f" {line}", style)] for line in text.wrap(words, width)]
 
 
-def _day(time: datetime | None) -> str:
-    return text.date(time)[:10] if time is not None else ""
+def _day(time: datetime) -> str:
+    return text.date(time)[:10]

@@ -49,10 +49,10 @@ _TOKENS: Mapping[str, tuple[Any, ...]] = {
     "operator": (Token.Operator, Token.Punctuation),
 }
 """Style of the palette -> the kinds of tokens that are drawn in it; the first that fits."""
-_parser = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(
+PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(
     ["table", "strikethrough"]
 )
-_parser.disable(["entity", "html_block", "html_inline", "text_join"])
+PARSER.disable(["entity", "html_block", "html_inline", "text_join"])
 
 
 class MarkdownRenderer:
@@ -86,7 +86,7 @@ class MarkdownRenderer:
             return self._code(body, lang, self._width) if body else []
         if _DEEP.search(shown):
             return [*lines, *self.plain(shown)]
-        root = SyntaxTreeNode(_parser.parse(shown, {"references": dict(self._references)}))
+        root = SyntaxTreeNode(PARSER.parse(shown, {"references": dict(self._references)}))
         drawn = self._stack(root.children, self._width)
         return [*lines, *(drawn or self.plain(shown))]
 
@@ -252,7 +252,7 @@ class MarkdownRenderer:
             case "em" | "strong" | "s":
                 look = {"em": Style(italic=True), "strong": Style(bold=True)}
                 inner = self._inline(node.children, style + look.get(node.type, Style(strike=True)))
-                sign = [(node.markup, style)] if _is_literal(node) else []
+                sign = [(node.markup, style)] if is_literal(node) else []
                 yield from [*sign, *inner, *sign]
             case "link":
                 yield from self._link(node, style)
@@ -332,7 +332,7 @@ def _pieces_between(pieces: Pieces, start: int, end: int) -> Pieces:
     return found
 
 
-def _is_literal(node: SyntaxTreeNode) -> bool:
+def is_literal(node: SyntaxTreeNode) -> bool:
     """Whether the signs of an emphasis are part of the text: `2*3*4`, `__init__`."""
     if node.markup == "__" and len(node.children) == 1 and node.children[0].content.isidentifier():
         return True

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from rich.segment import Segment
 
 from memtui import text
-from memtui.text.word_diff import diff_words
 from memtui.tui import key_bindings
 from memtui.tui.pack_rows import (
     ComparedEntry,
@@ -17,7 +16,7 @@ from memtui.tui.pack_rows import (
     PackItem,
     find_next_left_out,
 )
-from memtui.tui.widgets.diff_view import wrap_pieces
+from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.pack_view import NO_BUDGET
 from memtui.tui.widgets.statistics import bar
 
@@ -112,15 +111,9 @@ def explain_compared(line: ComparedEntry | None, palette: Palette, width: int) -
         and line.right is not None
         and line.difference is PackDifference.CHANGED
     ):
-        then = text.visible(line.left.text[:LONGEST_COMPARED])
-        now = text.visible(line.right.text[:LONGEST_COMPARED])
-        styles: dict[str, Style] = {
-            "same": palette.text,
-            "gone": palette.removed,
-            "new": palette.added,
-        }
-        pieces = [(styles[kind], piece) for kind, piece in diff_words(then, now)]
-        return [*lines, *([Segment(" "), *part] for part in wrap_pieces(pieces, width - 1))]
+        then, now = line.left.text[:LONGEST_COMPARED], line.right.text[:LONGEST_COMPARED]
+        drawn = draw_text_diff(then, now, palette, width - 1)
+        return [*lines, *([Segment(" "), *row] for row in drawn)]
     sides = [("left", line.left), ("right", line.right)]
     for name, entry in sides:
         if entry is not None:

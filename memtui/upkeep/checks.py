@@ -14,7 +14,7 @@ from memtui.model import CURRENT, Memory, Place
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import Unreadable
 from memtui.stores.change_validation import UNADDRESSABLE
-from memtui.stores.upkeep_rules import GENERAL_RULES, UpkeepRules
+from memtui.stores.format import GENERAL_RULES, UpkeepRules
 from memtui.text import hidden_count
 from memtui.upkeep.instructions import find_domains, find_suspicions
 from memtui.upkeep.secrets import find_secrets

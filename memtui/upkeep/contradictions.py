@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from memtui.model import CURRENT, Memory
-from memtui.stores.upkeep_rules import GENERAL_RULES
+from memtui.stores.format import GENERAL_RULES
 from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,

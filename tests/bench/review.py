@@ -24,7 +24,7 @@ from typing import TypeVar
 from memtui.library import Library
 from memtui.library.review import ReviewQueue
 from memtui.model import Memory
-from memtui.stores.upkeep_rules import UpkeepRules
+from memtui.stores.format import UpkeepRules
 from memtui.upkeep.proposals import ProposalKind, UpkeepContext
 from memtui.upkeep.scanning import scan
 

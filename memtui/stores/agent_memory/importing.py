@@ -32,8 +32,7 @@ from memtui.stores.importing import (
     texts_in,
     uuid_of,
 )
-from memtui.stores.plan_context import PlanContext
-from memtui.stores.plans import plan_duplicate
+from memtui.stores.plans import PlanContext, plan_duplicate
 from memtui.stores.values import to_iso_seconds
 
 _WRITTEN_ELSEWHERE = frozenset(

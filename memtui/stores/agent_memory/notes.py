@@ -18,8 +18,7 @@ from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.change_validation import changed_values, check_unchanged, content_of
-from memtui.stores.plan_context import PlanContext
-from memtui.stores.plans import SIDECAR_ACTS, plan_one, tag_edits
+from memtui.stores.plans import SIDECAR_ACTS, PlanContext, plan_one, tag_edits
 from memtui.stores.scanning import as_refused
 from memtui.stores.values import from_iso
 

@@ -29,7 +29,7 @@ from memtui.stores.agent_memory.notes import stated_type
 from memtui.stores.agent_memory.rules import FactRules
 from memtui.stores.change_validation import UNADDRESSABLE, with_unique_ids
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_or_new
-from memtui.stores.plan_context import PlanContext
+from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import LastRead
 from memtui.stores.sidecar import entry_ids
 from memtui.stores.values import from_iso, text_of
@@ -151,8 +151,10 @@ def facts(file: JsonFile, records: list[NamedRecord], label: str, slug: str) -> 
     """
     entity = entity_path(first_type(named.value for named in records), slug)
     successors = _successors(records)
-    made = (_fact(named, file, label, entity, successors.get(named.id, ())) for named in records)
-    return with_unique_ids(list(made))
+    memories = (
+        _fact(named, file, label, entity, successors.get(named.id, ())) for named in records
+    )
+    return with_unique_ids(list(memories))
 
 
 def with_successors(memories: Iterable[Memory]) -> tuple[Memory, ...]:

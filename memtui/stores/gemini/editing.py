@@ -14,13 +14,18 @@ from memtui.stores.format import ConvertedMemory
 from memtui.stores.gemini.layout import ADDED, FOLDER, GLOBAL, PROJECTS, is_note, target_of
 from memtui.stores.gemini.records import PATCH
 from memtui.stores.gemini.rules import apply_patch, parse_patch
-from memtui.stores.importing import extra_in, is_import, text_with_title
-from memtui.stores.listed_importing import CONVERTED, convert_to_text, plan_listed_import
+from memtui.stores.importing import (
+    CONVERTED,
+    convert_to_text,
+    extra_in,
+    is_import,
+    plan_listed_import,
+    text_with_title,
+)
 from memtui.stores.listed_texts import ListContext, is_kept, list_handlers, plan_listed_add
 from memtui.stores.markdown_documents import planned_text
 from memtui.stores.markdown_lists import SECTION, parse_item_file
-from memtui.stores.plan_context import ActionSupport
-from memtui.stores.plans import SIDECAR_ACTS, plan_one
+from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, plan_one
 from memtui.stores.sidecar import kept_value
 
 
@@ -68,8 +73,8 @@ def _accept(change: Change, memory: Memory, context: ListContext) -> Plan:
         after = apply_patch(before, each, target)
         edits.append(TextEdit(str(file), before, after))
         ids = [
-            {id for id, _ in parse_item_file(target, file, said or "", context.sidecar).items}
-            for said in (before, after)
+            {id for id, _ in parse_item_file(target, file, note or "", context.sidecar).items}
+            for note in (before, after)
         ]
         refs |= dict.fromkeys(context.ref(id) for id in sorted(ids[0] ^ ids[1]))
     edits.append(TextEdit(memory.origin.file, text, None))
@@ -145,7 +150,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         text = f"{memory.entity}: {text}"
     found = convert_to_text(memory, "global", content=text)
     fields = {**found.fields, "extra": {**found.fields["extra"], SECTION: ADDED}}
-    lost = found.lost
+    lost_names = found.lost
     if memory.entity and memory.entity != "global":
-        lost = ("entity (becomes global; it stands in the text)", *lost)
-    return ConvertedMemory(fields, lost)
+        lost_names = ("entity (becomes global; it stands in the text)", *lost_names)
+    return ConvertedMemory(fields, lost_names)

@@ -16,11 +16,10 @@ from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.gemini.layout import entity_of, target_of
 from memtui.stores.gemini.rules import FilePatch, parse_patch
-from memtui.stores.listed_texts import importance_in
+from memtui.stores.listed_texts import importance_in, text_key
 from memtui.stores.markdown_items import parse_items
 from memtui.stores.markdown_lists import SECTION, ItemFile, time_of_change
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.text_names import text_key
 
 PATCH = "patch"
 """Type of a proposed patch, and key of `extra`: its path."""

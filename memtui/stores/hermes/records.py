@@ -14,9 +14,8 @@ from typing import Any
 from memtui.model import Memory, Place
 from memtui.stores.hermes.layout import MEMORY, USER
 from memtui.stores.hermes.rules import HermesEntry, size_of, usage
-from memtui.stores.listed_texts import ListedText, importance_in
+from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.text_names import name_texts, text_key
 
 ENTITIES = {MEMORY: "memory", USER: "user"}
 FILES = {entity: name for name, entity in ENTITIES.items()}
@@ -43,10 +42,10 @@ def entry_memories(
 ) -> Iterator[Memory]:
     """The memories of one file."""
     used = usage(size_of([entry.text for entry in entries]), limit)
-    seen: set[str] = set()
+    ids: set[str] = set()
     for item, entry in zip(listed_entries(entries, name, sidecar), entries, strict=True):
-        extra: dict[str, Any] = {"load_limit": used, "loaded_at_start": entry.text not in seen}
-        if entry.text in seen:
+        extra: dict[str, Any] = {"load_limit": used, "loaded_at_start": entry.text not in ids}
+        if entry.text in ids:
             extra["duplicate"] = True
         yield Memory(
             ref=f"{label}:{item.id}",
@@ -55,8 +54,8 @@ def entry_memories(
             kind="fact",
             content=entry.text,
             entity=ENTITIES[name],
-            importance="low" if entry.text in seen else importance_in(sidecar, item.id),
+            importance="low" if entry.text in ids else importance_in(sidecar, item.id),
             origin=Place(file, entry.line),
             extra=extra,
         )
-        seen.add(entry.text)
+        ids.add(entry.text)

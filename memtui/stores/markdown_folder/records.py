@@ -33,7 +33,7 @@ from memtui.stores.markdown_folder.rules import (
     references,
     relations,
 )
-from memtui.stores.plan_context import PlanContext
+from memtui.stores.plans import PlanContext
 from memtui.stores.values import from_iso
 
 CREATED_KEYS = ("created", "date")

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from memtui.model import Link, Memory, Place
-from memtui.stores.listed_texts import ListedText, importance_in
+from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
 from memtui.stores.mcp_memory.rules import Graph, GraphRecord
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.text_names import name_texts, text_key
 
 SHARD = "graph"
 _KNOWN = frozenset({"type", "name", "entityType", "observations"})

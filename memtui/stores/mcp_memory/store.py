@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.file_store import ListedTextStore
 from memtui.stores.markdown_documents import planned_text
 from memtui.stores.mcp_memory import editing
 from memtui.stores.mcp_memory.layout import graph_file
@@ -14,7 +15,6 @@ from memtui.stores.mcp_memory.records import SHARD, graph_memories
 from memtui.stores.mcp_memory.rules import parse_graph
 from memtui.stores.scanning import FoundShard
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.text_file_store import ListedTextStore
 
 MOST_FAULTS = 20
 """Lines of a file that are named one by one."""

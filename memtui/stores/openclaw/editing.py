@@ -9,15 +9,19 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.importing import extra_in, is_import
-from memtui.stores.listed_importing import CONVERTED, convert_to_text, plan_listed_import
+from memtui.stores.importing import (
+    CONVERTED,
+    convert_to_text,
+    extra_in,
+    is_import,
+    plan_listed_import,
+)
 from memtui.stores.listed_texts import ListContext, list_handlers, plan_listed_add
 from memtui.stores.markdown_documents import edit_document, new_file
 from memtui.stores.markdown_lists import SECTION
 from memtui.stores.openclaw.layout import FOLDER, NOTES, SUFFIX, day_of, memory_name
 from memtui.stores.openclaw.records import CURATED, DAILY, entity_of, recalls_tag
-from memtui.stores.plan_context import ActionSupport
-from memtui.stores.plans import SIDECAR_ACTS, plan_duplicate
+from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, plan_duplicate
 
 
 def is_note(memory: Memory) -> bool:
@@ -115,5 +119,5 @@ def convert(memory: Memory) -> ConvertedMemory:
     section = " ".join((memory.entity or memory.store).replace("#", " ").split())
     found = convert_to_text(memory, f"memory/{section}")
     fields = {**found.fields, "extra": {**found.fields["extra"], SECTION: section}}
-    lost = ("entity (becomes a heading)",) if memory.entity else ()
-    return ConvertedMemory(fields, (*lost, *found.lost))
+    lost_names = ("entity (becomes a heading)",) if memory.entity else ()
+    return ConvertedMemory(fields, (*lost_names, *found.lost))

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.file_store import ListedTextStore
 from memtui.stores.markdown import parse_document
 from memtui.stores.markdown_documents import planned_text
 from memtui.stores.markdown_lists import (
@@ -37,7 +38,6 @@ from memtui.stores.session_start import (
     limit_uses,
 )
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.text_file_store import ListedTextStore
 
 LIMIT = LoadLimit(
     characters=BOOTSTRAP_CHARACTERS, source="OpenClaw: 12,000 characters of a bootstrap file"
@@ -82,9 +82,9 @@ class OpenClawStore(ListedTextStore):
         """The bootstrap files up to their cap, then the logs of yesterday and today."""
         days = [(now - timedelta(days=back)).date().isoformat() for back in (1, 0)]
         logs = [path for path in daily_files(self.root, []) if day_of(path) in days]
-        given = [name for name in notes(self.root) if name not in NOT_GIVEN]
+        loaded_names = [name for name in notes(self.root) if name not in NOT_GIVEN]
         texts = []
-        for path in (*given, memory_name(self.root), *logs):
+        for path in (*loaded_names, memory_name(self.root), *logs):
             text = self.text_of(path)
             if text is None:
                 continue

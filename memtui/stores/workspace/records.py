@@ -44,7 +44,7 @@ from memtui.stores.markdown_documents import (
     to_json_value,
     words_of,
 )
-from memtui.stores.plan_context import PlanContext
+from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import ParsedFile
 from memtui.stores.values import from_iso, lower_word
 from memtui.stores.workspace import layout

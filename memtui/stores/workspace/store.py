@@ -16,12 +16,12 @@ from pathlib import Path
 from memtui.changes import Act, Change, Plan
 from memtui.errors import RefError, Refused
 from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.file_store import TextFileStore
 from memtui.stores.markdown import parse_document
 from memtui.stores.markdown_documents import SUFFIX, documents
 from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile
 from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.text_file_store import TextFileStore
 from memtui.stores.values import utc_now
 from memtui.stores.workspace import editing, layout, rules
 from memtui.stores.workspace.layout import (

@@ -20,12 +20,18 @@ from textual.widgets import Static
 
 from memtui import text
 from memtui.errors import MemtuiError
-from memtui.insight.comparison import Difference, DifferenceKind, count_by_store, to_markdown
+from memtui.insight.comparison import (
+    Difference,
+    DifferenceKind,
+    count_by_store,
+    text_of,
+    to_markdown,
+)
 from memtui.progress import IsCancelled
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
-from memtui.tui.widgets.diff_view import wrap_pieces
+from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.list_window import EntryList, TextWindow
 from memtui.tui.widgets.status_lines import KeyLine
 
@@ -133,12 +139,11 @@ def describe(each: Difference, palette: Palette, width: int) -> list[list[Segmen
         words = f"changed: {', '.join(each.fields)}"
         lines += [[Segment(f" {line}", palette.dim)] for line in text.wrap(words, width)]
     lines.append([])
-    styles = {"same": palette.text, "gone": palette.removed, "new": palette.added}
+    now = (memory.content or memory.title)[:LONGEST]
+    then = now
     if each.kind is DifferenceKind.CHANGED and each.before is not None:
-        pieces = [(styles[kind], text.visible(piece)) for kind, piece in each.text_diff()]
-    else:
-        pieces = [(palette.text, text.visible((memory.content or memory.title)[:LONGEST]))]
-    lines += [[Segment(" "), *line] for line in wrap_pieces(pieces, width)]
+        then, now = text_of(each.before)[:LONGEST], text_of(memory)[:LONGEST]
+    lines += [[Segment(" "), *line] for line in draw_text_diff(then, now, palette, width)]
     if each.kind is DifferenceKind.SUPERSEDED and memory.superseded_by:
         names = ", ".join(map(text.one_line, memory.superseded_by))
         lines += [

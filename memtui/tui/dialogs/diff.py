@@ -14,10 +14,9 @@ from textual.content import Content
 from memtui import text
 from memtui.errors import Conflict
 from memtui.model import Memory
-from memtui.text.word_diff import diff_words
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.diff_lines import DiffLine, count_lines
-from memtui.tui.widgets.diff_view import DiffView, wrap_pieces
+from memtui.tui.widgets.diff_view import DiffView, draw_text_diff
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.status_lines import KeyLine
@@ -168,12 +167,9 @@ def _column(
     lines = [[Segment(text.cut(f" {heading}", width), palette.heading)]]
     if now is None:
         return [*lines, [Segment(f" {NOT_THERE}", palette.faint)], []]
-    shown = text.visible(now[:LONGEST])
-    before = text.visible(base[:LONGEST]) if base is not None else shown
-    pieces = diff_words(before, shown)
-    styles = {"same": palette.text, "gone": palette.removed, "new": palette.added}
-    for line in wrap_pieces([(styles[kind], piece) for kind, piece in pieces], width - 2):
-        lines.append([Segment(" "), *line])
+    shown = now[:LONGEST]
+    drawn = draw_text_diff(shown if base is None else base[:LONGEST], shown, palette, width - 2)
+    lines += [[Segment(" "), *line] for line in drawn]
     return [*lines, []]
 
 
@@ -220,14 +216,12 @@ class CompareScreen(FittingDialog[None]):
         beside = width >= COMPARED_SIDE_BY_SIDE_FROM
         column = (width - 2) // 2 if beside else width
         palette = sheet.palette
-        before, after = text.visible(left.content[:LONGEST]), text.visible(right.content[:LONGEST])
-        pieces = diff_words(before, after)
-        styles = {"same": palette.text, "gone": palette.removed, "new": palette.added}
+        before, after = left.content[:LONGEST], right.content[:LONGEST]
         columns = []
-        for memory, other, skipped in ((left, right, "new"), (right, left, "gone")):
-            own = [(styles[kind], piece) for kind, piece in pieces if kind != skipped]
-            wrapped = [[Segment(" "), *line] for line in wrap_pieces(own, column - 2)]
-            columns.append([*_about(memory, other, palette, column), [], *wrapped, []])
+        for memory, other, own in ((left, right, "gone"), (right, left, "new")):
+            drawn = draw_text_diff(before, after, palette, column - 2, frozenset({own}))
+            body = [[Segment(" "), *line] for line in drawn]
+            columns.append([*_about(memory, other, palette, column), [], *body, []])
         if beside:
             lines = _side_by_side(columns, column, palette)
         else:

@@ -18,11 +18,9 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
-from memtui.text.word_diff import diff_words
 from memtui.tui import appearance
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.text_blocks import is_markdown, link_definitions, split_blocks
-from memtui.tui.widgets.diff_view import wrap_pieces
+from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
 from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.status_lines import KeyLine
 
@@ -183,8 +181,8 @@ class HistoryScreen(FittingDialog[str]):
             version = found.versions[index]
             lines = self._version(version, found.previous(index), versions.palette, width)
             blocks.append(Version(version.memory.ref, tuple(lines)))
-        if not found.is_complete:
-            words = text.cut("older versions were not read: git took too long", width)
+        if found.left_out:
+            words = text.cut(f"not all versions, git: {text.one_line(found.left_out)}", width)
             blocks.append(
                 Version(
                     "",
@@ -237,18 +235,11 @@ class HistoryScreen(FittingDialog[str]):
         self, version: TextVersion, before: TextVersion | None, palette: Palette, width: int
     ) -> list[list[Segment]]:
         memory = version.memory
-        now = text.visible((memory.content or memory.title)[:LONGEST])
-        if before is None and is_markdown(now):
-            from memtui.tui.markdown_lines import MarkdownRenderer
-
-            renderer = MarkdownRenderer(palette, width, definitions=link_definitions(now))
-            return [line for block in split_blocks(now) for line in renderer.lines(block)]
+        now = (memory.content or memory.title)[:LONGEST]
         if before is None:
-            return [[Segment(line, palette.text)] for line in text.wrap(now, width)]
+            return draw_text(now, palette, width)
         former = before.memory
-        then = text.visible((former.content or former.title)[:LONGEST])
-        styles = {"same": palette.text, "gone": palette.removed, "new": palette.added}
-        return wrap_pieces([(styles[k], piece) for k, piece in diff_words(then, now)], width)
+        return draw_text_diff((former.content or former.title)[:LONGEST], now, palette, width)
 
     @on(VersionList.Chosen)
     def action_choose(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,8 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui.diff_lines import DiffLine
+from memtui.tui.diff_lines import BOTH, DiffLine, shown_pieces, wrap_pieces
+from memtui.tui.text_blocks import is_markdown, link_definitions, split_blocks
 from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
@@ -166,18 +166,33 @@ def _fitting(words: str, cells: int) -> str:
     return words if cut == words else words[: len(cut) - 1]
 
 
-def wrap_pieces(pieces: Sequence[tuple[Style, str]], width: int) -> list[list[Segment]]:
-    """Wrap styled pieces to lines of at most `width` cells."""
-    lines: list[list[Segment]] = [[]]
-    used = 0
-    for style, piece in pieces:
-        for word in re.findall(r"\n|[^\S\n]+|\S+", piece):
-            for part in [word] if word.isspace() else text.wrap(word, width):
-                if word == "\n" or (used + text.width(part) > width and used):
-                    lines.append([])
-                    used = 0
-                if word == "\n" or (not used and part.isspace()):
-                    continue
-                lines[-1].append(Segment(part, style))
-                used += text.width(part)
-    return lines
+def draw_text(content: str, palette: Palette, width: int) -> list[list[Segment]]:
+    """Draw a text, with its Markdown rendered."""
+    return draw_text_diff(content, content, palette, width)
+
+
+def draw_text_diff(
+    before: str, after: str, palette: Palette, width: int, shown: frozenset[str] = BOTH
+) -> list[list[Segment]]:
+    """Draw two versions of a text as one, with the words that differ marked.
+
+    Args:
+        before: The former text.
+        after: The present one.
+        palette: Styles.
+        width: Columns.
+        shown: Of `gone` and `new`, what is shown beside the words that both have.
+    """
+    before, after = text.visible(before), text.visible(after)
+    if not is_markdown(after) and not is_markdown(before):
+        if before == after:
+            return [[Segment(line, palette.text)] for line in text.wrap(after, width)]
+        return wrap_pieces(shown_pieces(before, after, palette, shown), width)
+    # Imported here: most memories have no Markdown, and it takes 0.1 s.
+    from memtui.tui.markdown_diff import draw_markdown_diff
+    from memtui.tui.markdown_lines import MarkdownRenderer
+
+    if before != after:
+        return draw_markdown_diff(before, after, palette, width, shown)
+    renderer = MarkdownRenderer(palette, width, definitions=link_definitions(after))
+    return [line for block in split_blocks(after) for line in renderer.lines(block)]

@@ -11,10 +11,15 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.model import Memory
-from memtui.text.word_diff import diff_words
 from memtui.tui.appearance import Palette
 from memtui.tui.diff_lines import DiffLine
-from memtui.tui.widgets.diff_view import draw_diff, draw_side_by_side, join_columns, wrap_pieces
+from memtui.tui.widgets.diff_view import (
+    draw_diff,
+    draw_side_by_side,
+    draw_text,
+    draw_text_diff,
+    join_columns,
+)
 from memtui.tui.widgets.list_window import EntryList
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind
 
@@ -204,52 +209,26 @@ def _head(memory: Memory) -> str:
 
 
 def _body(memory: Memory) -> str:
-    whole = f"{memory.title}\n{memory.content}" if memory.title else memory.content
-    return text.visible(whole[:_LONGEST])
+    whole = f"{memory.title}\n\n{memory.content}" if memory.title else memory.content
+    return whole[:_LONGEST]
 
 
 def _told(memory: Memory, palette: Palette, width: int) -> list[list[Segment]]:
     lines = [[Segment(text.cut(f" {_head(memory)}", width), palette.dim)]]
-    for line in wrap_pieces([(palette.text, _body(memory))], width - 2):
-        lines.append([Segment(" "), *line])
+    lines += [[Segment(" "), *line] for line in draw_text(_body(memory), palette, width - 2)]
     return [*lines, []]
 
 
 def _compared(first: Memory, second: Memory, palette: Palette, width: int) -> list[list[Segment]]:
     """Two memories with their differences marked, side by side where there is room."""
-    mine, other = _marked(_body(second), _body(first), palette)
-    if width < SIDE_BY_SIDE_FROM:
-        lines: list[list[Segment]] = []
-        for memory, parts in ((first, mine), (second, other)):
-            lines.append([Segment(text.cut(f" {_head(memory)}", width), palette.dim)])
-            lines += [[Segment(" "), *line] for line in wrap_pieces(parts, width - 2)]
-            lines.append([])
-        return lines
-    column = (width - 3) // 2
-    sides = [
-        [
-            [Segment(text.cut(f" {_head(memory)}", column), palette.dim)],
-            *([Segment(" "), *line] for line in wrap_pieces(parts, column - 2)),
-        ]
-        for memory, parts in ((first, mine), (second, other))
-    ]
-    return [*join_columns(sides[0], sides[1], column, palette), []]
-
-
-def _marked(
-    before: str, after: str, palette: Palette
-) -> tuple[list[tuple[Style, str]], list[tuple[Style, str]]]:
-    """Both texts as styled pieces: the newer one first, each with what only it has marked."""
-    pieces = diff_words(before, after)
-    new: list[tuple[Style, str]] = []
-    old: list[tuple[Style, str]] = []
-    for at, (kind, piece) in enumerate(pieces):
-        around = (pieces[at - 1][0] if at else "", pieces[at + 1 : at + 2])
-        if piece == " " and around[0] == "gone" and [k for k, _ in around[1]] == ["new"]:
-            continue  # `diff_words` puts it between the two, it is in neither text
-        if kind != "gone":
-            new.append((palette.added if kind == "new" else palette.text, piece))
-        if kind != "new":
-            style = palette.removed + Style(strike=False) if kind == "gone" else palette.text
-            old.append((style, piece))
-    return new, old
+    texts = (_body(second), _body(first))
+    beside = width >= SIDE_BY_SIDE_FROM
+    column = (width - 3) // 2 if beside else width
+    sides = []
+    for memory, own in ((first, "new"), (second, "gone")):
+        drawn = draw_text_diff(*texts, palette, column - 2, frozenset({own}))
+        head = [Segment(text.cut(f" {_head(memory)}", column), palette.dim)]
+        sides.append([head, *([Segment(" "), *line] for line in drawn)])
+    if beside:
+        return [*join_columns(sides[0], sides[1], column, palette), []]
+    return [*sides[0], [], *sides[1], []]

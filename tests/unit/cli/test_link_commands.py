@@ -106,6 +106,39 @@ def test_a_chain_of_three_and_a_circle(ask: Ask, tmp_path: Path) -> None:
     assert len(found["edges"]) == 3
 
 
+def test_the_link_of_a_superseded_fact_is_followed_to_its_end(
+    call: Call, ask: Ask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = [f"{number:08x}-0000-4000-8000-000000000000" for number in (1, 2)]
+
+    def works_at(name: str) -> dict[str, str]:
+        return {"subject": "bo", "predicate": "works_at", "object": name}
+
+    write_facts(
+        tmp_path / "m",
+        "bo",
+        [
+            fact(1, "Bo works at the mill", edge=works_at("mill"), status="historical"),
+            fact(2, "Bo works at the yard", edge=works_at("yard"), supersedes=ids[0]),
+        ],
+    )
+    write_facts(tmp_path / "m", "mill", [fact(3, "The mill grinds rye")])
+    write_facts(tmp_path / "m", "yard", [fact(4, "The yard builds boats")])
+    store = ("--store", tmp_path / "m")
+
+    def employers(*when: str) -> list[str]:
+        found = ask("traverse", "bo", "--rel", "works_at", "--depth", 1, *when, *store)
+        return [one["name"] for one in found["reached"]]
+
+    assert employers() == ["people/yard"]
+    assert employers("--at", "2026-03-02T12:00:00Z") == ["people/mill"]
+    assert employers("--at", "2026-03-03T12:00:00Z") == ["people/yard"]
+    found = ask("links", ids[0], *store)["outgoing"]
+    assert [(one["holds"], one["valid_to"]) for one in found] == [(False, "2026-03-03T10:00:00Z")]
+    call("links", "mill", *store)
+    assert "… to 2026-03-03" in capsys.readouterr().out
+
+
 def test_drawing_and_export_formats(
     call: Call, sample: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -179,6 +179,68 @@ def test_only_links_that_hold_at_a_time_are_walked() -> None:
         5: [(1, "a:3")],
         9: [(1, "a:3"), (1, "a:4")],
     }
+
+
+ENDED = [
+    ({"status": "retired", "extra": {"retired_at": "2026-03-10T00:00:00Z"}}, 10),
+    ({"status": "deleted", "extra": {"deleted_at": "2026-03-11T00:00:00Z"}}, 11),
+    ({"status": "retired", "updated": day(12)}, 12),
+    ({"status": "superseded", "superseded_by": ("new",), "updated": day(20)}, 15),
+    ({"status": "superseded", "superseded_by": ("gone",), "updated": day(20)}, 20),
+    ({"status": "retired"}, None),
+]
+
+
+@pytest.mark.parametrize(("values", "end"), ENDED)
+def test_what_a_memory_says_of_others_ends_with_it(
+    values: dict[str, object], end: int | None
+) -> None:
+    """At the time that as-of ends the memory at; what it replaced and where it is from stays."""
+    stating = memory(
+        "1",
+        Link("works_at", "shop"),
+        Link("led", "shop", None, day(9)),
+        content="see [[note]]",
+        source="talk",
+        supersedes=("0",),
+        entity="people/ann",
+        created=day(5),
+        **values,
+    )
+    others = [memory(name) for name in ("0", "shop", "note", "talk")]
+    index = index_of(memory("new", created=day(15)), stating, *others)
+
+    def relations(at: datetime, start: Node | None = None) -> list[str]:
+        start = start or mem("a:1")
+        found = walk(index, start, at=at, direction=Direction.OUT)
+        assert set(found.edges) == {e for e in index.outgoing(start) if e.is_valid(at)}
+        return [edge.relation for edge in found.edges if edge.target.name != "a:1"]
+
+    last = ["supersedes", "from"]
+    if end is None:
+        assert relations(day(6)) == relations(day(28)) == last
+        return
+    begun = ["works_at", *last[:1], "mentions", *last[1:]]
+    assert relations(day(6)) == ["works_at", "led", *begun[1:]]
+    assert relations(day(end - 1), ent("people/ann")) == ["works_at"]
+    assert relations(day(end) - timedelta(seconds=1)) == begun
+    assert relations(day(end)) == last
+    assert relations(day(28), ent("people/ann")) == []
+    assert [edge.valid_to for edge in index.outgoing(mem("a:1"))][:2] == [day(end), day(9)]
+    assert [edge.relation for edge in index.last_links(mem("a:1"), day(28))] == [
+        "works_at",
+        "mentions",
+    ]
+
+
+def test_of_one_link_that_two_memories_state_the_one_that_holds_is_listed() -> None:
+    old = memory(
+        "1", Link("works_at", "shop", day(1)), entity="ann", status="retired", updated=day(9),
+        created=day(1),
+    )  # fmt: skip
+    index = index_of(old, memory("2", Link("works_at", "shop"), entity="ann"), memory("shop"))
+    (edge,) = index.outgoing(ent("ann"))
+    assert (edge.stated_by, edge.valid_to) == ("a:2", None)
 
 
 def test_too_many_neighbours_are_counted() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,30 @@ def test_a_link_of_the_stores_own_is_kept_as_ended(library: Library, home: Path,
     )
     assert after.extra.get(ENDED_LINKS) == before.extra.get(ENDED_LINKS)
     assert bytes_of(home) == text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_link_ends_with_the_memory_that_states_it(library: Library, name: str) -> None:
+    """Retired, or superseded where nothing can be retired, and in use again after undo."""
+    act, memory = next(
+        (act, memory)
+        for act in (Act.RETIRE, Act.SUPERSEDE, Act.DELETE)
+        for store in library.stores
+        if store.format == name
+        for memory in library.memories(store.label)
+        if memory.status in CURRENT
+        and not library.refusal(act, memory)
+        and not library.refusal(Act.LINK, memory)
+    )
+    other = next(each for store in library.stores for each in library.memories(store.label))
+    library.apply(library.plan([change(library, Act.LINK, memory, other.ref)]))
+    linked = library.now() - timedelta(seconds=1)
+    fields = {"content": f"{memory.content} now"} if act is Act.SUPERSEDE else {}
+    library.apply(library.plan([Change(act, memory.store, memory.ref, fields, force=True)]))
+    edge = edges(library, memory.ref).get(other.ref)
+    assert edge is None or not edge.is_valid(library.now())
+    if edge is not None:  # the memory is not deleted: before, the link did hold
+        assert edge._replace(since=None).is_valid(linked)
+    library.undo()
+    assert edges(library, memory.ref)[other.ref].is_valid(library.now())
+    library.undo()

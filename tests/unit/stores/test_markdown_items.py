@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from memtui.changes import TextEdit
 from memtui.errors import Conflict, Refused
 from memtui.files.merging import rebase
+from memtui.stores.listed_texts import TEXT_KEY, text_key
 from memtui.stores.markdown_items import (
     add_item,
     name_items,
@@ -18,7 +19,6 @@ from memtui.stores.markdown_items import (
     without_blanks,
 )
 from memtui.stores.sidecar import Sidecar, parse_sidecar
-from memtui.stores.text_names import TEXT_KEY, text_key
 
 LINES = (
     *(

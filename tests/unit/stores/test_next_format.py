@@ -19,8 +19,7 @@ from memtui.stores.change_validation import changed_values, check_unchanged, con
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import Format
 from memtui.stores.json_file import named_records, read_json
-from memtui.stores.plan_context import ActionSupport, PlanContext
-from memtui.stores.plans import plan_one
+from memtui.stores.plans import ActionSupport, PlanContext, plan_one
 from memtui.stores.scanning import FoundShard, as_unreadable
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import text_of
