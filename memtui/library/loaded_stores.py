@@ -56,18 +56,25 @@ class LoadedStores:
     def snapshot(self) -> Snapshot:
         return self.state.snapshot
 
-    def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
-        """Fill the snapshot: cached rows at once, then every shard that is new or changed."""
+    def load(
+        self, report: Report = silent, cancelled: IsCancelled = never, *, saves: bool = True
+    ) -> None:
+        """Fill the snapshot: cached rows at once, then every shard that is new or changed.
+
+        With `saves` the rows of a store that has no cache are written into one.
+        """
         with self.lock:
             for cache in self.caches:
                 cache.load(self._table)
             self._publish()
         for cache in self.caches:
-            self._load_store(cache, report, cancelled)
+            self._load_store(cache, report, cancelled, saves=saves)
             if cancelled():
                 return
 
-    def _load_store(self, cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
+    def _load_store(
+        self, cache: StoreCache, report: Report, cancelled: IsCancelled, *, saves: bool
+    ) -> None:
         scan = cache.store.scan()
         with self.lock:
             cache.drop_missing(scan, self._table)
@@ -76,7 +83,7 @@ class LoadedStores:
         with self.lock:
             if not cancelled():
                 cache.loading = False
-                if cache.catalog is None:
+                if cache.catalog is None and saves:
                     cache.save(self._table)
             self._publish()
 

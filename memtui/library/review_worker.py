@@ -35,7 +35,7 @@ def scan(task: Mapping[str, Any], report: Report) -> dict[str, Any]:
         state=Path(task["state"]) if task["state"] is not None else None,
         now=lambda: now,
     )
-    library.load(report)
+    library.loaded.load(report, saves=False)  # the screen writes the cache
     queue = ReviewQueue(library, ReviewSettings(**settings))
     queue.scan(None, report)
     found = queue.findings
