@@ -47,13 +47,13 @@ class ImportDocument:
 
 
 def describe_importable_files() -> str:
-    """List the kinds of files that can be imported, for people."""
+    """Return the kinds of files that can be imported, for people."""
     own = [known.document.name for known in registry.formats() if known.document is not None]
     return f"a bundle, {', '.join(own)} or JSON lines"
 
 
 def read_document(path: Path) -> ImportDocument:
-    """Read and check a file of any kind that can be imported.
+    """Return the checked content of a file of any kind that can be imported.
 
     Raises:
         BundleError: it is of no known kind, damaged or too large.
@@ -192,7 +192,7 @@ def _check_strays(archive: Archive) -> None:
 
 
 def decode_memory(record: Any) -> Memory:
-    """Make a memory from its record. Raises BundleError."""
+    """Return the memory of a record. Raises BundleError."""
     try:
         memory = from_record(record)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:

@@ -84,7 +84,7 @@ def export_memories(
     pretty: bool = True,
     every: bool = True,
 ) -> Export:
-    """Prepare an export; its bytes are produced while they are written.
+    """Return an export; its bytes are produced while they are written.
 
     Args:
         library: the open stores.
@@ -189,7 +189,7 @@ _NO_FOLDER_SYNC = frozenset({errno.EACCES, errno.EINVAL, errno.ENOTSUP})
 
 
 def write_file(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file through a temporary one that replaces it; a device or pipe is written directly.
+    """Write `pieces` to a temporary file that replaces `path`; a device or pipe gets them directly.
 
     Raises:
         OSError: the file cannot be written; it is then unchanged.
@@ -254,7 +254,7 @@ def _clear(leftover: Path) -> None:
 
 
 def write_stream(descriptor: int, pieces: Iterable[bytes]) -> None:
-    """Write to an open file, such as standard output. Raises OSError."""
+    """Write `pieces` to an open file `descriptor`, such as standard output. Raises OSError."""
     for piece in pieces:
         _write(descriptor, piece)
 
@@ -295,7 +295,7 @@ _WORDS = {
 
 
 def describe_unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
-    """Describe the memories that are not among the chosen ones, a line each."""
+    """Return a line for each group of memories of `every` that is not in `chosen`."""
     refs = {memory.ref for memory in chosen}
     rest = Counter(memory.status for memory in every if memory.ref not in refs)
     current = sum(count for status, count in rest.items() if status in CURRENT)
@@ -311,7 +311,7 @@ def describe_unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list
 
 
 def describe_lost_fields(memories: Iterable[Memory], form: str, names: Sequence[str]) -> list[str]:
-    """Describe which of these fields are set and lost, because the form cannot store them."""
+    """Return a line of those fields in `names` that `memories` have and `form` cannot store."""
     found = Counter(name for memory in memories for name in names if _is_set(memory, name))
     if not found:
         return []

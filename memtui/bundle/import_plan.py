@@ -57,7 +57,7 @@ def count_lost(items: Iterable[MappedMemory]) -> dict[str, int]:
 
 
 def guess_format(label: str) -> str:
-    """Guess the name of a store's format from its label; empty when it fits none."""
+    """Return the format that a store's label suggests; "" if none."""
     for known in registry.formats():
         if label == known.name or label.startswith(f"{known.name}-"):
             return known.name
@@ -67,7 +67,7 @@ def guess_format(label: str) -> str:
 def map_memory(
     memory: Memory, format: str, target: Store, document: str | None = None
 ) -> MappedMemory:
-    """Make the change that adds a memory to the target.
+    """Return a memory of the file with the change that adds it to the target.
 
     Args:
         memory: of the file.
@@ -128,7 +128,7 @@ class ExistingMemories:
 
 
 def list_differences(item: MappedMemory, existing: Memory) -> tuple[str, ...]:
-    """Names of the fields in which the imported memory differs from the existing one."""
+    """Names of the fields in which the imported `item` differs from the `existing` memory."""
     if item.memory is existing:
         return ()
     if item.native:
@@ -214,7 +214,7 @@ def plan_import(
     report: Report = silent,
     cancelled: IsCancelled = never,
 ) -> ImportPlan:
-    """Plan the import of a document; nothing is written.
+    """Return the plan of importing a document; nothing is written.
 
     Args:
         document: see `read_document`.

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Unit = Literal["day", "week", "month", "year"]
 UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
@@ -35,8 +35,7 @@ class Bar:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(NamedTuple):
     """Bars without gaps, oldest first."""
 
     unit: Unit

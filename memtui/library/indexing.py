@@ -204,7 +204,7 @@ def _build_in_subprocess(cache: StoreCache, report: Report, cancelled: IsCancell
     subject = f"indexing {cache.store.label}"
     builder.build_arrays(
         cache.catalog.folder,
-        lambda progress: report(replace(progress, what=subject)),
+        lambda progress: report(progress._replace(what=subject)),
         cancelled,
     )
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
 
@@ -126,7 +126,7 @@ class SemanticSearch:
             raise EmbeddingError("there is no model", do="pip install memtui[semantic]")
 
         def report_labelled(progress: Progress) -> None:
-            report(replace(progress, what=f"embedding {label}"))
+            report(progress._replace(what=f"embedding {label}"))
 
         computed, texts = vector_building.update_vectors(
             folder, embedder, report_labelled, cancelled

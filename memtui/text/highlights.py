@@ -10,8 +10,8 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from memtui.text.cells import cut, width
 from memtui.text.safe_text import one_line
@@ -123,8 +123,7 @@ CONTEXT_CELLS = 12
 """Columns of an excerpt before its first match."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """A part of a text."""
 
     start: int
@@ -136,8 +135,7 @@ class Passage:
     """How many different words of the search it has."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     number: int
     start: int
     end: int

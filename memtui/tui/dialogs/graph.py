@@ -150,7 +150,8 @@ class GraphScreen(Dialog[str]):
             lambda library, job: find_links(library, start, wanted, now, job.is_cancelled),
             self.if_open(done),
             self.if_open(failed),
-            present=True,
+            present=self._fixed is None,
+            holds_keys=True,
         )
 
     def _lay_out(self, keep: Node | None = None) -> None:
