@@ -48,6 +48,8 @@ class LoadedStores:
         self.caches = [StoreCache(s, cache_home(cache, s) if cache else None) for s in stores]
         self._table = SlotTable()
         self._revision = 0
+        self.writes_cache = True
+        """Loading writes the rows of a store that has no cache into one."""
         self._limit_uses: tuple[tuple[int, int], tuple[LimitUse, ...]] | None = None
         self.state: LoadedState
         self._publish()
@@ -56,25 +58,18 @@ class LoadedStores:
     def snapshot(self) -> Snapshot:
         return self.state.snapshot
 
-    def load(
-        self, report: Report = silent, cancelled: IsCancelled = never, *, saves: bool = True
-    ) -> None:
-        """Fill the snapshot: cached rows at once, then every shard that is new or changed.
-
-        With `saves` the rows of a store that has no cache are written into one.
-        """
+    def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
+        """Fill the snapshot: cached rows at once, then every shard that is new or changed."""
         with self.lock:
             for cache in self.caches:
                 cache.load(self._table)
             self._publish()
         for cache in self.caches:
-            self._load_store(cache, report, cancelled, saves=saves)
+            self._load_store(cache, report, cancelled)
             if cancelled():
                 return
 
-    def _load_store(
-        self, cache: StoreCache, report: Report, cancelled: IsCancelled, *, saves: bool
-    ) -> None:
+    def _load_store(self, cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
         scan = cache.store.scan()
         with self.lock:
             cache.drop_missing(scan, self._table)
@@ -83,7 +78,7 @@ class LoadedStores:
         with self.lock:
             if not cancelled():
                 cache.loading = False
-                if cache.catalog is None and saves:
+                if cache.catalog is None and self.writes_cache:
                     cache.save(self._table)
             self._publish()
 
