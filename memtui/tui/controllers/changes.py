@@ -104,7 +104,9 @@ class ChangeActions:
     def restore_text(self, memory: Memory, former: Memory) -> None:
         """Give a memory a text that it, or one of its lineage, had once, after a preview."""
         self._writer.ask(
-            lambda library: change_worker.preview_of(library.plan_restore_text(memory, former)),
+            lambda library: change_worker.preview_of(
+                library.plan_restore_text(memory, former), library
+            ),
             lambda found: self.carry_out(found, (), True, "restore"),
             self.failed,
             "plan",
@@ -125,7 +127,7 @@ class ChangeActions:
             if len(planned.plans) > 1 and not planned.supersedes:
                 told = (*told, *plan_summary.describe_targets(planned, library.get))
             self._screen.app.push_screen(
-                DiffScreen(planned.title, told, found.lines, yes=yes),
+                DiffScreen(planned.title, told, found.lines, found.texts, yes=yes),
                 lambda answer: self.apply(planned) if answer else None,
             )
         else:
