@@ -204,7 +204,7 @@ def done_words(planned: Planned, name: Callable[[str], str]) -> str:
     word = actions.done_word(acts[0]) if len(acts) == 1 else "Changed"
     count = len({change.ref or number for number, change in enumerate(changes)})
     if count != 1:
-        return f"{word} {text.number(count)} memories"
+        return f"{word} {text.counted(count, 'memory')}"
     change: Change = changes[0]
     title = name(change.ref) if change.ref else str(change.fields.get("content", ""))
     return f"{word}: {text.cut(text.one_line(title, 400), SHOWN)}"

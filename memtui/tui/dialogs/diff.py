@@ -66,8 +66,7 @@ class DiffScreen(FittingDialog[bool]):
 
     def on_mount(self) -> None:
         files, new, gone = count_lines(self._diff)
-        plural = "s" if files != 1 else ""
-        places = f"{text.number(files)} change{plural}  +{text.number(new)} -{text.number(gone)}"
+        places = f"{text.counted(files, 'change')}  +{text.number(new)} -{text.number(gone)}"
         self.query_one(".box").border_subtitle = Content(places)
         if self._said:
             self.query_one(OutcomeLines).say(*self._said)

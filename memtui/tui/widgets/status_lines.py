@@ -71,7 +71,7 @@ class ChipLine(ThemedWidget):
         if proposals:
             words = f"{text.number(proposals)} to review"
         elif hints:
-            words = f"{text.number(hints)} hint{'' if hints == 1 else 's'}"
+            words = text.counted(hints, "hint")
         if words != self._alerts[REVIEW]:
             self._alerts[REVIEW] = words
             self.refresh()
