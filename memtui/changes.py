@@ -9,48 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
 from typing import Any
 
-
-class Act(StrEnum):
-    """The kinds of change to a memory."""
-
-    ADD = "add"
-    EDIT = "edit"
-    SUPERSEDE = "supersede"
-    RETIRE = "retire"
-    RESTORE = "restore"
-    DELETE = "delete"
-    PIN = "pin"
-    UNPIN = "unpin"
-    TAG = "tag"
-    LINK = "link"
-    UNLINK = "unlink"
-    RETYPE = "retype"
-    MERGE = "merge"
-    RATE = "rate"
-    REVIEW = "review"
-    ACCEPT = "accept"
-    DECLINE = "decline"
-    ARCHIVE = "archive"
-    """Put away the branch that a memory belongs to, as its program does once it is merged."""
-
-
-DESTRUCTIVE = frozenset({Act.SUPERSEDE, Act.RETIRE, Act.DELETE, Act.MERGE})
-"""Acts after which agents are told less."""
-
-
-class Outcome(StrEnum):
-    """The result of a plan; the first four are agent-memory's own words for an add."""
-
-    ADDED = "ADDED"
-    DEDUPE = "DEDUPE"
-    SUPERSEDED = "SUPERSEDED"
-    REJECTED = "REJECTED"
-    DONE = "DONE"
-    NOTHING = "NOTHING"
-    """The memory already has these values."""
+from memtui.acts import DESTRUCTIVE as DESTRUCTIVE
+from memtui.acts import Act as Act
+from memtui.acts import Outcome as Outcome
 
 
 @dataclass(frozen=True, slots=True)

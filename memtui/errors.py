@@ -11,7 +11,8 @@
     │   ├── Conflict         the file or record changed since it was read
     │   └── ForeignOwner     the file would get another owner, and nobody has agreed to that
     ├── BundleError          an export file is damaged, hostile or of another kind
-    └── EmbeddingError       embeddings cannot be computed; search goes on by text
+    ├── EmbeddingError       embeddings cannot be computed; search goes on by text
+    └── WorkerError          a process for slow work ended without its result
 
 Errors are raised where they are found and caught in the user interface (`cli`, `tui`), which shows
 `str(error)`. No message holds raw text from a store: pass it through `memtui.text.visible`.
@@ -115,3 +116,7 @@ class EmbeddingBusy(EmbeddingError):
 
 class ModelError(MemtuiError):
     """A language model did not answer, or not with what it was asked for; nothing was changed."""
+
+
+class WorkerError(MemtuiError):
+    """A process that memtui started for slow work ended without its result; nothing was changed."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
 from memtui.errors import ConfigError
 
@@ -76,8 +76,7 @@ _NAMED = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Keymap:
+class Keymap(NamedTuple):
     """The keys of every action, and the faults of the overrides."""
 
     keys: Mapping[str, Keys]

@@ -7,15 +7,14 @@ It calls `report` now and then, asks `cancelled` as often, and raises `Cancelled
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class Cancelled(Exception):
     """The work was cancelled. The message, if any, says to a person what was not done."""
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(NamedTuple):
     """How far a piece of work is: what is being done, and how many of how many items are done."""
 
     what: str

@@ -56,7 +56,7 @@ def _refuse(path: object, why: str) -> BundleError:
 def is_safe_name(name: str) -> bool:
     """Whether an entry's name stays inside the folder it is unpacked into."""
     parts = name.split("/")
-    inside = all(part not in ("", ".", "..") and "\\" not in part for part in parts)
+    inside = all(component not in ("", ".", "..") and "\\" not in component for component in parts)
     return inside and name.isascii() and name.isprintable() and len(name) <= LONGEST_NAME
 
 
@@ -69,7 +69,7 @@ def _manifest(stores: Iterator[Any] | Any, rows: list[dict[str, Any]]) -> bytes:
 
 
 def write(archive: Archive, out: BinaryIO) -> None:
-    """Write the one form of these contents, from first byte to last. Raises BundleError."""
+    """Write the one form of `archive` to `out`, from first byte to last. Raises BundleError."""
     for piece in encode_archive(archive):
         out.write(piece)
 
@@ -199,8 +199,8 @@ class _ArchiveReader:
             raise BundleError("there are bytes after its end")
         return Archive(tuple(manifest["stores"]), Entries(self._path, locations, self._file))
 
-    def _expect(self, wanted: bytes) -> None:
-        if self._file.read(len(wanted)) != wanted:
+    def _expect(self, expected: bytes) -> None:
+        if self._file.read(len(expected)) != expected:
             raise BundleError("its bytes differ from what its contents require")
 
     def _read_manifest(self) -> dict[str, Any]:
@@ -228,14 +228,14 @@ class _ArchiveReader:
         name, size = row["name"], row["size"]
         header = self._file.read(len(ZipDirectory().header(name, 0, 0)))
         at = self._file.tell()
-        crc, seen, left = 0, hashlib.sha256(), size
+        crc, hash, left = 0, hashlib.sha256(), size
         while left:
             data = self._file.read(min(left, _PIECE))
             if not data:
                 raise BundleError("it is truncated")
             crc, left = zlib.crc32(data, crc), left - len(data)
-            seen.update(data)
-        if seen.hexdigest() != row["sha256"]:
+            hash.update(data)
+        if hash.hexdigest() != row["sha256"]:
             raise BundleError(f"{visible(name)} does not match its SHA-256")
         if header != self._directory.header(name, size, crc):
             raise BundleError("its bytes differ from what its contents require")
@@ -314,7 +314,7 @@ class ZipDirectory:
         self._central = bytearray()
 
     def header(self, name: str, size: int, crc: int) -> bytes:
-        """Return the local header that precedes an entry's bytes."""
+        """Return the local header before an entry of this `name`, `size` (bytes) and `crc`."""
         written = name.encode("ascii")
         common = (_VERSION, 0, 0, 0, _DATE, crc, size, size, len(written), 0)
         local = _LOCAL.pack(b"PK\3\4", *common) + written

@@ -36,18 +36,19 @@ def quote_name(name: str) -> str:
 
 
 def unquote_name(name: str) -> str:
+    """Return the file name that `quote_name` made this name of."""
     return os.fsdecode(unquote_to_bytes(name))
 
 
 def quote_names(paths: Iterable[str]) -> dict[str, str]:
     """Return path -> name; no two names differ only in case."""
     found: dict[str, str] = {}
-    taken: set[str] = set()
+    used: set[str] = set()
     for path in sorted(paths):
         name = quote_name(path)
-        if name.casefold() in taken:
+        if name.casefold() in used:
             name = "/".join(_escaped(part) for part in path.split("/"))
-        taken.add(name.casefold())
+        used.add(name.casefold())
         found[path] = name
     return found
 
@@ -98,18 +99,18 @@ class StoreLayout:
         """Return the path relative to the base; empty for a file outside it."""
         if self.database is not None and file == str(self.database):
             return self.database_name
-        beside = {
+        extra_files = {
             str(sidecar_path(self.root)): SIDECAR,
             str(sidecar_access_path(self.root)): ACCESSES,
         }
-        if file in beside:
-            return f"{self.inner}/{beside[file]}" if self.inner else beside[file]
+        if file in extra_files:
+            return f"{self.inner}/{extra_files[file]}" if self.inner else extra_files[file]
         start = os.path.join(str(self.base), "")
         return file.removeprefix(start) if file.startswith(start) else ""
 
 
 def layout_of_files(root: Path, files: Iterable[str]) -> StoreLayout:
-    """The layout of a store of text files."""
+    """The layout of the store at `root` whose memories lie in these text `files`."""
     start = os.path.join(str(root), "")
     if all(file.startswith(start) for file in files):
         return StoreLayout(root, "", root)
@@ -117,7 +118,7 @@ def layout_of_files(root: Path, files: Iterable[str]) -> StoreLayout:
 
 
 def layout_of_database(root: Path, name: str) -> StoreLayout:
-    """The layout of a store in one file; `name` is the file's usual name."""
+    """The layout of the store at `root` in one file; `name` is the usual name of such files."""
     if root.is_dir():
         return StoreLayout(root, "", root, root / name, name)
     return StoreLayout(root.parent, "", root, root, name)

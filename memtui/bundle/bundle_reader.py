@@ -47,13 +47,13 @@ class ImportDocument:
 
 
 def describe_importable_files() -> str:
-    """List the kinds of files that can be imported, for people."""
+    """Return the kinds of files that can be imported, for people."""
     own = [known.document.name for known in registry.formats() if known.document is not None]
     return f"a bundle, {', '.join(own)} or JSON lines"
 
 
 def read_document(path: Path) -> ImportDocument:
-    """Read and check a file of any kind that can be imported.
+    """Return the checked content of a file of any kind that can be imported.
 
     Raises:
         BundleError: it is of no known kind, damaged or too large.
@@ -185,14 +185,14 @@ def _check_strays(archive: Archive) -> None:
     """Raise BundleError when an entry belongs to no store of the manifest."""
     labels = {quote_name(str(about["label"])) for about in archive.stores}
     for name in archive.entries:
-        part, _, rest = name.partition("/")
-        label = rest.partition("/")[0] if part == "files" else rest.removesuffix(".jsonl")
-        if part not in ("memories", "files", "rows") or label not in labels:
+        folder, _, rest = name.partition("/")
+        label = rest.partition("/")[0] if folder == "files" else rest.removesuffix(".jsonl")
+        if folder not in ("memories", "files", "rows") or label not in labels:
             raise BundleError("it holds a file that belongs to no store")
 
 
 def decode_memory(record: Any) -> Memory:
-    """Make a memory from its record. Raises BundleError."""
+    """Return the memory of a record. Raises BundleError."""
     try:
         memory = from_record(record)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -215,15 +215,15 @@ def _read_text(path: Path, text: str) -> ImportDocument:
         raise BundleError("it is empty")
     if len(lines) > 1 and _is_object(lines[0]):
         return ImportDocument(path, "jsonl", _group_by_store(map(json.loads, lines)))
-    whole = json.loads(text)
-    if not isinstance(whole, dict):
+    document = json.loads(text)
+    if not isinstance(document, dict):
         raise BundleError("it holds no memories")
     for known in registry.formats():
-        if known.document is not None and known.document.member in whole:
-            store = known.document.read(whole)
+        if known.document is not None and known.document.member in document:
+            store = known.document.read(document)
             own = text if known.document.plan_import is not None else ""
             return ImportDocument(path, known.name, (replace(store, document=own),))
-    return ImportDocument(path, "jsonl", _group_by_store([whole]))
+    return ImportDocument(path, "jsonl", _group_by_store([document]))
 
 
 def _is_object(line: str) -> bool:
@@ -265,13 +265,13 @@ def verify_document(document: ImportDocument) -> list[str]:
 
 def _describe_checked(store: IncomingStore) -> str:
     held = counted(len(store.memories), "memory")
-    what = f"{store.label} ({store.format or 'format not said'}): {held}"
+    line = f"{store.label} ({store.format or 'format not said'}): {held}"
     files = counted(len(store.files), "file")
     if store.rows is not None:
-        return f"{what}, {counted(_rebuild(store), 'row')} that make a sound database"
+        return f"{line}, {counted(_rebuild(store), 'row')} that make a sound database"
     if store.whole:
-        return f"{what}, {files}"
-    return f"{what}, a part of the store{f', {files}' if store.files else ''}"
+        return f"{line}, {files}"
+    return f"{line}, a part of the store{f', {files}' if store.files else ''}"
 
 
 def _rebuild(store: IncomingStore) -> int:

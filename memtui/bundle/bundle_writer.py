@@ -65,7 +65,7 @@ def pack_stores(
     report: Report = silent,
     cancelled: IsCancelled = never,
 ) -> PackedStores:
-    """Collect the contents of a bundle.
+    """Return the contents of a bundle.
 
     Args:
         library: the open stores.
@@ -114,12 +114,12 @@ def _pack_consistently(packed: PackedStores, library: OpenStores, store: Store) 
     for _ in range(MOST_ATTEMPTS):
         library.refresh()
         before = store.scan()
-        fresh = PackedStores(left_out=list(packed.left_out))
-        _pack_whole(fresh, store, list(library.memories(store.label)))
+        attempt = PackedStores(left_out=list(packed.left_out))
+        _pack_whole(attempt, store, list(library.memories(store.label)))
         if store.scan().shards == before.shards:
-            packed.stores += fresh.stores
-            packed.entries.update(fresh.entries)
-            packed.left_out = fresh.left_out
+            packed.stores += attempt.stores
+            packed.entries.update(attempt.entries)
+            packed.left_out = attempt.left_out
             return
     raise StoreError(
         "another program keeps writing to this store", where=str(store.root), do="try again later"
@@ -225,9 +225,9 @@ def _record(memory: Memory, layout: StoreLayout, local: Collection[str]) -> dict
     """The record of a memory, independent of the path of its store."""
     record = to_record(memory)
     record["extra"] = {key: value for key, value in record["extra"].items() if key not in local}
-    kept = "kept" in memory.extra
+    is_kept = "kept" in memory.extra
     for place in (record["origin"], *record["also"]):
-        place["file"] = "" if kept else layout.name(place["file"])
+        place["file"] = "" if is_kept else layout.name(place["file"])
     record["extra"] = _relative_paths(record["extra"], layout)
     return record
 

@@ -58,7 +58,7 @@ def count_lost(items: Iterable[MappedMemory]) -> dict[str, int]:
 
 
 def guess_format(label: str) -> str:
-    """Guess the name of a store's format from its label; empty when it fits none."""
+    """Return the format that a store's label suggests; "" if none."""
     for known in registry.formats():
         if label == known.name or label.startswith(f"{known.name}-"):
             return known.name
@@ -68,7 +68,7 @@ def guess_format(label: str) -> str:
 def map_memory(
     memory: Memory, format: str, target: Store, document: str | None = None
 ) -> MappedMemory:
-    """Make the change that adds a memory to the target.
+    """Return a memory of the file with the change that adds it to the target.
 
     Args:
         memory: of the file.
@@ -129,13 +129,13 @@ class ExistingMemories:
 
 
 def list_differences(item: MappedMemory, existing: Memory) -> tuple[str, ...]:
-    """Names of the fields in which the imported memory differs from the existing one."""
+    """Names of the fields in which the imported `item` differs from the `existing` memory."""
     if item.memory is existing:
         return ()
     if item.native:
         return tuple(n for n in _COMPARED if getattr(item.memory, n) != getattr(existing, n))
-    wanted = str(item.change.fields.get("content") or "").strip()
-    return () if wanted in existing.content else ("content",)
+    imported = str(item.change.fields.get("content") or "").strip()
+    return () if imported in existing.content else ("content",)
 
 
 STEP = 50
@@ -205,7 +205,7 @@ class ImportPlan:
     @property
     def lost(self) -> dict[str, int]:
         """Name of each thing the targets cannot store -> how many memories lose it."""
-        return count_lost(item for part in self.imports for item in part.new)
+        return count_lost(item for store_import in self.imports for item in store_import.new)
 
 
 def plan_import(
@@ -215,7 +215,7 @@ def plan_import(
     report: Report = silent,
     cancelled: IsCancelled = never,
 ) -> ImportPlan:
-    """Plan the import of a document; nothing is written.
+    """Return the plan of importing a document; nothing is written.
 
     Args:
         document: see `read_document`.
@@ -236,7 +236,7 @@ def plan_import(
         if target.read_only:
             raise Refused(target.read_only, where=target.label)
         imports.append(planner.plan_store(incoming, target))
-    count = sum(len(part.new) for part in imports)
+    count = sum(len(store_import.new) for store_import in imports)
     return ImportPlan(
         f"import {counted(count, 'memory')}", tuple(imports), tuple(planner.plans), planner.parts
     )
@@ -278,7 +278,7 @@ class _Planner:
             return own
         existing = ExistingMemories(self.library, target)
         format = incoming.format or guess_format(incoming.label)
-        new, same, conflicts, refused = [], [], [], []
+        new, unchanged, conflicts, refused = [], [], [], []
         for number, memory in enumerate(incoming.memories):
             if number % STEP == 0:
                 self._report(f"planning {incoming.label}", number, len(incoming.memories))
@@ -289,7 +289,7 @@ class _Planner:
                 if differs:
                     conflicts.append(ImportConflict(memory, found.ref, differs))
                 else:
-                    same.append(memory)
+                    unchanged.append(memory)
                 continue
             try:
                 plan = target.plan(item.change, BatchView(self.library, self.plans))
@@ -301,13 +301,12 @@ class _Planner:
                 if conflict := self._conflict(item, plan, found):
                     conflicts.append(conflict)
                 else:
-                    same.append(memory)
+                    unchanged.append(memory)
             else:
                 existing.add(item)
                 new.append(replace(item, lost=(*item.lost, *plan.lost)))
-        return StoreImport(
-            incoming.label, target.label, tuple(new), tuple(same), tuple(conflicts), tuple(refused)
-        )
+        source, label, differing = incoming.label, target.label, tuple(conflicts)
+        return StoreImport(source, label, tuple(new), tuple(unchanged), differing, tuple(refused))
 
     def _conflict(
         self, item: MappedMemory, plan: Plan, found: Memory | None
@@ -329,24 +328,24 @@ class _Planner:
             differs = fields or differs
         return ImportConflict(item.memory, found.ref if found else "", differs)
 
-    def _report(self, what: str, done: int, total: int) -> None:
+    def _report(self, subject: str, done: int, total: int) -> None:
         if self.cancelled():
             raise Cancelled("stopped; nothing was imported")
-        self.report(Progress(what, done, total))
+        self.report(Progress(subject, done, total))
 
     def _add_plan(self, label: str, plan: Plan) -> None:
         """Add the plan's edits. Raises Refused when they contradict earlier ones."""
-        fresh = [edit for edit in plan.edits if not self._is_planned(edit)]
-        for edit in fresh:
+        new_edits = [edit for edit in plan.edits if not self._is_planned(edit)]
+        for edit in new_edits:
             if isinstance(edit, TextEdit) and edit.after is not None:
                 encode(edit.after)
-        for edit in fresh:
+        for edit in new_edits:
             if isinstance(edit, TextEdit):
                 self._files[edit.path] = edit.after
             elif isinstance(edit, SidecarEdit):
                 self._sidecar_edits[edit.root, edit.id] = edit
         self.plans.append(plan)
-        self.edits.setdefault(label, []).extend(fresh)
+        self.edits.setdefault(label, []).extend(new_edits)
 
     def _is_planned(self, edit: Edit) -> bool:
         """Whether an earlier memory makes this edit. Raises Refused when it makes another one."""
@@ -377,11 +376,13 @@ class _Planner:
         existing = ExistingMemories(self.library, target)
         items = [map_memory(memory, incoming.format, target) for memory in incoming.memories]
         found = [(item, existing.find(item)) for item in items]
-        there = [(item.memory, k, list_differences(item, k)) for item, k in found if k is not None]
+        pairs = [(item, known) for item, known in found if known is not None]
+        compared = [(item.memory, k.ref, list_differences(item, k)) for item, k in pairs]
         new = tuple(item for item, known in found if known is None)
-        same = tuple(memory for memory, _, differs in there if not differs)
-        conflicts = tuple(ImportConflict(m, k.ref, differs) for m, k, differs in there if differs)
-        return StoreImport(incoming.label, target.label, new, same, conflicts, reason=plan.reason)
+        unchanged = tuple(memory for memory, _, differs in compared if not differs)
+        conflicts = tuple(ImportConflict(*values) for values in compared if values[2])
+        lists = (new, unchanged, conflicts)
+        return StoreImport(incoming.label, target.label, *lists, reason=plan.reason)
 
 
 def _build_document(incoming: IncomingStore, known: Format, now: datetime) -> str:

@@ -81,7 +81,7 @@ class Restoration:
 def plan_restore(
     document: ImportDocument, place: Path, cancelled: IsCancelled = never
 ) -> Restoration:
-    """Plan to restore a document; reads every file of it and writes nothing.
+    """Return the plan of restoring a document; reads every file of it and writes nothing.
 
     Args:
         document: see `read_document`.
@@ -167,8 +167,10 @@ class Tree:
         )
 
     def recorded_file(self, place: Path) -> tuple[str, str]:
-        """Return name and digest of one file for the recorder: either all files are there or none,
-        so one of them shows after a crash whether the edit was made."""
+        """Return name and digest of one file for the recorder. Raises BundleError without a file.
+
+        Either all files are there or none, so one shows after a crash whether the edit was made.
+        """
         for name, (text, _) in self.files.items():
             return str(place / name), digest(encode(text))
         for name, (_, rows) in self.databases.items():
@@ -295,17 +297,17 @@ def _exclusive(tree: Tree, place: Path) -> Iterator[None]:
 
 def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
     """Raise Refused when the folder holds anything but what was installed."""
-    beside = {name + suffix for name in tree.databases for suffix in BESIDE}
+    database_files = {name + suffix for name in tree.databases for suffix in BESIDE}
     for path in _files_below(folder):
         name = str(path.relative_to(folder))
-        if name in tree.databases or name in beside:
+        if name in tree.databases or name in database_files:
             continue
         if name.endswith(ACCESSES):  # counted since: no change that anybody would miss
             continue
         if not _is_unchanged(tree, name, path):
-            what = "was changed" if name in tree.files else "was made there"
+            problem = "was changed" if name in tree.files else "was made there"
             raise Refused(
-                f"{name} {what} since; nothing was removed",
+                f"{name} {problem} since; nothing was removed",
                 where=str(place),
                 do="undo what came later first, or delete the folder yourself",
             )
@@ -318,15 +320,15 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def _is_unchanged(tree: Tree, name: str, path: Path) -> bool:
-    made = tree.files[name][0] if name in tree.files else None
+    written = tree.files[name][0] if name in tree.files else None
     try:
         now = decode(atomic_replace.read_if_exists(path) or b"")
     except UnreadableFile:
         return False
-    if now == made:
+    if now == written:
         return True
     # The sidecar is append-only: its final entries count, not its bytes.
-    return path.parent.name == FOLDER and _sidecar_entries(now) == _sidecar_entries(made or "")
+    return path.parent.name == FOLDER and _sidecar_entries(now) == _sidecar_entries(written or "")
 
 
 def _sidecar_entries(text: str) -> dict[str, Any]:

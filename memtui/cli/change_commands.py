@@ -68,8 +68,8 @@ def add(
     if len(library.stores) != 1:
         labels = ", ".join(store.label for store in library.stores)
         raise Refused("several stores are open", do=f"choose one with --store: {labels}")
-    given = {"content": text, "entity": entity, "type": type_, "title": title}
-    fields = {name: value for name, value in given.items() if value}
+    values = {"content": text, "entity": entity, "type": type_, "title": title}
+    fields = {name: value for name, value in values.items() if value}
     if importance:
         fields["importance"] = importance
     change = Change(Act.ADD, library.stores[0].label, "", fields, force)
@@ -100,7 +100,7 @@ def edit(
     as_json: bool,
 ) -> int:
     """Without options the text opens in $EDITOR."""
-    given = {
+    values = {
         "content": content,
         "title": title,
         "type": type_,
@@ -108,7 +108,7 @@ def edit(
         "importance": importance,
         "tags": tuple(tags) or None,
     }
-    fields: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    fields: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
     library = load_library(stores)
     memory = library.resolve(ref)
     if not fields:

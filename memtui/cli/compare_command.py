@@ -76,9 +76,12 @@ def _print_heading(words: str, count: int, most: int | None) -> None:
 
 def _print_shared(shared: Sequence[SharedMemory], most: int | None) -> None:
     _print_heading("in both", len(shared), most)
-    for each in shared[:most]:
-        sides = (each.left, each.left_passage), (each.right, each.right_passage)
-        for share, (memory, passage) in zip((f"{each.score:.0%}", ""), sides, strict=True):
+    for shared_memory in shared[:most]:
+        sides = (
+            (shared_memory.left, shared_memory.left_passage),
+            (shared_memory.right, shared_memory.right_passage),
+        )
+        for share, (memory, passage) in zip((f"{shared_memory.score:.0%}", ""), sides, strict=True):
             id = pad(one_line(memory.id)[:ID_CELLS], ID_CELLS)
             print(
                 cut(f"{share:>4}  {one_line(memory.store)}  {id}  {one_line(passage)}", columns())

@@ -117,8 +117,8 @@ def _settings() -> ContextSettings:
     settings = config.load(paths.config_file()).settings  # its faults are told on opening
     for name in settings.recipe_constants:
         if name not in NAMES:
-            near = get_close_matches(name, NAMES, 1)
-            advice = f"; did you mean {near[0]}?" if near else ""
+            similar = get_close_matches(name, NAMES, 1)
+            advice = f"; did you mean {similar[0]}?" if similar else ""
             click.echo(f"config.toml: context.constants has no {one_line(name)}{advice}", err=True)
     return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
 
@@ -126,8 +126,8 @@ def _settings() -> ContextSettings:
 def _only(types: Sequence[str]) -> Query:
     if not types:
         return Query()
-    wanted = queries.parse_condition("type", ",".join(types))
-    return queries.with_filter_values(Query(), "type", wanted.values)
+    condition = queries.parse_condition("type", ",".join(types))
+    return queries.with_filter_values(Query(), "type", condition.values)
 
 
 def _print_reasons(pack: Pack) -> None:
@@ -140,8 +140,8 @@ def _print_reasons(pack: Pack) -> None:
                 print(f"  {one_line(entry.ref)}  {tokens}  {one_line(entry.why)}")
     if pack.dropped:
         print("\nleft out:")
-        for one in pack.dropped:
-            print(f"  {one_line(one.entry.ref)}  {one_line(one.reason)}")
+        for dropped in pack.dropped:
+            print(f"  {one_line(dropped.entry.ref)}  {one_line(dropped.reason)}")
 
 
 def _print_summary(pack: Pack) -> None:
@@ -186,7 +186,7 @@ def hot(stores: Sequence[str], limit: int, as_json: bool) -> None:
     if not used:
         raise Refused("no accesses were counted", do="`memtui context --track` counts them")
     for memory in used:
-        when = date(find_last_access(memory)) or "-"
+        last_access = date(find_last_access(memory)) or "-"
         count = number(int(count_accesses(memory)))
         text = one_line(memory.headline)
-        print(cut(f"{count:>6}  {when:<16}  {one_line(memory.id)[:10]:<10}  {text}", 200))
+        print(cut(f"{count:>6}  {last_access:<16}  {one_line(memory.id)[:10]:<10}  {text}", 200))

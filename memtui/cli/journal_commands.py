@@ -72,7 +72,7 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
         )
         return
     for action in actions:
-        day = date(datetime.fromtimestamp(action.time, UTC))
+        day = date(datetime.fromtimestamp(action.time, UTC), None)
         notes = [one_line(action.note)] if action.note else []
         notes += overwritten.get(action.id, ())
         note = f"  ({'; '.join(notes)})" if notes else ""

@@ -195,8 +195,8 @@ def _print_paths(library: Library, found: Neighbourhood) -> None:
     print(cut(_name(library, found.start), width))
     steps = paths(found)
     for each in found.reached[1:]:
-        way = " ".join(_arrow(step) for step in steps[each.node])
-        print(cut(f"{each.distance:>3}  {way} {_name(library, each.node)}", width))
+        path = " ".join(_arrow(step) for step in steps[each.node])
+        print(cut(f"{each.distance:>3}  {path} {_name(library, each.node)}", width))
     if len(found.reached) == 1:
         click.echo("no links", err=True)
     if found.left_out:

@@ -74,10 +74,10 @@ def _advise_text(error: Exception, arguments: Sequence[str]) -> str:
 
     if not isinstance(error, click.NoSuchOption) or error.ctx is None or error.possibilities:
         return ""
-    if not any(isinstance(part, click.Argument) for part in error.ctx.command.params):
+    if not any(isinstance(parameter, click.Argument) for parameter in error.ctx.command.params):
         return ""
-    taken = (text for text in arguments if text.startswith(error.option_name))
-    text = shlex.quote(next(taken, error.option_name))
+    candidates = (text for text in arguments if text.startswith(error.option_name))
+    text = shlex.quote(next(candidates, error.option_name))
     return f" Text that begins with a dash goes behind --: {error.ctx.command_path} -- {text}"
 
 

@@ -68,13 +68,16 @@ def query_from(
     query = queries.parse_query(text, now)
     if query.error is not None:
         raise QueryError(query.error.text)
-    if any(part.field == "is" and "marked" in part.values for part in query.all_conditions):
+    if any(
+        condition.field == "is" and "marked" in condition.values
+        for condition in query.all_conditions
+    ):
         raise QueryError("is:marked is for the screen, where space marks memories")
     for name, values in filters.items():
         if values:
             field = name.removeprefix("filter_")
-            part = queries.parse_condition(field, ",".join(values))
-            query = queries.with_filter_values(query, field, part.values)
+            condition = queries.parse_condition(field, ",".join(values))
+            query = queries.with_filter_values(query, field, condition.values)
     if pinned:
         query = queries.with_filter_values(query, "pinned", ["yes"])
     keys = queries.parse_sort(sort) if sort else ()

@@ -138,7 +138,7 @@ def search(
             record["score"] = found.scores[at] if found.scores is not None else None
             record["passage"] = _passage_record(memories[at], library.passage(found, at))
             if explain:
-                record["parts"] = {part.name: part.value for part in parts[at]}
+                record["parts"] = {score_part.name: score_part.value for score_part in parts[at]}
                 record["near_words"] = dict(library.near_words(found, at))
         print_json(records)
     else:
@@ -147,11 +147,13 @@ def search(
             if line := _passage_line(memory, library.passage(found, at), found.words):
                 print(line)
             if explain:
-                shares = "  ".join(f"{part.name} {part.value:+.3f}" for part in parts[at])
+                shares = "  ".join(
+                    f"{score_part.name} {score_part.value:+.3f}" for score_part in parts[at]
+                )
                 score = found.scores[at] if found.scores is not None else 0.0
                 print(f"          {score:.3f} = {shares}")
-                if near := library.near_words(found, at):
-                    print(f"          nearest words: {scored_words(near)}")
+                if near_words := library.near_words(found, at):
+                    print(f"          nearest words: {scored_words(near_words)}")
         _print_rest(len(memories), found.total)
     for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
         click.echo(one_line(hint), err=True)
@@ -293,7 +295,7 @@ def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: An
         uses = [(f"{use.store} {use.title}", describe_use(use)) for use in shown]
         more = len(statistics.limits) - len(shown)
         uses += [("others", f"{number(more)} less full")] if more else []
-        print_fields([(one_line(name), said) for name, said in uses])
+        print_fields([(one_line(name), description) for name, description in uses])
     for title in ("type", "importance", "status", "kind", "store", "entity"):
         print()
         print_counts(f"by {title}", getattr(statistics, title))

@@ -18,7 +18,8 @@ from memtui.text import counted, one_line, visible
 
 if TYPE_CHECKING:
     from memtui.library import Library
-    from memtui.library.review import Queue, ReviewQueue
+    from memtui.library.review import ReviewQueue
+    from memtui.library.review_decisions import Queue
     from memtui.upkeep.model_requests import ModelRequest
     from memtui.upkeep.proposals import Proposal, ProposalKind
 
@@ -69,7 +70,7 @@ def review(
             "to mark a memory as reviewed: memtui mark-reviewed REF"
         )
     if verb == "reopen":
-        queue.reopen(ids)
+        queue.decisions.reopen(ids)
         return 0
     found = _scan(queue, kinds, across=across)
     if verb == "list":
@@ -78,11 +79,11 @@ def review(
         raise click.UsageError(f"review {verb} needs the id of a proposal")
     chosen = [found.get(id) for id in ids]
     if verb in ("decline", "snooze"):
-        from memtui.library.review import Decision
+        from memtui.library.review_decisions import Decision
 
-        queue.decide(chosen, Decision.DECLINED if verb == "decline" else Decision.SNOOZED)
+        queue.decisions.decide(chosen, Decision.DECLINED if verb == "decline" else Decision.SNOOZED)
         word = "Declined" if verb == "decline" else "Snoozed for a week"
-        print(f"{word}: {', '.join(one.id for one in chosen)}")
+        print(f"{word}: {', '.join(proposal.id for proposal in chosen)}")
         return 0
     return _accept(library, queue, chosen, dry_run=dry_run or verb == "show", as_json=as_json)
 
@@ -121,13 +122,15 @@ def consolidate(
         print(f"Undone: {one_line(action.title)}")
         return 0
     queue = _queue_of(library)
-    found = [one for one in _scan(queue, ["cluster"]).proposals if one.changes]
+    found = [each for each in _scan(queue, ["cluster"]).proposals if each.changes]
     if use_model:
         from memtui.upkeep.model_requests import merge_request
 
         found = [
-            queue.with_answer(one, _ask(merge_request([library.get(r) for r in one.refs]), yes))
-            for one in found
+            queue.with_answer(
+                proposal, _ask(merge_request([library.get(r) for r in proposal.refs]), yes)
+            )
+            for proposal in found
         ]
     return _batch(library, queue, found, apply=do_apply and not dry_run, as_json=as_json)
 
@@ -163,7 +166,7 @@ def compact(
             for entity, batch in queue.due_batches()
         ]
     else:
-        found = [one for one in _scan(queue, ["compaction"]).proposals if one.changes]
+        found = [each for each in _scan(queue, ["compaction"]).proposals if each.changes]
     return _batch(library, queue, found, apply=do_apply and not dry_run, as_json=as_json)
 
 
@@ -261,31 +264,31 @@ def _kinds(names: Sequence[str]) -> list[ProposalKind] | None:
     from memtui.upkeep.proposals import ProposalKind
 
     known = [str(kind) for kind in ProposalKind]
-    wanted = [name for text in names for name in text.split(",")]
-    for name in wanted:
+    requested = [name for text in names for name in text.split(",")]
+    for name in requested:
         if name not in known:
-            near = get_close_matches(name, known, 1)
-            advice = f"did you mean {near[0]}?" if near else f"one of: {', '.join(known)}"
+            similar = get_close_matches(name, known, 1)
+            advice = f"did you mean {similar[0]}?" if similar else f"one of: {', '.join(known)}"
             raise click.UsageError(f"there is no kind {name!r}: {advice}")
-    return [ProposalKind(name) for name in wanted] or None
+    return [ProposalKind(name) for name in requested] or None
 
 
 def _print_queue(queue: Queue, as_json: bool) -> int:
     from memtui.upkeep.proposals import RULES, to_masked_record
 
     if as_json:
-        print_json([to_masked_record(one) for one in queue.proposals])
+        print_json([to_masked_record(proposal) for proposal in queue.proposals])
         return 0
     heading = None
-    for one in queue.proposals:
-        if one.kind is not heading:
-            heading = one.kind
+    for proposal in queue.proposals:
+        if proposal.kind is not heading:
+            heading = proposal.kind
             count = sum(each.kind is heading for each in queue.proposals)
             print(f"{RULES[heading].heading} ({count}), {heading}: {RULES[heading].source}")
-        mark = "hint" if one.is_hint else "    "
-        print(f"  {one.id}  {mark}  {one_line(one.store)}  {one_line(one.title)}")
-        print(f"                      {one_line(one.reason)}")
-    acceptable = sum(not one.is_hint for one in queue.proposals)
+        mark = "hint" if proposal.is_hint else "    "
+        print(f"  {proposal.id}  {mark}  {one_line(proposal.store)}  {one_line(proposal.title)}")
+        print(f"                      {one_line(proposal.reason)}")
+    acceptable = sum(not proposal.is_hint for proposal in queue.proposals)
     print(
         f"{counted(acceptable, 'proposal')}, "
         f"{counted(len(queue.proposals) - acceptable, 'hint')}, "
@@ -310,7 +313,11 @@ def _accept(
         apply: Callable[[], Any] = lambda: library.apply(planned)  # noqa: E731
         number = confirm_owner(library, apply).id
     if as_json:
-        record = {"done": not dry_run, "action": number, "proposals": [one.id for one in chosen]}
+        record = {
+            "done": not dry_run,
+            "action": number,
+            "proposals": [proposal.id for proposal in chosen],
+        }
         print_json(record)
     elif dry_run:
         from memtui.upkeep.proposals import mask_diffs

@@ -80,8 +80,8 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
 
     for fault in format_faults():
         package = f" of {fault.package}" if fault.package else ""
-        said = f"the format {one_line(fault.name)}{package} could not be loaded: {fault.reason}"
-        click.echo(said, err=as_json)
+        message = f"the format {one_line(fault.name)}{package} could not be loaded: {fault.reason}"
+        click.echo(message, err=as_json)
     from memtui.library.store_catalog import project_name
 
     library, found = _summarize(stores)
@@ -215,8 +215,8 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
     if as_json:
         print_json([asdict(store) for store in done])
         return
-    made, texts = sum(store.made for store in done), sum(store.texts for store in done)
-    print(f"{number(made)} texts embedded, {number(texts)} in total")
+    computed, texts = sum(store.made for store in done), sum(store.texts for store in done)
+    print(f"{number(computed)} texts embedded, {number(texts)} in total")
 
 
 @click.command("config")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memtui.cli.commands import COMMANDS
 from memtui.errors import StoreError
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
     from memtui.library.store_catalog import KnownStore, StoreCatalog
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(NamedTuple):
     """A store to open, and the label it should have ("" = by its format)."""
 
     path: Path

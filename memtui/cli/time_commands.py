@@ -72,7 +72,8 @@ def history(
 def _history_record(found: VersionHistory) -> dict[str, Any]:
     return {
         "ref": found.lineage.memory.ref,
-        "complete": found.is_complete,
+        "complete": not found.left_out,
+        "left_out": found.left_out,
         "missing": list(found.missing),
         "versions": [
             {
@@ -111,8 +112,8 @@ def _print_history(found: VersionHistory) -> None:
             print(f"    {line}")
     for id in found.missing:
         print(f"\n{one_line(id)}  {_NOT_OPEN}")
-    if not found.is_complete:
-        click.echo("older versions in git were not read: it took too long", err=True)
+    if found.left_out:
+        click.echo(f"not all versions, git: {one_line(found.left_out)}", err=True)
 
 
 def _headline(at: int, version: TextVersion, found: VersionHistory) -> str:
@@ -121,9 +122,11 @@ def _headline(at: int, version: TextVersion, found: VersionHistory) -> str:
     by = f"by {one_line(version.author)}" if version.author else ""
     named = "" if version.origin in ("store", "kept version") else f"{version.origin} "
     origin = f"{named}{one_line(version.note)}"
-    here = "*" if memory.ref == found.lineage.memory.ref else " "
-    parts = (f"{at + 1:>3}{here}", date(version.time), one_line(memory.ref), status, origin, by)
-    return "  ".join(part.rstrip() if part.strip() else "" for part in parts if part.strip())
+    mark = "*" if memory.ref == found.lineage.memory.ref else " "
+    parts = (f"{at + 1:>3}{mark}", date(version.time), one_line(memory.ref), status, origin, by)
+    return "  ".join(
+        column.rstrip() if column.strip() else "" for column in parts if column.strip()
+    )
 
 
 def _iso(time: datetime | None) -> str | None:
@@ -180,9 +183,9 @@ def _last_seen(stores: Sequence[str]) -> datetime:
     from memtui.config import session
 
     key = session.key_for(Path(name).absolute() for name in stores)
-    seen = session.load(paths.state_folder(), key).seen
+    previous = session.load(paths.state_folder(), key).seen
     try:
-        return datetime.fromisoformat(seen)
+        return datetime.fromisoformat(previous)
     except ValueError:
         raise Refused(
             "these stores have not been open on the screen yet", do="give a time, such as 7d"
@@ -197,7 +200,7 @@ def _print_differences(found: Sequence[Difference]) -> None:
         memory = each.memory
         by = f"by {one_line(each.by)}" if each.by else ""
         parts = (str(each.kind), one_line(memory.ref), one_line(memory.entity), date(each.time), by)
-        print(f"{_SIGNS[each.kind]} {'  '.join(part for part in parts if part)}")
+        print(f"{_SIGNS[each.kind]} {'  '.join(column for column in parts if column)}")
         if each.kind == "changed":
             shown = "".join(mark_piece(kind, piece) for kind, piece in each.text_diff())
             if each.fields:

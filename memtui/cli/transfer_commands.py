@@ -91,7 +91,7 @@ def export(
 
     query = query_from("", **filters)
     unfiltered = not (query.conditions or query.since or query.until)
-    whole = export_forms()[form].takes_whole_stores and unfiltered
+    takes_whole = export_forms()[form].takes_whole_stores and unfiltered
     if output is None and form == "bundle" and sys.stdout.isatty():
         raise click.UsageError("a bundle is a binary file; write it with -o FILE")
     if as_of and export_forms()[form].takes_whole_stores:
@@ -101,14 +101,14 @@ def export(
             do=f"with --as-of use --format {', '.join(plain)}",
         )
     library = load_library_as_of(stores, as_of)
-    chosen = None if whole else _find_all(library, query)
+    chosen = None if takes_whole else _find_all(library, query)
     every = "all" in filter_values(query, "status")
-    made = exporting.export_memories(
+    exported = exporting.export_memories(
         library, form, chosen, show_progress, pretty=pretty, every=every
     )
-    _write(output, made.pieces)
+    _write(output, exported.pieces)
     clear_progress()
-    for line in made.notes:
+    for line in exported.notes:
         click.echo(f"memtui: {one_line(line)}", err=True)
     return 0
 
@@ -244,17 +244,17 @@ def _import_record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
         "lost": plan.lost,
         "stores": [
             {
-                "source": part.source,
-                "target": part.target,
-                "new": [item.memory.ref for item in part.new],
-                "same": [memory.ref for memory in part.same],
+                "source": store_import.source,
+                "target": store_import.target,
+                "new": [item.memory.ref for item in store_import.new],
+                "same": [memory.ref for memory in store_import.same],
                 "conflicts": [
                     {"ref": c.memory.ref, "existing": c.existing, "differs": list(c.differs)}
-                    for c in part.conflicts
+                    for c in store_import.conflicts
                 ],
-                "refused": [{"ref": r.memory.ref, "why": r.why} for r in part.refused],
+                "refused": [{"ref": r.memory.ref, "why": r.why} for r in store_import.refused],
             }
-            for part in plan.imports
+            for store_import in plan.imports
         ],
         "warnings": list(plan.warnings),
         "action": action,
@@ -264,15 +264,18 @@ def _import_record(plan: ImportPlan, action: int | None) -> dict[str, Any]:
 
 def _print_plan(plan: ImportPlan, dry_run: bool) -> None:
     verb = "would add" if dry_run else "added"
-    for part in plan.imports:
+    for store_import in plan.imports:
+        names = f"{one_line(store_import.source)} -> {store_import.target}"
         print(
-            f"{one_line(part.source)} -> {part.target}: {verb} {number(len(part.new))}, "
-            f"identical {number(len(part.same))}, "
-            f"skipped (conflict) {number(len(part.conflicts))}, "
-            f"rejected {number(len(part.refused))}"
+            f"{names}: {verb} {number(len(store_import.new))}, "
+            f"identical {number(len(store_import.same))}, "
+            f"skipped (conflict) {number(len(store_import.conflicts))}, "
+            f"rejected {number(len(store_import.refused))}"
         )
-        _print_some(f"conflict  {c.memory.ref}: {', '.join(c.differs)}" for c in part.conflicts)
-        _print_some(f"rejected  {r.memory.ref}: {r.why}" for r in part.refused)
+        _print_some(
+            f"conflict  {c.memory.ref}: {', '.join(c.differs)}" for c in store_import.conflicts
+        )
+        _print_some(f"rejected  {r.memory.ref}: {r.why}" for r in store_import.refused)
     if plan.lost:
         print("fields lost:")
     for name, count in plan.lost.items():

@@ -11,11 +11,11 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memtui import toml_file
 from memtui.config.schema import SCHEMA, Setting
@@ -25,11 +25,10 @@ from memtui.paths import write_private
 from memtui.text import one_line
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedSettings:
+class LoadedSettings(NamedTuple):
     """The settings to use, and one problem for each fault that was skipped."""
 
-    settings: Settings = field(default_factory=Settings)
+    settings: Settings = Settings()
     problems: tuple[ConfigError, ...] = ()
 
 

@@ -114,8 +114,8 @@ def find_recipe(name: str, settings: ContextSettings = NO_SETTINGS) -> Recipe:
     """The recipe of this name. Raises Refused, with the nearest name."""
     known = {recipe.name: recipe for recipe in list_recipes(settings)}
     if name not in known:
-        near = get_close_matches(name, known, 1)
-        advice = f"did you mean {near[0]}?" if near else f"one of: {', '.join(known)}"
+        similar = get_close_matches(name, known, 1)
+        advice = f"did you mean {similar[0]}?" if similar else f"one of: {', '.join(known)}"
         raise Refused("there is no such recipe", where=name, do=advice)
     return known[name]
 

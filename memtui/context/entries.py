@@ -51,7 +51,7 @@ def cited_line(memory: Memory, task: Task) -> str:
 
 def explain_parts(ranked: RankedSlot) -> str:
     """`score 0.82: text 0.50 + recency 0.32`."""
-    shown = " + ".join(f"{part.name} {part.value:.2f}" for part in ranked.parts)
+    shown = " + ".join(f"{score_part.name} {score_part.value:.2f}" for score_part in ranked.parts)
     return f"score {ranked.score:.2f}{f': {shown}' if shown else ''}"
 
 
@@ -82,13 +82,13 @@ def ranked_section(
     """
     entries = [
         PackEntry(
-            rows[one.slot].ref,
-            line(rows[one.slot], task),
-            one.score,
-            one.parts,
-            f"{why}; {explain_parts(one)}" if why else explain_parts(one),
+            rows[hit.slot].ref,
+            line(rows[hit.slot], task),
+            hit.score,
+            hit.parts,
+            f"{why}; {explain_parts(hit)}" if why else explain_parts(hit),
         )
-        for one in ranked[: limit + MAX_DROPPED]
+        for hit in ranked[: limit + MAX_DROPPED]
     ]
     return Section(
         title,

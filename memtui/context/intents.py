@@ -122,7 +122,7 @@ def build_plan(task: Task) -> list[Section]:
     limit = constants["recent_episodes"]
     recent = memories.ranked(episodes[: limit + MAX_DROPPED], limit)
     position = {slot: at for at, slot in enumerate(episodes.tolist())}
-    recent.sort(key=lambda one: position[one.slot])
+    recent.sort(key=lambda entry: position[entry.slot])
     facts = memories.facts_with(BLOCKING)
     return [
         memories.section(
@@ -189,10 +189,10 @@ def build_decide(task: Task) -> list[Section]:
     """Relevant policies and goals, similar past decisions, facts about outcomes."""
     memories = _Memories(task)
     episodes = memories.of_role("episode")
-    told = episodes[memories.with_words(DECIDED).take(episodes)]
+    decided = episodes[memories.with_words(DECIDED).take(episodes)]
     decisions = memories.section(
         "Past decisions",
-        join_slots(memories.of_role("decision"), told),
+        join_slots(memories.of_role("decision"), decided),
         task.count("past_decisions"),
         "decisions, and episodes that tell of one, by relevance and priority",
         about=True,
@@ -243,9 +243,9 @@ def _contrast(memories: _Memories) -> Section:
     """Two episodes before and after: the furthest apart in affect, else in time, on one subject."""
     rows = memories.all.rows
     ranked = memories.ranked(memories.of_role("episode"), POOL, about=True)[:POOL]
-    pool = [one for one in ranked if rows[one.slot].when is not None]
+    pool = [hit for hit in ranked if rows[hit.slot].when is not None]
     pair = _furthest_in_affect(pool, rows) or _first_and_last(pool, memories)
-    pair.sort(key=lambda one: rows[one.slot].when or memories.task.now)
+    pair.sort(key=lambda hit: rows[hit.slot].when or memories.task.now)
     section = ranked_section(
         "Contrasting episodes",
         pair,
@@ -268,10 +268,10 @@ def _valence(memory: Memory) -> float | None:
 
 
 def _furthest_in_affect(pool: Sequence[RankedSlot], rows: Sequence[Memory]) -> list[RankedSlot]:
-    felt = [(value, one) for one in pool if (value := _valence(rows[one.slot])) is not None]
+    felt = [(value, hit) for hit in pool if (value := _valence(rows[hit.slot])) is not None]
     if len(felt) < 2:
         return []
-    felt.sort(key=lambda one: one[0])
+    felt.sort(key=lambda hit: hit[0])
     return [felt[0][1], felt[-1][1]] if felt[0][0] < felt[-1][0] else []
 
 
@@ -279,8 +279,8 @@ def _first_and_last(pool: Sequence[RankedSlot], memories: _Memories) -> list[Ran
     if len(pool) < 2:
         return list(pool)
     subject = memories.all.columns.entity[pool[0].slot]
-    same = [one for one in pool if memories.all.columns.entity[one.slot] == subject]
-    of_slot = {one.slot: one for one in (same if len(same) > 1 else pool)}
+    same_subject = [hit for hit in pool if memories.all.columns.entity[hit.slot] == subject]
+    of_slot = {hit.slot: hit for hit in (same_subject if len(same_subject) > 1 else pool)}
     dated = newest_first(memories.all.columns, to_array(list(of_slot))).tolist()
     return [of_slot[dated[-1]], of_slot[dated[0]]]
 
@@ -298,7 +298,7 @@ def _metric_changes(memories: _Memories, limit: int, title: str) -> Section:
             series.setdefault((memory.store, measured.subject), []).append((memory, measured))
     entries = []
     for (_, subject), values in series.items():
-        values.sort(key=lambda one: (one[0].when or memories.task.now, one[0].id))
+        values.sort(key=lambda item: (item[0].when or memories.task.now, item[0].id))
         (first, old), (last, new) = values[0], values[-1]
         if first.when == last.when or old.value == new.value:
             continue

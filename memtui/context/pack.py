@@ -170,7 +170,10 @@ def format_markdown(pack: Pack) -> str:
                 lines.append(f"  - {entry.ref}: {entry.why} ({counted(entry.tokens, 'token')})")
     if pack.dropped:
         lines += ["", "## Left out", ""]
-        lines += [f"- {one.entry.ref} ({one.section}): {one.reason}" for one in pack.dropped]
+        lines += [
+            f"- {dropped.entry.ref} ({dropped.section}): {dropped.reason}"
+            for dropped in pack.dropped
+        ]
     lines += ["", *(f"> {note}" for note in pack.notes)] if pack.notes else []
     return "\n".join(lines) + "\n"
 
@@ -181,7 +184,7 @@ def _entry_record(entry: PackEntry) -> dict[str, Any]:
         "text": entry.text,
         "tokens": entry.tokens,
         "score": entry.score,
-        "parts": {part.name: part.value for part in entry.parts},
+        "parts": {score_part.name: score_part.value for score_part in entry.parts},
         "why": entry.why,
     }
 
@@ -206,12 +209,12 @@ class PackDraft:
         Entries are taken in the order of their ranks. One that does not fit is left out, and
         smaller ones behind it may still fit.
         """
-        taken = _take(self.sections, self.head + self.tail, budget)
-        pack = _build(self, taken, budget)
-        while budget is not None and pack.tokens > budget and taken:
+        chosen = _take(self.sections, self.head + self.tail, budget)
+        pack = _build(self, chosen, budget)
+        while budget is not None and pack.tokens > budget and chosen:
             # The sum of the parts is an estimate of the whole; the whole decides.
-            taken.pop()
-            pack = _build(self, taken, budget)
+            chosen.pop()
+            pack = _build(self, chosen, budget)
         if budget is not None and pack.tokens > budget:
             pack = replace(pack, head="", tail="", sections=())
         return pack
@@ -234,18 +237,18 @@ def draft(
 
 def _without_repeats(sections: Iterable[Section]) -> Iterator[Section]:
     """The sections without what an earlier one has; within one, lines of a note may differ."""
-    seen: set[str] = set()
+    refs: set[str] = set()
     for section in sections:
         if section.is_exact:
             yield section
             continue
-        kept = {
+        entries = {
             (entry.ref, entry.text): at
             for at, entry in reversed(list(enumerate(section.entries)))
-            if entry.ref not in seen
+            if entry.ref not in refs
         }
-        places = sorted(kept.values())
-        seen.update(section.entries[at].ref for at in places if section.entries[at].ref)
+        places = sorted(entries.values())
+        refs.update(section.entries[at].ref for at in places if section.entries[at].ref)
         yield replace(
             section,
             entries=tuple(section.entries[at] for at in places),
@@ -256,8 +259,8 @@ def _without_repeats(sections: Iterable[Section]) -> Iterator[Section]:
 def _measured(section: Section) -> Section:
     entries = tuple(replace(e, tokens=estimate_tokens(e.text)) for e in section.entries)
     dropped = tuple(
-        replace(one, entry=replace(one.entry, tokens=estimate_tokens(one.entry.text)))
-        for one in section.dropped
+        replace(entry, entry=replace(entry.entry, tokens=estimate_tokens(entry.entry.text)))
+        for entry in section.dropped
     )
     return replace(section, entries=entries, dropped=dropped)
 
@@ -274,7 +277,7 @@ def _take(drafts: Sequence[Section], frame: str, budget: int | None) -> _Taken:
     )
     left = None if budget is None else budget - estimate_tokens(frame)
     spent = [0] * len(drafts)
-    taken: _Taken = []
+    chosen: _Taken = []
     for _, number, at in ordered:
         section = drafts[number]
         cost = section.entries[at].tokens
@@ -284,8 +287,8 @@ def _take(drafts: Sequence[Section], frame: str, budget: int | None) -> _Taken:
         if within and (left is None or cost <= left):
             spent[number] += cost
             left = None if left is None else left - cost
-            taken.append((number, at))
-    return taken
+            chosen.append((number, at))
+    return chosen
 
 
 def _build(draft: PackDraft, taken: _Taken, budget: int | None) -> Pack:
@@ -294,14 +297,16 @@ def _build(draft: PackDraft, taken: _Taken, budget: int | None) -> Pack:
     sections: list[Section] = []
     dropped: list[DroppedEntry] = []
     for number, full in enumerate(draft.sections):
-        kept = tuple(e for at, e in enumerate(full.entries) if (number, at) in chosen)
+        entries = tuple(e for at, e in enumerate(full.entries) if (number, at) in chosen)
         for at, entry in enumerate(full.entries):
             if (number, at) not in chosen:
                 reason = f"over the budget: it needs {counted(entry.tokens, 'token')}"
                 dropped.append(DroppedEntry(full.title, entry, reason))
-        dropped += [one for one in full.dropped if one.entry.ref not in refs]
-        if kept:
-            section = replace(full, entries=kept)
+        dropped += [
+            dropped_entry for dropped_entry in full.dropped if dropped_entry.entry.ref not in refs
+        ]
+        if entries:
+            section = replace(full, entries=entries)
             sections.append(replace(section, tokens=estimate_tokens(section.text)))
     return Pack(
         draft.recipe,

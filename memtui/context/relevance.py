@@ -50,18 +50,18 @@ def build_typed(task: Task) -> list[Section]:
     )
     groups: dict[str, list[tuple[int, PackEntry]]] = {}
     left: list[PackEntry] = []
-    for rank, one in enumerate(ranked):
-        memory = found.rows[one.slot]
+    for rank, hit in enumerate(ranked):
+        memory = found.rows[hit.slot]
         entry = PackEntry(
-            memory.ref, _typed_line(memory, task), one.score, one.parts, explain_parts(one)
+            memory.ref, _typed_line(memory, task), hit.score, hit.parts, explain_parts(hit)
         )
         if rank < limit:
             groups.setdefault(memory.type, []).append((rank, entry))
         else:
             left.append(entry)
-    wanted = {name.casefold() for name in task.types}
+    preferred = {name.casefold() for name in task.types}
     # Wanted types first, untyped last, otherwise as the best of each type ranks.
-    order = sorted(groups, key=lambda t: (t.casefold() not in wanted, not t, groups[t][0][0]))
+    order = sorted(groups, key=lambda t: (t.casefold() not in preferred, not t, groups[t][0][0]))
     sections = [
         Section(
             type or UNTYPED,
@@ -101,29 +101,29 @@ def build_prime(task: Task) -> list[Section]:
         candidates,
         task.constants.scores,
     )
-    best = ranked[0].score if ranked else 1.0
-    memories = [found.rows[one.slot] for one in ranked]
+    top_score = ranked[0].score if ranked else 1.0
+    memories = [found.rows[hit.slot] for hit in ranked]
     words = [text_words(f"{memory.title} {memory.content}"[:COMPARED]) for memory in memories]
-    shares = [one.score / (best or 1.0) for one in ranked]
+    shares = [hit.score / (top_score or 1.0) for hit in ranked]
     chosen = choose_diverse(shares, words, limit, task.constants.diversity)
     entries = []
     for choice in chosen:
-        one, memory = ranked[choice.at], memories[choice.at]
-        why = explain_parts(one)
+        hit, memory = ranked[choice.at], memories[choice.at]
+        why = explain_parts(hit)
         if choice.nearest >= 0 and choice.similarity:
             why += f"; {choice.similarity:.0%} of its words as in {memories[choice.nearest].ref}"
-        entries.append(PackEntry(memory.ref, cited_line(memory, task), one.score, one.parts, why))
+        entries.append(PackEntry(memory.ref, cited_line(memory, task), hit.score, hit.parts, why))
     # Chosen by MMR, shown by relevance x salience, as the proposal asks.
     order = sorted(range(len(chosen)), key=lambda at: (-entries[at].score, at))
-    taken = {choice.at for choice in chosen}
-    last = min((one.score for one in (ranked[c.at] for c in chosen)), default=0.0)
+    chosen_places = {choice.at for choice in chosen}
+    last = min((hit.score for hit in (ranked[c.at] for c in chosen)), default=0.0)
     dropped: list[DroppedEntry] = []
-    for at, one in enumerate(ranked):
-        if at not in taken and len(dropped) < MAX_DROPPED:
-            similar = one.score > last
+    for at, hit in enumerate(ranked):
+        if at not in chosen_places and len(dropped) < MAX_DROPPED:
+            similar = hit.score > last
             reason = "too similar to what is in" if similar else f"not among the best {limit}"
             line = cited_line(memories[at], task)
-            entry = PackEntry(memories[at].ref, line, one.score, one.parts, explain_parts(one))
+            entry = PackEntry(memories[at].ref, line, hit.score, hit.parts, explain_parts(hit))
             dropped.append(DroppedEntry("Relevant knowledge", entry, reason))
     return [
         Section(
@@ -162,10 +162,10 @@ def text_words(text: str) -> frozenset[str]:
     return frozenset(analysis.stem(word) for word in found if word not in analysis.QUESTION_WORDS)
 
 
-def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
     """The share of common words among all; 0 for two empty sets."""
-    common = len(one & other)
-    return common / (len(one) + len(other) - common) if common else 0.0
+    common = len(first & second)
+    return common / (len(first) + len(second) - common) if common else 0.0
 
 
 def choose_diverse(
@@ -187,11 +187,11 @@ def choose_diverse(
     chosen: list[DiverseChoice] = []
     while left and len(chosen) < limit:
         values = {at: share * relevance[at] - (1 - share) * nearest[at][1] for at in left}
-        best = max(left, key=lambda at: (values[at], -at))
-        left.remove(best)
-        chosen.append(DiverseChoice(best, nearest[best][1], nearest[best][0], values[best]))
+        choice = max(left, key=lambda at: (values[at], -at))
+        left.remove(choice)
+        chosen.append(DiverseChoice(choice, nearest[choice][1], nearest[choice][0], values[choice]))
         for at in left:
-            similar = jaccard(words[at], words[best])
+            similar = jaccard(words[at], words[choice])
             if similar > nearest[at][1]:
-                nearest[at] = (best, similar)
+                nearest[at] = (choice, similar)
     return chosen

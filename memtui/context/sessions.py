@@ -62,24 +62,24 @@ def find_entity(task: Task, store: str = "") -> str:
         store: Label of the store to look in; empty: all.
     """
     found = task.search(sort=Sort.NEW, store=(store.casefold(),) if store else ())
-    wanted = task.text.strip().casefold()
-    if not wanted:
+    task_text = task.text.strip().casefold()
+    if not task_text:
         # Notes and prompts lie under headings of their own, not in a project.
         at = slots_of_role("fact", found.columns, found.slots[:200]).tolist()
         return next((found.rows[slot].entity for slot in at if found.rows[slot].entity), "")
     names = sorted(set(found.columns.entities))
-    exact = [name for name in names if name.casefold() == wanted]
-    ends = [name for name in names if name.casefold().endswith(f"/{wanted}")]
+    exact = [name for name in names if name.casefold() == task_text]
+    ends = [name for name in names if name.casefold().endswith(f"/{task_text}")]
     return next(iter([*exact, *ends]), task.text.strip())
 
 
 def _stores_of(task: Task) -> Sequence[Store]:
     """The stores that pass the task's filter."""
-    wanted = next(
+    label = next(
         (c.values for c in task.only.conditions if c.field == "store" and not c.negated), None
     )
     stores = task.source.stores
-    return [store for store in stores if wanted is None or store.label.casefold() in wanted]
+    return [store for store in stores if label is None or store.label.casefold() in label]
 
 
 def _loaded(task: Task, store: Store, entity: str) -> Sequence[LoadedText]:
@@ -102,11 +102,11 @@ def _describe_cut(text: LoadedText) -> str:
 def _text_sections(text: LoadedText, *, split: bool = False) -> list[Section]:
     """A loaded text as a section; `split`: a new one at each heading in square brackets."""
     pieces = list(_pieces(text))
-    kept = [piece for piece in pieces if piece[1] < text.cut]
-    lost = [piece for piece in pieces if piece[2] > text.cut and piece[0]]
+    loaded = [piece for piece in pieces if piece[1] < text.cut]
+    not_loaded = [piece for piece in pieces if piece[2] > text.cut and piece[0]]
     entries = [
         PackEntry(ref, text.text[start : min(end, text.cut)], why=text.note)
-        for ref, start, end in kept
+        for ref, start, end in loaded
     ]
     dropped = tuple(
         DroppedEntry(
@@ -114,7 +114,7 @@ def _text_sections(text: LoadedText, *, split: bool = False) -> list[Section]:
             PackEntry(ref, text.text[start:end]),
             "cut in two by the limit" if start < text.cut else "past the limit",
         )
-        for ref, start, end in lost
+        for ref, start, end in not_loaded
     )
     if not split:
         exact = Section(text.title, tuple(entries), rule=text.note, is_exact=True, dropped=dropped)
@@ -145,7 +145,7 @@ def _oldest_last(entries: Sequence[PackEntry]) -> tuple[int, ...]:
 def _pieces(text: LoadedText) -> Iterable[tuple[str, int, int]]:
     """The whole text in pieces: ref, start and end; the ref is empty between the entries."""
     at = 0
-    for entry in sorted(text.entries, key=lambda one: one.start):
+    for entry in sorted(text.entries, key=lambda loaded: loaded.start):
         start = max(at, entry.start)
         if start > at:
             yield "", at, start
@@ -200,11 +200,11 @@ def _event_entry(memory: Memory, now: datetime) -> PackEntry:
     return PackEntry(memory.ref, text, why="among the last of the project or branch")
 
 
-def _age(when: datetime | None, now: datetime) -> str:
+def _age(time: datetime | None, now: datetime) -> str:
     """Minutes or hours, then the date."""
-    if when is None:
+    if time is None:
         return "undated"
-    minutes = (now - when) // timedelta(minutes=1)
+    minutes = (now - time) // timedelta(minutes=1)
     if minutes < 60:
         return f"{minutes}m ago"
-    return f"{minutes // 60}h ago" if minutes < 24 * 60 else f"{when:%Y-%m-%d}"
+    return f"{minutes // 60}h ago" if minutes < 24 * 60 else f"{time:%Y-%m-%d}"

@@ -80,8 +80,8 @@ class TiersQuery:
 def reduce_query(text: str) -> TiersQuery:
     """Drop stop words and single letters; if nothing is left, the whole text counts."""
     words = text.lower().split()
-    kept = tuple(word for word in words if word not in STOP_WORDS and len(word) >= 2)
-    return TiersQuery(kept or tuple(words))
+    significant = tuple(word for word in words if word not in STOP_WORDS and len(word) >= 2)
+    return TiersQuery(significant or tuple(words))
 
 
 def build_tiers(task: Task) -> tuple[list[Section], str, str]:
@@ -96,8 +96,10 @@ def build_tiers(task: Task) -> tuple[list[Section], str, str]:
     sections = [summaries]
     if total < 1 or total < task.constants["enough"]:
         parts = query.index_parts()
-        near = fact_slots[found.mask_with_parts(parts).take(fact_slots)] if parts else fact_slots
-        sections.append(_facts(task, query, found, near))
+        matching = (
+            fact_slots[found.mask_with_parts(parts).take(fact_slots)] if parts else fact_slots
+        )
+        sections.append(_facts(task, query, found, matching))
         total += len(sections[-1].entries)
     if total < task.constants["enough"]:
         sections.append(_notes(task, query, _recent_notes(task, found, slots)))
@@ -108,8 +110,8 @@ def build_tiers(task: Task) -> tuple[list[Section], str, str]:
     return sections, head, tail
 
 
-def _recency(task: Task, when: datetime | None) -> str:
-    return _shown_recency(task, None if when is None else whole_days(when, task.now))
+def _recency(task: Task, time: datetime | None) -> str:
+    return _shown_recency(task, None if time is None else whole_days(time, task.now))
 
 
 def _shown_recency(task: Task, days: int | None) -> str:
@@ -137,7 +139,7 @@ def _summaries(task: Task, query: TiersQuery, found: Found, slots: Longs, facts:
     chosen = [slot for slot, code in zip(written.tolist(), of, strict=True) if code in named]
     memories = [found.rows[slot] for slot in chosen]
     scored = [(_recency(task, memory.when), _slug(memory), memory) for memory in memories]
-    scored.sort(key=lambda one: one[:2], reverse=True)
+    scored.sort(key=lambda item: item[:2], reverse=True)
     entries = [
         PackEntry(
             memory.ref,
@@ -237,7 +239,7 @@ def _note_lines(
         for note in notes
         if note.created and today - timedelta(days=days) < note.created.date() <= today
     ]
-    for date, note in sorted(dated, key=lambda one: one[0], reverse=True):
+    for date, note in sorted(dated, key=lambda item: item[0], reverse=True):
         recency = _recency(task, note.created)
         for line in note.content.split("\n"):
             if line and not line.startswith("#") and query.matches(line):

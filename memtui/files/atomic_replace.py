@@ -75,17 +75,17 @@ def read_if_exists(path: Path) -> bytes | None:
 def create(path: Path, data: bytes) -> None:
     """Create a file (0600, missing folders 0700). Raises Stale when it exists, SaveError."""
     with _save_errors(path, "nothing was made"):
-        made = make_private_folders(path.parent)
+        made_folders = make_private_folders(path.parent)
         try:
-            _create(path, data, made)
+            _create(path, data, made_folders)
         except BaseException:
-            for folder in reversed(made):
+            for folder in reversed(made_folders):
                 with contextlib.suppress(OSError):  # another program has put something into it
                     folder.rmdir()
             raise
 
 
-def _create(path: Path, data: bytes, made: Sequence[Path]) -> None:
+def _create(path: Path, data: bytes, made_folders: Sequence[Path]) -> None:
     temporary = _write_temporary(path, data, None)
     try:
         failpoint("exchange")
@@ -99,7 +99,7 @@ def _create(path: Path, data: bytes, made: Sequence[Path]) -> None:
     try:
         failpoint("folder")
         _sync_folder(path.parent)
-        for folder in made:
+        for folder in made_folders:
             _sync_folder(folder.parent)
     except OSError:
         if read_if_exists(path) == data:
@@ -258,29 +258,29 @@ def _swap_in(temporary: Path, path: Path) -> Path:
             raise
     # No exchange here: hold the old file by a second name, then rename over the first. A write
     # into the old file is still seen; a rename by another program just now would not be.
-    held = _temporary_name(path)
+    holding_name = _temporary_name(path)
     try:
-        os.link(path, held)
+        os.link(path, holding_name)
     except FileNotFoundError:
         raise Stale from None
     except OSError:
-        _copy(path, held)
+        _copy(path, holding_name)
     try:
         os.rename(temporary, path)
     except BaseException:
-        discard(held)
+        discard(holding_name)
         raise
-    return held
+    return holding_name
 
 
-def _copy(path: Path, held: Path) -> None:
+def _copy(path: Path, target: Path) -> None:
     """Copy a file, on a file system without hard links."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(held, flags, 0o600), "wb") as file:
+        with os.fdopen(os.open(target, flags, 0o600), "wb") as file:
             file.write(read_bytes(path))
     except BaseException:
-        discard(held)
+        discard(target)
         raise
 
 
@@ -376,9 +376,9 @@ def _call(old: Path, new: Path, flags: int) -> None:
         raise OSError(code, os.strerror(code), os.fspath(new))
 
 
-def exchange(one: Path, other: Path) -> None:
+def exchange(first: Path, second: Path) -> None:
     """Exchange two names, which must both exist, in one step. Raises OSError."""
-    _call(one, other, _MACOS_SWAP if sys.platform == "darwin" else _LINUX_EXCHANGE)
+    _call(first, second, _MACOS_SWAP if sys.platform == "darwin" else _LINUX_EXCHANGE)
 
 
 def _rename_to_free(old: Path, new: Path) -> None:

@@ -186,7 +186,9 @@ def _all(state: Path) -> Iterator[Backup]:
 def prune(state: Path, now: float) -> None:
     """Delete backups that are too old, and the oldest above the total size. Called at start."""
     total, newest = 0, set()
-    newest_first = sorted(_all(state), key=lambda one: (one.time, one.file.name), reverse=True)
+    newest_first = sorted(
+        _all(state), key=lambda entry: (entry.time, entry.file.name), reverse=True
+    )
     for backup in newest_first:
         with contextlib.suppress(OSError):
             total += backup.file.stat().st_size

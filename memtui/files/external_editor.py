@@ -162,17 +162,17 @@ def find_line(memory: Memory, words: Sequence[str]) -> Place:
     passage = find_passage(memory.content, words) if words else None
     if passage is None:
         return place
-    wanted = memory.content[passage.start : passage.end].split("\n", 1)[0].strip()
+    first_line = memory.content[passage.start : passage.end].split("\n", 1)[0].strip()
     try:
         file = Path(place.file)
-        if not wanted or not file.is_absolute() or file.stat().st_size > MAX_SEARCHED_BYTES:
+        if not first_line or not file.is_absolute() or file.stat().st_size > MAX_SEARCHED_BYTES:
             return place
         lines = file.read_text(encoding="utf-8", errors="replace").split("\n")
     except OSError:
         return place
     first = (place.line or 1) - 1
-    near = first + passage.line
-    found = [at for at in range(first, len(lines)) if wanted in lines[at]]
+    expected = first + passage.line
+    found = [at for at in range(first, len(lines)) if first_line in lines[at]]
     if not found:
         return place
-    return replace(place, line=min(found, key=lambda at: abs(at - near)) + 1)
+    return replace(place, line=min(found, key=lambda at: abs(at - expected)) + 1)

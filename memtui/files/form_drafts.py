@@ -62,16 +62,16 @@ class DraftFile:
                 self._write(draft)
 
     def _write(self, draft: FormDraft) -> None:
-        fresh = self.path.with_suffix(".new")
+        new_file = self.path.with_suffix(".new")
         flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         handle = -1
         try:
             private_folder(self.path.parent)
-            handle = os.open(fresh, flags, 0o600)
+            handle = os.open(new_file, flags, 0o600)
             with os.fdopen(os.dup(handle), "w", encoding="ascii") as file:
                 json.dump({**asdict(draft), "time": time.time()}, file)
             _lock(handle)  # before it gets its name, so that it is never seen unlocked
-            os.replace(fresh, self.path)
+            os.replace(new_file, self.path)
         except OSError as error:
             if handle >= 0:
                 os.close(handle)
@@ -111,16 +111,16 @@ def new_file(state: Path) -> DraftFile:
 
 def find_drafts(state: Path, roots: Sequence[Path]) -> list[tuple[Path, FormDraft]]:
     """Return the drafts of these stores that no running memtui has open, the latest first."""
-    wanted = set(map(str, roots))
+    root_paths = set(map(str, roots))
     found = []
     for path in (state / FOLDER).glob("form-*.json"):
         file = claim(path)
         if file is not None:
             draft = _read(path)
             file.release()
-            if draft is not None and draft.root in wanted:
+            if draft is not None and draft.root in root_paths:
                 found.append((path, draft))
-    return sorted(found, key=lambda one: -one[1].time)
+    return sorted(found, key=lambda item: -item[1].time)
 
 
 def claim(path: Path) -> DraftFile | None:

@@ -146,11 +146,11 @@ def _edited(lines: list[str], at: int, value: Scalar | list[str]) -> list[str]:
     match = _KEY.match(line)
     colon = match.end() if match else 0
     old = _SCALAR.match(line, colon)
-    below = lines[at + 1 : end]
-    if old is None or (below and (old["value"] or not isinstance(value, list))):
+    item_lines = lines[at + 1 : end]
+    if old is None or (item_lines and (old["value"] or not isinstance(value, list))):
         raise Refused("the field is not a value on one line", do="edit the text itself")
-    if below and isinstance(value, list):
-        return lines[: at + 1] + _list_lines(below, value) + lines[end:]
+    if item_lines and isinstance(value, list):
+        return lines[: at + 1] + _list_lines(item_lines, value) + lines[end:]
     if old["value"].startswith("[") and not isinstance(value, list):
         raise Refused("the field is a list", do="edit the text itself")
     new = old["gap"] or " "
@@ -158,20 +158,20 @@ def _edited(lines: list[str], at: int, value: Scalar | list[str]) -> list[str]:
     return [*lines[:at], line[:colon] + new + old["tail"], *lines[at + 1 :]]
 
 
-def _list_lines(below: list[str], value: list[str]) -> list[str]:
+def _list_lines(item_lines: list[str], value: list[str]) -> list[str]:
     """Return a block list without the items that are not wanted and with new ones at its end."""
-    items = [_ITEM.match(line) for line in below]
-    wanted, kept, lead, tail = list(value), [], "- ", ""
-    for line, item in zip(below, items, strict=True):
+    items = [_ITEM.match(line) for line in item_lines]
+    missing, kept_lines, lead, tail = list(value), [], "- ", ""
+    for line, item in zip(item_lines, items, strict=True):
         if item is None or (found := _item_text(item["value"])) is None:
             raise Refused("the list holds more than plain words", do="edit the text itself")
         lead, tail = item["lead"], item["tail"]
-        if found in wanted:
-            wanted.remove(found)
-            kept.append(line)
+        if found in missing:
+            missing.remove(found)
+            kept_lines.append(line)
     if not value:
         raise Refused("the list would be empty", do="edit the text itself")
-    return kept + [lead + _scalar(word, "") + tail for word in wanted]
+    return kept_lines + [lead + _scalar(word, "") + tail for word in missing]
 
 
 def _item_text(written: str) -> str | None:
@@ -212,8 +212,8 @@ def _is_plain(value: str, old: str) -> bool:
     """Whether the unquoted word is read as this text, or as a date where the old one was."""
     if not _PLAIN.fullmatch(value):
         return False
-    meant = meaning(value)
-    return meant == value or (old != "" and type(meant) is type(meaning(old)))
+    parsed = meaning(value)
+    return parsed == value or (old != "" and type(parsed) is type(meaning(old)))
 
 
 def _quoted(value: str) -> str:
@@ -349,18 +349,18 @@ def _refuse_alias_bomb(root: yaml.Node) -> None:
     Checks the nodes before values are made of them: a merge key copies the pairs of what it names,
     so that lists of aliases below merge keys multiply meanwhile.
     """
-    waiting, seen = [(root, 1)], 1
+    waiting, count = [(root, 1)], 1
     while waiting:
         node, level = waiting.pop()
         if isinstance(node, yaml.MappingNode):
-            below = [part for pair in node.value for part in pair]
+            children = [child for pair in node.value for child in pair]
         elif isinstance(node, yaml.SequenceNode):
-            below = node.value
+            children = node.value
         else:
             continue
-        seen += len(below)
-        if seen > MOST_VALUES:
+        count += len(children)
+        if count > MOST_VALUES:
             raise BadYaml("its aliases unfold to too much")
         if level >= MOST_LEVELS:
             raise BadYaml("it is nested too deeply")
-        waiting += [(part, level + 1) for part in below]
+        waiting += [(child, level + 1) for child in children]

@@ -83,20 +83,20 @@ def _foreign_edits(
         if not (base.endswith("\n") and displaced.startswith(base)):
             return None
         return [TextEdit(str(path), now, now + displaced[len(base) :])]
-    mine = {record_key(edit) for edit in records}
+    own_keys = {record_key(edit) for edit in records}
     lists = [(edit.array, edit.id_key) for edit in records]
     found = diff_records(base, displaced, lists)
-    return [replace(edit, path=str(path)) for edit in found if record_key(edit) not in mine]
+    return [replace(edit, path=str(path)) for edit in found if record_key(edit) not in own_keys]
 
 
 def _appended_part(data: bytes, was: str) -> bytes | None:
     """What follows the first whole lines whose SHA-256 is `was`; None when there are none."""
-    seen, end = hashlib.sha256(), 0
-    while seen.hexdigest() != was:
+    hash, end = hashlib.sha256(), 0
+    while hash.hexdigest() != was:
         next_end = data.find(b"\n", end) + 1
         if not next_end:
             return None
-        seen.update(data[end:next_end])
+        hash.update(data[end:next_end])
         end = next_end
     return data[end:]
 

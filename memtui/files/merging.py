@@ -75,10 +75,10 @@ def record_id(value: Any, id_key: str) -> str | None:
 
 def _apply_record_edits(text: str | None, edits: list[RecordEdit], where: str) -> str | None:
     if text is None:
-        wanted = next((edit.after for edit in _combined(edits) if edit.after is not None), None)
-        if wanted is None:  # what was to be removed went with the file
+        new_record = next((edit.after for edit in _combined(edits) if edit.after is not None), None)
+        if new_record is None:  # what was to be removed went with the file
             return None
-        raise Conflict("the file is gone", where=where, theirs=None, yours=wanted)
+        raise Conflict("the file is gone", where=where, theirs=None, yours=new_record)
     for array in dict.fromkeys(edit.array for edit in edits):
         text = _apply_in_array(text, array, [edit for edit in edits if edit.array == array], where)
     return text
@@ -93,15 +93,15 @@ def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], 
     for edit in _combined(edits):
         index = _find_record(records, places.get((edit.id_key, edit.id), []), edit)
         current = records[index].raw if index is not None else None
-        wanted = _merged_record(edit, current, where)
-        if wanted == current:
+        new_record = _merged_record(edit, current, where)
+        if new_record == current:
             continue
-        if wanted is None and index is not None:
+        if new_record is None and index is not None:
             removed.add(index)
-        elif wanted is not None and index is not None:
-            changed[index] = wanted
-        elif wanted is not None:
-            added.append((edit.index, wanted))
+        elif new_record is not None and index is not None:
+            changed[index] = new_record
+        elif new_record is not None:
+            added.append((edit.index, new_record))
     if array:
         spans.locate(text, array)  # refuses a way that leads over a doubled key
     result = spans.splice(text, [(records[i].start, records[i].end, changed[i]) for i in changed])
@@ -144,9 +144,9 @@ def _combined(edits: list[RecordEdit]) -> list[RecordEdit]:
 
 def _find_record(records: list[spans.Record], indexes: list[int], edit: RecordEdit) -> int | None:
     """Return the index of the record the edit means, since ids need not be unique."""
-    for wanted in (edit.before, edit.after):
+    for version in (edit.before, edit.after):
         for index in indexes:
-            if wanted is not None and records[index].raw == wanted:
+            if version is not None and records[index].raw == version:
                 return index
     return indexes[0] if indexes else None
 
@@ -159,19 +159,21 @@ def _merged_record(edit: RecordEdit, current: str | None, where: str) -> str | N
         return current
     if current is not None and edit.before is not None and is_same_value(current, edit.before):
         return None if edit.after is None else apply_record_change(current, edit.before, edit.after)
-    gone = "is gone" if current is None else "was changed by another program"
-    what = "a record with this id is there already" if edit.before is None else f"the record {gone}"
-    raise Conflict(what, where=where, base=edit.before, theirs=current, yours=edit.after)
+    problem = "is gone" if current is None else "was changed by another program"
+    message = (
+        "a record with this id is there already" if edit.before is None else f"the record {problem}"
+    )
+    raise Conflict(message, where=where, base=edit.before, theirs=current, yours=edit.after)
 
 
-def is_same_value(one: str | None, other: str | None) -> bool:
+def is_same_value(first: str | None, second: str | None) -> bool:
     """Whether two raw texts are the same JSON value.
 
     A program may have rewritten the file and put the keys of a record into another order.
     """
-    if one is None or other is None:
-        return one is other
-    return one == other or _normalized(one) == _normalized(other)
+    if first is None or second is None:
+        return first is second
+    return first == second or _normalized(first) == _normalized(second)
 
 
 def _normalized(raw: str) -> str:
@@ -202,9 +204,9 @@ def _check_records(
 ) -> None:
     """Raise Refused unless all other records are there, byte for byte and in order."""
     now = [record.raw for record in spans.load_records(result, array, where)]
-    kept = [record.raw for index, record in enumerate(old) if index not in touched]
+    untouched = [record.raw for index, record in enumerate(old) if index not in touched]
     waiting = iter(now)
-    if not all(raw in waiting for raw in kept) or len(now) < len(kept) + added:
+    if not all(raw in waiting for raw in untouched) or len(now) < len(untouched) + added:
         raise Refused("the edit would change another record", where=where)
 
 
@@ -216,7 +218,7 @@ def _apply_value_edit(text: str | None, edit: ValueEdit, where: str) -> str | No
         if edit.book_keeping:
             return None
         raise Conflict("the file is gone", where=where, theirs=None, yours=edit.after)
-    *way, key = edit.pointer
+    *parents, key = edit.pointer
     current = value_at(text, edit.pointer)
     if is_same_value(current or None, edit.after or None):
         return text
@@ -232,20 +234,20 @@ def _apply_value_edit(text: str | None, edit: ValueEdit, where: str) -> str | No
         )
     if current and edit.after:
         return spans.set_value(text, edit.pointer, edit.after)
-    parent = spans.raw_value(text, tuple(way))
+    parent = spans.raw_value(text, tuple(parents))
     if edit.after:
         parent = spans.add_member(parent, key, spans.load(edit.after), edit.index)
         if "\n" not in edit.after:
             parent = spans.set_value(parent, (key,), edit.after)
     else:
         parent = spans.remove_member(parent, key)
-    return spans.set_value(text, tuple(way), parent)
+    return spans.set_value(text, tuple(parents), parent)
 
 
 def value_at(text: str, pointer: tuple[str, ...]) -> str:
     """Return the raw value at the pointer; "" where the object lacks its last key."""
-    *way, key = pointer
-    parent = spans.raw_value(text, tuple(way))
+    *parents, key = pointer
+    parent = spans.raw_value(text, tuple(parents))
     return spans.raw_value(text, pointer) if spans.has_member(parent, key) else ""
 
 
@@ -259,12 +261,12 @@ def _apply_text_edit(text: str | None, edit: TextEdit, where: str) -> str | None
     if merged is not None:
         return merged
     if text is None:
-        what = "the file is gone"
+        problem = "the file is gone"
     elif edit.before is None:
-        what = "there is a file of this name already"
+        problem = "there is a file of this name already"
     else:
-        what = "the file was changed by another program"
-    raise Conflict(what, where=where, base=edit.before, theirs=text, yours=edit.after)
+        problem = "the file was changed by another program"
+    raise Conflict(problem, where=where, base=edit.before, theirs=text, yours=edit.after)
 
 
 def _with_appended_lines(text: str | None, edit: TextEdit) -> str | None:
@@ -284,10 +286,10 @@ def _with_changed_lines(text: str | None, edit: TextEdit) -> str | None:
     """
     if text is None or edit.before is None or edit.after is None:
         return None
-    base, yours, theirs = (_lines(part) for part in (edit.before, edit.after, text))
+    base, yours, theirs = (_lines(version) for version in (edit.before, edit.after, text))
     changes = _hunks(base, yours)
     others = _hunks(base, theirs)
-    if any(_is_same_place(mine, other) for mine in changes for other in others):
+    if any(_is_same_place(change, other) for change in changes for other in others):
         return None
     merged: list[str] = []
     at = 0
@@ -305,7 +307,7 @@ _Hunk = tuple[int, int, list[str]]
 def _lines(text: str) -> list[str]:
     """The lines with their line feeds; only a line feed ends one."""
     parts = text.split("\n")
-    return [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+    return [f"{line}\n" for line in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
 def _hunks(old: list[str], new: list[str]) -> list[_Hunk]:
@@ -317,11 +319,11 @@ def _hunks(old: list[str], new: list[str]) -> list[_Hunk]:
     ]
 
 
-def _is_same_place(one: _Hunk, other: _Hunk) -> bool:
+def _is_same_place(first: _Hunk, second: _Hunk) -> bool:
     """Whether two changes touch a line of the base that is the same."""
-    if one[0] == one[1] or other[0] == other[1]:  # an insertion stands between two lines
-        return max(one[0], other[0]) < min(one[1], other[1])
-    return one[0] < other[1] and other[0] < one[1]
+    if first[0] == first[1] or second[0] == second[1]:  # an insertion stands between two lines
+        return max(first[0], second[0]) < min(first[1], second[1])
+    return first[0] < second[1] and second[0] < first[1]
 
 
 # ---- changes of another program --------------------------------------------------------------
@@ -359,9 +361,9 @@ def reapply_edits(text: str, edits: Sequence[RecordEdit]) -> str:
     """Return the text with the edits that still fit applied; the others are skipped."""
     arrays = {(edit.array, edit.id_key) for edit in edits}
     known = {name: records_by_id(text, *name) for name in arrays}
-    fitting = [
+    applicable = [
         edit
         for edit in edits
         if is_same_value(known[edit.array, edit.id_key].get(edit.id), edit.before)
     ]
-    return (_apply_record_edits(text, fitting, "") or "") if fitting else text
+    return (_apply_record_edits(text, applicable, "") or "") if applicable else text

@@ -143,9 +143,9 @@ def file_stamp(paths: Iterable[Path | str]) -> str:
 
 def existing_files(paths: Iterable[str]) -> tuple[tuple[str, ...], str]:
     """Return the files that exist, dangling links included, and their `file_stamp`."""
-    seen = ((path, _file_state(path)) for path in paths)
-    held = [(path, state) for path, state in seen if state != _GONE or os.path.lexists(path)]
-    return tuple(path for path, _ in held), _state_digest(held)
+    states = ((path, _file_state(path)) for path in paths)
+    present = [(path, state) for path, state in states if state != _GONE or os.path.lexists(path)]
+    return tuple(path for path, _ in present), _state_digest(present)
 
 
 _GONE = "-"
@@ -153,10 +153,10 @@ _GONE = "-"
 
 def _file_state(path: Path | str) -> str:
     try:
-        seen = os.stat(path)
+        status = os.stat(path)
     except (OSError, ValueError):
         return _GONE
-    return f"{seen.st_mtime_ns} {seen.st_ctime_ns} {seen.st_size} {seen.st_ino}"
+    return f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
 
 
 def _state_digest(states: Iterable[tuple[Path | str, str]]) -> str:
@@ -190,7 +190,7 @@ def walk(
             if unreadable is not None:
                 unreadable(folder, error_text(error))
             continue
-        below = []
+        subfolders = []
         for entry in entries:
             if entry.name in skip or TEMPORARY_MARK in entry.name:
                 continue
@@ -199,12 +199,12 @@ def walk(
             except OSError:  # it vanished since it was listed
                 continue
             if is_folder:
-                below.append(entry.path)
+                subfolders.append(entry.path)
             elif not suffixes or entry.name.endswith(suffixes):
                 if entry.is_symlink() and os.path.isdir(entry.path):
                     continue
                 yield entry
-        folders.extend(reversed(below))
+        folders.extend(reversed(subfolders))
 
 
 def safe_join(root: Path, name: str) -> Path:

@@ -166,11 +166,11 @@ class _Comparison:
     def _find_gap(self, at: int, lines: list[str]) -> Span | None:
         """Return where inserted lines are missing, beside a neighbour and with nothing similar."""
         above = self._old_places.get(at - 1) if at else -1
-        below = self._old_places.get(at) if at < len(self._old) else len(self._current)
-        if above is None and below is None:
+        next_place = self._old_places.get(at) if at < len(self._old) else len(self._current)
+        if above is None and next_place is None:
             return None
-        start = above + 1 if above is not None else below or 0
-        end = below if below is not None else start
+        start = above + 1 if above is not None else next_place or 0
+        end = next_place if next_place is not None else start
         between = [line for line in self._current[start:end] if line.strip()]
         if any(_is_similar(line, own) for line in between for own in lines if own.strip()):
             return None
@@ -189,8 +189,8 @@ def _filled_lines(lines: list[str], span: Span) -> list[int]:
     return [i for i in range(*span) if lines[i].strip()]
 
 
-def _is_similar(one: str, other: str) -> bool:
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
+def _is_similar(first: str, second: str) -> bool:
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
     return matcher.quick_ratio() >= SIMILAR and matcher.ratio() >= SIMILAR
 
 
@@ -318,8 +318,8 @@ def _record(edits: list[RecordEdit], now: str | None) -> EditStatus:
         if now is not None and edit.before is not None and newest.after is not None:
             try:
                 if _members_reverted(edit.before, newest.after, now):
-                    again = apply_record_change(now, edit.before, newest.after)
-                    return _reverted(replace(newest, before=now, after=again))
+                    reapplied = apply_record_change(now, edit.before, newest.after)
+                    return _reverted(replace(newest, before=now, after=reapplied))
             except MemtuiError:  # a key that is there twice
                 continue
     return CHANGED
@@ -327,12 +327,12 @@ def _record(edits: list[RecordEdit], now: str | None) -> EditStatus:
 
 def _members_reverted(before: str, after: str, now: str) -> bool:
     """Whether of the members that were changed some are as before, and none is as it was made."""
-    old, new, there = (spans.load(raw) for raw in (before, after, now))
-    if not all(isinstance(value, dict) for value in (old, new, there)):
+    old, new, current = (spans.load(raw) for raw in (before, after, now))
+    if not all(isinstance(value, dict) for value in (old, new, current)):
         return False
     changed = [key for key in {**old, **new} if _member(old, key) != _member(new, key)]
-    any_new = any(_member(there, key) == _member(new, key) for key in changed)
-    return not any_new and any(_member(there, key) == _member(old, key) for key in changed)
+    any_new = any(_member(current, key) == _member(new, key) for key in changed)
+    return not any_new and any(_member(current, key) == _member(old, key) for key in changed)
 
 
 def _member(record: dict[str, Any], key: str) -> str | None:
@@ -360,18 +360,18 @@ def _text(edits: list[TextEdit], now: str | None) -> EditStatus:
     if now is None:
         return CHANGED
     if newest.after is None:  # removed, and made anew
-        same = any(now.rstrip() == (edit.before or "").rstrip() for edit in edits)
-        return _reverted(replace(newest, before=now)) if same else CHANGED
-    made = any(edit.before is None for edit in edits)
-    if made and not newest.path.endswith(RECORD_FILES) and is_all_gone(newest.after, now):
+        is_reverted_text = any(now.rstrip() == (edit.before or "").rstrip() for edit in edits)
+        return _reverted(replace(newest, before=now)) if is_reverted_text else CHANGED
+    is_creation = any(edit.before is None for edit in edits)
+    if is_creation and not newest.path.endswith(RECORD_FILES) and is_all_gone(newest.after, now):
         return _reverted(TextEdit(newest.path, now, append_text(now, newest.after)))
     # From the oldest text on: what the agent wrote may come from any of them.
-    again, is_reverted, is_complete = now, False, True
+    reapplied, is_reverted, is_complete = now, False, True
     for edit in reversed(edits):
         if edit.before is not None:
-            found = compare_passages(edit.before, newest.after, again)
-            again, is_reverted = found.reapplied, is_reverted or found.is_reverted
+            found = compare_passages(edit.before, newest.after, reapplied)
+            reapplied, is_reverted = found.reapplied, is_reverted or found.is_reverted
             is_complete = is_complete and found.is_complete
     if is_reverted:
-        return _reverted(TextEdit(newest.path, now, again))
-    return CHANGED if made or not is_complete else HELD
+        return _reverted(TextEdit(newest.path, now, reapplied))
+    return CHANGED if is_creation or not is_complete else HELD

@@ -78,7 +78,7 @@ class FileSave:
             self._replace(old, new)
         self._done()
 
-    def _replace(self, disk: bytes, wanted: bytes) -> None:
+    def _replace(self, disk: bytes, new_bytes: bytes) -> None:
         """Exchange; when another version than `disk` was displaced, merge it and exchange again.
 
         The displaced version was made by another program from what was read here, or from
@@ -93,11 +93,11 @@ class FileSave:
                 displaced = atomic_replace.replace(
                     self._path,
                     disk,
-                    wanted,
+                    new_bytes,
                     self._edits.is_complete,
                     accept_owner=self._recorder.accepts_owner(self._path),
                 )
-                other, now = displaced.data, wanted
+                other, now = displaced.data, new_bytes
             except atomic_replace.Stale:
                 if not placed:  # nothing was written yet: begin anew
                     raise
@@ -109,23 +109,23 @@ class FileSave:
             if displaced is not None and (other == disk or not self._edits.is_complete(other)):
                 self._back_up(displaced)
                 later, displaced = (
-                    self._wait_for_stale_write(wanted) if foreign.found else None,
+                    self._wait_for_stale_write(new_bytes) if foreign.found else None,
                     None,
                 )
                 if later is None:
                     break
-                disk, other, now = wanted, later, later
+                disk, other, now = new_bytes, later, later
             try:
-                wanted, failure = self._merge(foreign, disk, other, wanted)
+                new_bytes, failure = self._merge(foreign, disk, other, new_bytes)
                 disk = now
-                if wanted != disk:
-                    self._intend(disk, wanted)
+                if new_bytes != disk:
+                    self._intend(disk, new_bytes)
             except MemtuiError:
                 self._restore_foreign(self._back_up(displaced) if displaced else backup)
                 raise
             if displaced is not None:  # not before the intent to merge it is written down
                 backup = self._back_up(displaced)
-            if wanted == disk:
+            if new_bytes == disk:
                 break
         else:
             raise SaveError("another program keeps writing it", where=str(self._path))

@@ -61,12 +61,12 @@ class Edge(NamedTuple):
     def period(self, shown: Callable[[datetime], str]) -> tuple[str, str]:
         """From when and until when it holds, as words; two "" if it has no end and no start of its
         own."""
-        if self.valid_from is None and self.until is None:
+        if self.valid_from is None and self.valid_to is None and self.until is None:
             return "", ""
         begun = "…" if self.valid_from is None else shown(self.valid_from)
-        if self.until is None:
-            return begun, "now"
-        return begun, "?" if self.valid_to is None else shown(self.valid_to)
+        if self.valid_to is not None:
+            return begun, shown(self.valid_to)
+        return begun, "now" if self.until is None else "?"
 
 
 Resolve = Callable[[str, str, EdgeOrigin], Node]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Unit = Literal["day", "week", "month", "year"]
 UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
@@ -35,8 +35,7 @@ class Bar:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Timeline:
+class Timeline(NamedTuple):
     """Bars without gaps, oldest first."""
 
     unit: Unit
@@ -107,6 +106,21 @@ def _build_range(
         first = last - MAX_BARS + 1
     bars = tuple(Bar(_start(at, unit), counts[at]) for at in range(first, last + 1))
     return Timeline(unit, bars, undated, earlier, later)
+
+
+def build_around(days: Mapping[int, int], undated: int, unit: Unit, at: date) -> Timeline:
+    """Build a timeline with a day in it: where the bars are too many, those around that day."""
+    made = build(days, undated, unit)
+    if not made.bars or made.bars[0].start <= at <= find_bar_range(made.bars[-1].start, unit)[1]:
+        return made
+    low, high = min(days, default=_FIRST), max(days, default=_LAST)
+    here = _bucket(at.toordinal() - _EPOCH, unit)
+    first = max(here - MAX_BARS // 2, _bucket(max(low, _FIRST), unit))
+    last = min(first + MAX_BARS - 1, _bucket(min(high, _LAST), unit))
+    if not first <= here <= last:
+        return made
+    until = find_bar_range(_start(last, unit), unit)[1]
+    return build(days, undated, unit, since=_start(first, unit), until=until)
 
 
 def _finest_unit(low: int, high: int, width: int) -> Unit:

@@ -59,12 +59,13 @@ class JournalAction:
 
     @property
     def edits(self) -> tuple[Edit, ...]:
-        return tuple(edit for part in self.parts for edit in part.edits)
+        return tuple(edit for store_edits in self.parts for edit in store_edits.edits)
 
     def inverted(self) -> tuple[StoreEdits, ...]:
         """Return the edits that undo it."""
         return tuple(
-            StoreEdits(part.store, invert_edits(part.edits)) for part in reversed(self.parts)
+            StoreEdits(store_edits.store, invert_edits(store_edits.edits))
+            for store_edits in reversed(self.parts)
         )
 
 
@@ -91,8 +92,11 @@ def unpack(text: str) -> Any:
 def pack_parts(parts: tuple[StoreEdits, ...]) -> str:
     return pack(
         [
-            {"store": part.store, "edits": [_edit_record(edit) for edit in part.edits]}
-            for part in parts
+            {
+                "store": store_edits.store,
+                "edits": [_edit_record(edit) for edit in store_edits.edits],
+            }
+            for store_edits in parts
         ]
     )
 
@@ -119,8 +123,8 @@ def _edit(record: dict[str, Any]) -> Edit:
     for name in ("array", "pointer"):
         if name in values:
             values[name] = tuple(values[name])
-    made: Edit = kind(**values)
-    return made
+    edit: Edit = kind(**values)
+    return edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,20 +168,20 @@ def edit_histories(actions: Iterable[JournalAction]) -> list[EditHistory]:
 
 
 def last_steps(
-    actions: Iterable[JournalAction], wanted: Callable[[Edit], bool]
+    actions: Iterable[JournalAction], is_wanted: Callable[[Edit], bool]
 ) -> list[ActionStep]:
     """The edits of these actions, which come newest first, that are wanted, in the same order."""
-    return [step for step in _steps(actions) if wanted(step.edit)]
+    return [step for step in _steps(actions) if is_wanted(step.edit)]
 
 
 def _steps(actions: Iterable[JournalAction]) -> Iterator[ActionStep]:
     for action in actions:
         undone = action.state is ActionState.UNDONE
-        for part in action.inverted() if undone else action.parts:
-            for edit in reversed(part.edits):
+        for store_edits in action.inverted() if undone else action.parts:
+            for edit in reversed(store_edits.edits):
                 if isinstance(edit, TreeEdit):  # a new store is its programs' own
                     continue
-                yield ActionStep(action, part.store, edit)
+                yield ActionStep(action, store_edits.store, edit)
 
 
 def _target(edit: Edit) -> Hashable:

@@ -130,12 +130,12 @@ class JournalDatabase:
         os.close(os.open(self._file, _CREATE, 0o600))
 
     @contextmanager
-    def _save_errors(self, what: str, advice: str) -> Iterator[None]:
+    def _save_errors(self, subject: str, advice: str) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
             raise SaveError(
-                f"the journal cannot be {what}: {error}", where=str(self._file), do=advice
+                f"the journal cannot be {subject}: {error}", where=str(self._file), do=advice
             ) from error
 
     # ---- processes ---------------------------------------------------------------------------

@@ -158,7 +158,7 @@ class Journal:
         return self._step(action, (ActionState.UNDONE,), ActionState.DONE)
 
     def _step(
-        self, action: int, allowed: tuple[ActionState, ...], wanted: ActionState
+        self, action: int, allowed: tuple[ActionState, ...], new_state: ActionState
     ) -> Recording:
         with self._database.writing() as db:
             row = db.execute("SELECT state FROM actions WHERE id = ?", (action,)).fetchone()
@@ -168,28 +168,30 @@ class Journal:
             db.execute(
                 "UPDATE actions SET state = 'intent', former = state, wanted = ?, owner = ?,"
                 " changed = ? WHERE id = ?",
-                (wanted, self._database.owner, _next_time(db), action),
+                (new_state, self._database.owner, _next_time(db), action),
             )
         return Recording(self, self._database, action)
 
     def succeeded(self, action: int) -> None:
         """Record that every edit of the current step is on disk."""
         with self._database.writing() as db:
-            (wanted,) = db.execute("SELECT wanted FROM actions WHERE id = ?", (action,)).fetchone()
-            self._settle(db, action, ActionState(wanted), "")
+            (requested,) = db.execute(
+                "SELECT wanted FROM actions WHERE id = ?", (action,)
+            ).fetchone()
+            self._settle(db, action, ActionState(requested), "")
 
     def judge(self, action: int, row_digest: RowDigest = lambda _: None) -> ActionState:
         """Recover an interrupted step from the content of its files; returns the action's state."""
         found = self._rows("SELECT former, wanted, state FROM actions WHERE id = ?", (action,))
         if not found or found[0][2] != ActionState.INTENT:
             return ActionState(found[0][2]) if found else ActionState.VOID
-        former, wanted = ActionState(found[0][0]), ActionState(found[0][1])
+        former, requested = ActionState(found[0][0]), ActionState(found[0][1])
         writes: dict[str, list[Write]] = {}
         for write in self.writes(action):
             writes.setdefault(write.path, []).append(write)
-        whole = self.get(action)
-        edits = whole.edits if whole else ()
-        edits = invert_edits(edits) if wanted is ActionState.UNDONE else edits
+        full_action = self.get(action)
+        edits = full_action.edits if full_action else ()
+        edits = invert_edits(edits) if requested is ActionState.UNDONE else edits
         for edit in edits:
             if isinstance(edit, TreeEdit):
                 clear_leftovers(Path(edit.path))  # first: it may complete the folder
@@ -199,14 +201,17 @@ class Journal:
         ]
         outcomes = {verdict.outcome for verdict in verdicts}
         note = "; ".join(dict.fromkeys(verdict.note for verdict in verdicts if verdict.note))
-        state = wanted
+        state = requested
         if WriteOutcome.UNSURE in outcomes:
             state = ActionState.UNSURE
             note = note or "it was cut short, and a file has been changed since"
         elif outcomes <= {WriteOutcome.NOT_WRITTEN}:
             state = former
-        elif WriteOutcome.NOT_WRITTEN in outcomes or len(writes) < len(_paths(whole)):
-            state, note = ActionState.DONE, _PARTLY if wanted is ActionState.DONE else _PARTLY_BACK
+        elif WriteOutcome.NOT_WRITTEN in outcomes or len(writes) < len(_paths(full_action)):
+            state, note = (
+                ActionState.DONE,
+                _PARTLY if requested is ActionState.DONE else _PARTLY_BACK,
+            )
         with self._database.writing() as db:
             self._settle(db, action, state, note)
         return state

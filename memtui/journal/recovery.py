@@ -65,7 +65,9 @@ def recover_write(
             displaced = _remove_leftovers(path, writes, now, outcome, state)
     except (SaveError, UnreadableFile):
         return RecoveryVerdict(WriteOutcome.UNSURE)
-    merged = [merge_displaced(path, edits, one.read(), NullRecorder(state)) for one in displaced]
+    merged = [
+        merge_displaced(path, edits, backup.read(), NullRecorder(state)) for backup in displaced
+    ]
     return RecoveryVerdict(outcome, "" if all(merged) else _KEPT)
 
 
@@ -79,12 +81,12 @@ def clean_up(path: Path, writes: Sequence[Write], state: Path) -> None:
 def _outcome(writes: Sequence[Write], now: str | None) -> WriteOutcome:
     first, last = writes[0], writes[-1]
     if last.done or now == last.post:
-        there = last.post
+        expected = last.post
     elif now == last.pre:
-        there = last.pre
+        expected = last.pre
     else:
         return WriteOutcome.UNSURE
-    return WriteOutcome.NOT_WRITTEN if there == first.pre else WriteOutcome.WRITTEN
+    return WriteOutcome.NOT_WRITTEN if expected == first.pre else WriteOutcome.WRITTEN
 
 
 def _remove_leftovers(

@@ -63,7 +63,7 @@ class ChangeWriter:
         """
         with self._journal.begin(restoration.title, restoration.parts) as recording:
             self._apply_parts(restoration.parts, recording, report)
-        self._restored.update(part.store for part in restoration.parts)
+        self._restored.update(store_edits.store for store_edits in restoration.parts)
         return self._action(recording.action)
 
     def accept_ownership(self, path: Path) -> None:
@@ -76,11 +76,11 @@ class ChangeWriter:
         action = self._select_action(
             number, self._journal.undoable(ACTIONS_SEARCHED), anywhere, "undo"
         )
-        for part in action.inverted():
-            self._refuse_moved(part)
+        for store_edits in action.inverted():
+            self._refuse_moved(store_edits)
         with self._journal.undoing(action.id) as recording:
-            for part in action.inverted():
-                self._apply_part(part, recording)
+            for store_edits in action.inverted():
+                self._apply_part(store_edits, recording)
         return self._action(action.id)
 
     def redo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:
@@ -133,28 +133,31 @@ class ChangeWriter:
 
     def _is_open(self, action: JournalAction) -> bool:
         return any(
-            part.store in self._stores or part.store in self._restored for part in action.parts
+            store_edits.store in self._stores or store_edits.store in self._restored
+            for store_edits in action.parts
         )
 
-    def _refuse_moved(self, part: StoreEdits) -> None:
+    def _refuse_moved(self, store_edits: StoreEdits) -> None:
         """Raise Conflict if a file that the edits would empty was moved within its store.
 
         A file that is gone needs no undoing, but one that somebody moved holds the memory still.
         """
-        edits = [e for e in part.edits if isinstance(e, RecordEdit | TextEdit) and e.after is None]
-        gone = [edit for edit in edits if not os.path.lexists(edit.path)]
-        if not gone or not os.path.isdir(part.store):
+        edits = [
+            e for e in store_edits.edits if isinstance(e, RecordEdit | TextEdit) and e.after is None
+        ]
+        missing = [edit for edit in edits if not os.path.lexists(edit.path)]
+        if not missing or not os.path.isdir(store_edits.store):
             return
-        touched = {getattr(edit, "path", "") for edit in part.edits}
-        store = self._store(part.store)
+        touched = {getattr(edit, "path", "") for edit in store_edits.edits}
+        store = self._store(store_edits.store)
         for shard in store.scan().shards:
             for memory in store.read(shard).memories:
                 if memory.origin.file in touched:
                     continue
-                if any(_holds(edit, memory) for edit in gone):
+                if any(_holds(edit, memory) for edit in missing):
                     raise Conflict(
                         f"nothing is undone: the memory was moved to {memory.origin.file}",
-                        where=gone[0].path,
+                        where=missing[0].path,
                         do="delete the memory there, or move its file back",
                     )
 
@@ -165,29 +168,29 @@ class ChangeWriter:
 
         Returns planned ref -> written ref, where they differ.
         """
-        made, refs = [], dict[str, str]()
-        for part in parts:
-            written = self._apply_part(part, recording, report)
+        written_parts, refs = [], dict[str, str]()
+        for store_edits in parts:
+            written = self._apply_part(store_edits, recording, report)
             if written is not None:
                 refs |= written.refs
-                part = replace(part, edits=written.edits)
-            made.append(part)
+                store_edits = replace(store_edits, edits=written.edits)
+            written_parts.append(store_edits)
         if refs:
-            recording.made(made)
+            recording.made(written_parts)
         return refs
 
     def _apply_part(
-        self, part: StoreEdits, recording: Recording, report: Report = silent
+        self, store_edits: StoreEdits, recording: Recording, report: Report = silent
     ) -> Written | None:
         """Make the edits of one store; it need not exist where a `TreeEdit` makes it."""
-        edits = tuple(edit for edit in part.edits if not isinstance(edit, TreeEdit))
-        for edit in part.edits:
+        edits = tuple(edit for edit in store_edits.edits if not isinstance(edit, TreeEdit))
+        for edit in store_edits.edits:
             if isinstance(edit, TreeEdit):
                 from memtui.bundle import restoring
 
                 restoring.apply_tree_edit(edit, recording, report)
-        written = self._store(part.store).apply(edits, recording) if edits else None
-        return written if len(edits) == len(part.edits) else None
+        written = self._store(store_edits.store).apply(edits, recording) if edits else None
+        return written if len(edits) == len(store_edits.edits) else None
 
     def _action(self, number: int) -> JournalAction:
         action = self._journal.get(number)

@@ -154,10 +154,14 @@ def _with_former_state(memory: Memory, former: Memory) -> Memory:
     A record that is read alone does not show its successor: one that was not in use then keeps the
     present word for that.
     """
-    made = replace(with_former_text(memory, former), entity=former.entity)
+    former_memory = replace(with_former_text(memory, former), entity=former.entity)
     if former.status in CURRENT:
-        return replace(made, status=former.status, superseded_by=())
-    return made if memory.status not in CURRENT else replace(made, status=former.status)
+        return replace(former_memory, status=former.status, superseded_by=())
+    return (
+        former_memory
+        if memory.status not in CURRENT
+        else replace(former_memory, status=former.status)
+    )
 
 
 def _get(library: Library, ref: str) -> Memory | None:
@@ -186,8 +190,8 @@ def _from_git(
         if memory is None:
             found[ref] = former
         elif memory.updated is None or memory.updated > at:
-            same = (former.content, former.title, former.status)
-            if same != (memory.content, memory.title, memory.status):
+            former_values = (former.content, former.title, former.status)
+            if former_values != (memory.content, memory.title, memory.status):
                 found[ref] = _with_former_state(memory, former)
     return found
 
@@ -231,21 +235,21 @@ def read_before(
             past = {shard.key: shard for shard in former.scan().shards}
             changed = [key for key in {**present, **past} if _differ(present, past, key)]
             now = _memories(store, [present[key] for key in changed if key in present])
-            then = _memories(former, [past[key] for key in changed if key in past])
+            former_memories = _memories(former, [past[key] for key in changed if key in past])
         except Exception as error:  # a damaged database may fail in any way, a format too
             log.warning("the database as it was cannot be read: %r", error)
             return None
     placed = {
         ref: replace(memory, origin=replace(memory.origin, file=str(file)))
-        for ref, memory in then.items()
+        for ref, memory in former_memories.items()
     }
     differing = {ref: memory for ref, memory in placed.items() if memory != now.get(ref)}
     return differing, now.keys() - placed.keys()
 
 
 def _differ(present: Mapping[str, Shard], past: Mapping[str, Shard], key: str) -> bool:
-    one, other = present.get(key), past.get(key)
-    return one is None or other is None or one.stamp != other.stamp
+    now, before = present.get(key), past.get(key)
+    return now is None or before is None or now.stamp != before.stamp
 
 
 def _memories(store: Store, shards: Sequence[Shard]) -> dict[str, Memory]:

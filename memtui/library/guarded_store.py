@@ -103,9 +103,9 @@ class GuardedStore:
             return Reading((), tuple(Unreadable(file, why) for file in files))
         if not faults:
             return reading
-        whole = tuple(m for at, m in enumerate(reading.memories) if at not in faults)
+        sound = tuple(m for at, m in enumerate(reading.memories) if at not in faults)
         listed = _listed(shard, [(reading.memories[at], why) for at, why in faults.items()])
-        return Reading(whole, (*reading.unreadable, *listed))
+        return Reading(sound, (*reading.unreadable, *listed))
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act is not possible; the error, where the store fails."""

@@ -69,19 +69,21 @@ class IndexState:
         if at < len(overlays):
             slots = range(overlays[at].first, overlays[-1].first + overlays[-1].count)
             parts = _gaps([*self.bases, *overlays[:at]], slots.stop)
-            overlays[at:] = [_overlay(rows, part, alive) for part in parts]
+            overlays[at:] = [_overlay(rows, part_slots, alive) for part_slots in parts]
         return replace(self, overlays=tuple(overlays), is_ready=True)
 
-    def renumbered(self, rows: Rows, alive: Mask, kept: Slots) -> IndexState:
+    def renumbered(self, rows: Rows, alive: Mask, kept_slots: Slots) -> IndexState:
         """Return the index for a table compacted to these slots.
 
         Args:
             rows: of the table before it is compacted.
             alive: of the same rows.
-            kept: slots that stay, those of all bases among them; ascending.
+            kept_slots: slots that stay, those of all bases among them; ascending.
         """
-        bases = [replace(s, first=renumber_slot(kept, s.first), cached_hits={}) for s in self.bases]
-        return IndexState(tuple(bases)).covering(SelectedRows(rows, kept), alive[kept])
+        bases = [
+            replace(s, first=renumber_slot(kept_slots, s.first), cached_hits={}) for s in self.bases
+        ]
+        return IndexState(tuple(bases)).covering(SelectedRows(rows, kept_slots), alive[kept_slots])
 
 
 class Index:
@@ -149,11 +151,11 @@ class Index:
         with self._lock:
             indexed = [self._whoosh.get(cache.store.label) for cache in caches]
         if not all(
-            one is not None and one[0] == cache.version
-            for one, cache in zip(indexed, caches, strict=True)
+            index_and_slots is not None and index_and_slots[0] == cache.version
+            for index_and_slots, cache in zip(indexed, caches, strict=True)
         ):
             return None
-        indexes = [one[1] for one in indexed if one is not None]
+        indexes = [index_and_slots[1] for index_and_slots in indexed if index_and_slots is not None]
 
         def slots(term: Term) -> Slots | None:
             found: list[int] = []
@@ -199,10 +201,10 @@ def _build_in_subprocess(cache: StoreCache, report: Report, cancelled: IsCancell
     """Build the index in another process, so that the screen stays responsive."""
     if cache.catalog is None:
         return
-    what = f"indexing {cache.store.label}"
+    subject = f"indexing {cache.store.label}"
     builder.build_arrays(
         cache.catalog.folder,
-        lambda progress: report(replace(progress, what=what)),
+        lambda progress: report(progress._replace(what=subject)),
         cancelled,
     )
 
@@ -282,10 +284,10 @@ class IndexUpdates:
 
     def _compact(self) -> None:
         loaded, index = self._loaded.state, self._index.state
-        kept = self._loaded.slots_to_keep(loaded, index.base_slots)
-        if kept is not None:
-            covered = index.renumbered(loaded.snapshot.rows, loaded.columns.alive, kept)
+        kept_slots = self._loaded.slots_to_keep(loaded, index.base_slots)
+        if kept_slots is not None:
+            covered = index.renumbered(loaded.snapshot.rows, loaded.columns.alive, kept_slots)
             with self.slots_lock.writing():
-                kept = self._loaded.compact(loaded, kept)
+                kept_slots = self._loaded.compact(loaded, kept_slots)
                 self._index.set(covered)
-                self._semantic.renumber(kept)
+                self._semantic.renumber(kept_slots)

@@ -8,15 +8,22 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from threading import RLock
 
 from memtui.errors import RefError
 from memtui.insight.link_graph import Node, NodeKind
-from memtui.insight.link_statements import LinkEntry, read_entry, source_links
+from memtui.insight.link_statements import (
+    END_KEYS,
+    LinkEntry,
+    read_entry,
+    source_links,
+)
 from memtui.insight.links import LinkIndex
 from memtui.library import saved_links
 from memtui.library.loaded_stores import LoadedState, LoadedStores
 from memtui.library.saved_links import SavedLinks
+from memtui.library.snapshot import Rows
 from memtui.model import Memory, from_record
 from memtui.progress import IsCancelled, never
 from memtui.search import numbering
@@ -37,10 +44,21 @@ _TEXT_LINKS = (b"[[", b"](", b'"ended_links":')
 class StoreLinks:
     """Holds the link index and its lock; may be used from any thread."""
 
-    def __init__(self, loaded: LoadedStores, present: StoreLinks | None = None) -> None:
-        """`present`: if `loaded` are the stores as of a time, the links as they are now."""
+    def __init__(
+        self,
+        loaded: LoadedStores,
+        present: StoreLinks | None = None,
+        state: Path | None = None,
+    ) -> None:
+        """
+        Args:
+            loaded: The open stores.
+            present: If `loaded` are the stores as of a time, the links as they are now.
+            state: Folder of the journal; None if there is none.
+        """
         self._loaded = loaded
         self._present = present
+        self._state = state
         self._lock = RLock()
         self._index = LinkIndex()
         self._serials = numbering.NO_SERIALS
@@ -110,6 +128,8 @@ class StoreLinks:
             self._index.remove(serial)
         self._serials = numbering.without_serials(self._serials, gone)
         read = 0
+        changes: dict[tuple[str, str], datetime] | None = None
+        roots = {cache.store.label: str(cache.store.root) for cache in self._loaded.caches}
         slots = numbering.find_slots(rows.serials, come)
         for number, (serial, slot) in enumerate(zip(come, slots, strict=True)):
             if number % 1024 == 0 and cancelled():
@@ -119,11 +139,29 @@ class StoreLinks:
             if entry is None:
                 entry = _read_row(state, slot)
                 read += 1
+            if entry.ended is not None and entry.statements:
+                changes = self._last_changes() if changes is None else changes
+                changed = changes.get((roots[entry.store], entry.id))
+                if changed is not None:
+                    entry = self._find_end(entry, changed, rows, slot)
             self._index.add_entry(serial, entry)
         self._serials = serials
         self._revision = state.snapshot.revision
         if read >= SAVED_FROM:
             self.save()
+
+    def _last_changes(self) -> dict[tuple[str, str], datetime]:
+        from memtui.library.former_versions import last_changes
+
+        return last_changes(self._state)
+
+    @staticmethod
+    def _find_end(entry: LinkEntry, changed: datetime, rows: Rows, slot: int) -> LinkEntry:
+        """The entry of a memory that memtui took out of use at a time, unless its store says when;
+        the last change of its file may be an older one."""
+        if any(key in rows[slot].extra for key in END_KEYS) or entry.successors:
+            return entry
+        return entry._replace(ended=max(changed, entry.ended or changed))
 
     def save(self) -> None:
         """Write what the cached rows state beside them, where that is missing, if the index has

@@ -71,8 +71,8 @@ class LoadedStores:
         scan = cache.store.scan()
         with self.lock:
             cache.drop_missing(scan, self._table)
-        stale = list(cache.stale_shards(scan))
-        self._read(cache, stale, report, cancelled)
+        changed = list(cache.stale_shards(scan))
+        self._read(cache, changed, report, cancelled)
         with self.lock:
             if not cancelled():
                 cache.loading = False
@@ -91,8 +91,8 @@ class LoadedStores:
                 return
             reading = cache.store.read(shard)
             with self.lock:
-                same = cache.has_reading(shard, reading, self._table)
-            if not same:
+                is_unchanged = cache.has_reading(shard, reading, self._table)
+            if not is_unchanged:
                 batch.append((shard, reading))
             if time.monotonic() - shown > PUBLISH_EVERY:
                 self._publish_batch(cache, batch)
@@ -113,10 +113,10 @@ class LoadedStores:
         for cache in self.caches:
             scan = cache.store.scan()
             with self.lock:
-                gone = cache.drop_missing(scan, self._table)
-            stale = list(cache.stale_shards(scan))
-            self._read(cache, stale, silent, never)
-            if gone and not stale:
+                missing = cache.drop_missing(scan, self._table)
+            changed = list(cache.stale_shards(scan))
+            self._read(cache, changed, silent, never)
+            if missing and not changed:
                 with self.lock:
                     self._publish()
         return self.snapshot.revision != revision
@@ -142,29 +142,31 @@ class LoadedStores:
         """Slots that a compaction would keep: live rows, and all rows of `bases`, whose index is on
         disk. None while there are too few dead rows."""
         alive = state.columns.alive
-        kept = numbering.list_kept_slots(alive, [*bases, *state.snapshot.rows.cached])
-        dead = len(alive) - len(kept)
-        return kept if dead >= max(COMPACT_FROM, state.snapshot.count // 2) else None
+        kept_slots = numbering.list_kept_slots(alive, [*bases, *state.snapshot.rows.cached])
+        dead = len(alive) - len(kept_slots)
+        return kept_slots if dead >= max(COMPACT_FROM, state.snapshot.count // 2) else None
 
-    def compact(self, state: LoadedState, kept: Slots) -> Slots:
+    def compact(self, state: LoadedState, kept_slots: Slots) -> Slots:
         """Renumber the rows in these slots, drop all others, and publish the result.
 
         Nobody may use slots to look up rows or index entries meanwhile.
 
         Args:
-            state: the state that `kept` was made from; newer rows are kept too.
-            kept: slots of rows that stay, ascending.
+            state: the state that `kept_slots` was made from; newer rows are kept too.
+            kept_slots: slots of rows that stay, ascending.
 
         Returns:
             All slots that were kept, newer ones included.
         """
         with self.lock:
-            kept = numbering.append_later_slots(kept, len(state.columns), len(self._table))
-            self._table.compact(kept)
+            kept_slots = numbering.append_later_slots(
+                kept_slots, len(state.columns), len(self._table)
+            )
+            self._table.compact(kept_slots)
             for cache in self.caches:
-                cache.renumber(kept)
+                cache.renumber(kept_slots)
             self._publish()
-            return kept
+            return kept_slots
 
     def _publish(self) -> None:
         self._revision += 1
@@ -244,6 +246,14 @@ class LoadedStores:
             self._limit_uses = key, tuple(u for s in stores for u in s.limit_uses(view, now))
         return self._limit_uses[1]
 
+    def stamps(self) -> list[tuple[object, ...]]:
+        """What changes when a memory, or something unreadable, comes, goes or becomes another."""
+        with self.lock:
+            return [
+                (cache.store.label, cache.store.read_only, cache.unreadable, *cache.stamps.items())
+                for cache in self.caches
+            ]
+
     def last_writes(self) -> dict[str, datetime]:
         """Store label -> time of change of its newest file."""
         with self.lock:
@@ -269,7 +279,7 @@ def _chain(memory: Memory, find: Callable[[str, str], Memory | None]) -> list[Me
     found = {memory.id: memory}
     front = [memory]
     while front:
-        ids = {id for one in front for id in (*one.supersedes, *one.superseded_by)}
+        ids = {id for linked in front for id in (*linked.supersedes, *linked.superseded_by)}
         front = [m for id in ids - found.keys() if (m := find(memory.store, id)) is not None]
-        found.update((one.id, one) for one in front)
+        found.update((linked.id, linked) for linked in front)
     return list(found.values())

@@ -85,7 +85,7 @@ def _topmost_missing(file: str, root: Path) -> str:
 
 def _is_covered(path: str, unreadable: Mapping[str, str]) -> bool:
     """Whether it, or a folder it is in, is listed as unreadable."""
-    return any(str(part) in unreadable for part in (Path(path), *Path(path).parents))
+    return any(str(folder) in unreadable for folder in (Path(path), *Path(path).parents))
 
 
 class LossDetector:

@@ -81,7 +81,11 @@ def _store_of(path: Path, format: str) -> FoundStore:
     known = registry.format_of(name)
     if known is None or (profile and profile not in known.profiles):
         names = [each.name for each in registry.formats()]
-        names += [f"{each.name}:{one}" for each in registry.formats() for one in each.profiles]
+        names += [
+            f"{each.name}:{profile_name}"
+            for each in registry.formats()
+            for profile_name in each.profiles
+        ]
         raise StoreError(f"there is no format {format!r}", do=f"known: {', '.join(names)}")
     root = known.detect(path)
     if root is None and known.fallback is not None:
@@ -100,6 +104,20 @@ def stores_within(path: Path) -> list[tuple[Path, str]]:
     return [(root, known.name) for known, root in found] or [(path, "")]
 
 
+def reopen_stores(sources: Iterable[StoreSource]) -> tuple[Store, ...]:
+    """Open stores as another process has opened them. Raises StoreError or ConfigError."""
+    found, labels, rules = [], [], {}
+    for source in sources:
+        name, _, profile = source.format.partition(":")
+        known = registry.format_of(name)
+        if known is None:
+            raise StoreError(f"there is no format {name!r}", where=source.root)
+        found.append(FoundStore(known, Path(source.root), profile))
+        labels.append(source.label)
+        rules[name] = source.rules
+    return open_stores(found, labels, rules)
+
+
 def discover(folder: Path, home: Path) -> list[FoundStore]:
     """Find every store in this folder and in the default places of all formats."""
     return [FoundStore(format, root) for format, root in registry.discover(folder, home)]
@@ -107,6 +125,35 @@ def discover(folder: Path, home: Path) -> list[FoundStore]:
 
 Rules = Mapping[str, Mapping[str, Any]]
 """Name of a format -> constant of its rules -> value, as the settings have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSource:
+    """How another process opens the same store; as JSON: `asdict`."""
+
+    root: str
+    format: str
+    """Name of the format, or `name:profile`."""
+    label: str
+    rules: Mapping[str, Any]
+    """Constants of its rules that were set."""
+
+
+def sources_of(
+    found: Sequence[FoundStore], stores: Iterable[Store], rules: Rules | None = None
+) -> tuple[StoreSource, ...]:
+    """How each of these stores was opened."""
+    profiles = {(item.format.name, item.root): item.profile for item in reversed(found)}
+    return tuple(
+        StoreSource(
+            str(store.root),
+            f"{store.format}:{profile}" if profile else store.format,
+            store.label,
+            (rules or {}).get(store.format, {}),
+        )
+        for store in stores
+        for profile in (profiles.get((store.format, store.root), ""),)
+    )
 
 
 def open_stores(
@@ -123,7 +170,7 @@ def open_stores(
         ConfigError: a rule is unknown or of the wrong type.
     """
     stores: list[Store] = []
-    taken: set[str] = set()
+    used: set[str] = set()
     roots: set[str] = set()
     for number, item in enumerate(found):
         real = f"{item.format.name}\0{os.path.realpath(item.root)}"
@@ -131,8 +178,8 @@ def open_stores(
             continue
         roots.add(real)
         wanted = labels[number] if number < len(labels) and labels[number] else item.format.name
-        label = unique_label(_PLAIN.sub("-", wanted), taken)
-        taken.add(label)
+        label = unique_label(_PLAIN.sub("-", wanted), used)
+        used.add(label)
         stores.append(_opened(item, label, (rules or {}).get(item.format.name)))
     return tuple(stores)
 
@@ -176,9 +223,9 @@ def _configure(format: Format, store: Store, table: Mapping[str, Any]) -> None:
     format.configure(store, table)
 
 
-def unique_label(wanted: str, taken: set[str]) -> str:
+def unique_label(wanted: str, used: set[str]) -> str:
     """`wanted`, or `wanted-2` and so on when it is taken."""
     label, number = wanted, 2
-    while label in taken:
+    while label in used:
         label, number = f"{wanted}-{number}", number + 1
     return label

@@ -197,13 +197,13 @@ class PastStores(LoadedStores):
         if known:
             columns = columns_of.concat([columns, columns_of.build(known)])
             serials = numbering.append_serials(serials, _FIRST_SERIAL, len(known))
-        then = Rows(parts, serials)
+        past_rows = Rows(parts, serials)
         self._table.replace_all(
             parts, serials, columns, self._slots_of(present, columns, known, rows)
         )
         self._revision = state.snapshot.revision
         snapshot = Snapshot(
-            rows=then,
+            rows=past_rows,
             count=self._table.alive_count(),
             stores=state.snapshot.stores,
             revision=state.snapshot.revision,

@@ -64,7 +64,7 @@ class Planned:
 
     @property
     def has_edits(self) -> bool:
-        return any(part.edits for part in self.parts)
+        return any(store_edits.edits for store_edits in self.parts)
 
     @property
     def refs(self) -> tuple[str, ...]:
@@ -108,7 +108,7 @@ class Planned:
 
     def diffs(self) -> list[FileDiff]:
         """Return each file and row before and after. Raises Conflict if one changed since."""
-        edits = [edit for part in self.parts for edit in part.edits]
+        edits = [edit for store_edits in self.parts for edit in store_edits.edits]
         files = [edit for edit in edits if not isinstance(edit, RowEdit)]
         rows = [_row_diff(edit) for edit in edits if isinstance(edit, RowEdit)]
         return [*preview(files), *rows]
@@ -148,9 +148,9 @@ def plan(
             raise Refused(f"no open store is called {change.store!r}")
         if why := store.read_only:
             raise Refused(why, where=change.store)
-        made = repeated_add(change, plans) or store.plan(change, together)
-        plans.append(made)
-        edits.setdefault(change.store, _StoreEdits()).add(made.edits)
+        planned = repeated_add(change, plans) or store.plan(change, together)
+        plans.append(planned)
+        edits.setdefault(change.store, _StoreEdits()).add(planned.edits)
     parts = tuple(
         StoreEdits(str(stores[label].root), tuple(found.edits))
         for label, found in edits.items()
@@ -198,10 +198,10 @@ def _place(edit: SidecarEdit | RowEdit) -> tuple[object, ...]:
 def _is_joinable(first: SidecarEdit | RowEdit, second: SidecarEdit | RowEdit) -> bool:
     """Whether both were planned from the same values and neither removes the entry."""
     before, other = first.before or {}, second.before or {}
-    same = all(before[name] == other[name] for name in before.keys() & other.keys())
+    is_equal = all(before[name] == other[name] for name in before.keys() & other.keys())
     if isinstance(first, RowEdit) and (first.before is None or second.before is None):
         return False
-    return same and first.after is not None and second.after is not None
+    return is_equal and first.after is not None and second.after is not None
 
 
 def _joined_edits(
@@ -217,9 +217,9 @@ def _joined_edits(
             continue
         after[name] = value
         if isinstance(first, SidecarEdit) and isinstance(value, list) and isinstance(other, list):
-            gone = [each for each in old or () if each not in value]
+            removed = [each for each in old or () if each not in value]
             new = [each for each in value if each not in (old or ())]
-            left = [each for each in other if each not in gone]
+            left = [each for each in other if each not in removed]
             after[name] = left + [each for each in new if each not in left]
     for name in was.keys() - now.keys():
         after.pop(name, None)

@@ -112,13 +112,13 @@ def _changed(path: Path) -> float:
 def find_reverted(histories: Sequence[EditHistory]) -> list[RevertedEdit]:
     """Return the edits among these histories that were reverted, in their order; stores that no
     longer exist are skipped."""
-    here = [history for history in histories if os.path.lexists(history.steps[0].store)]
-    edits = [history.edits for history in here]
+    present = [history for history in histories if os.path.lexists(history.steps[0].store)]
+    edits = [history.edits for history in present]
     rows = [each for each in edits if isinstance(each[0], RowEdit)]
     statuses = [*find_statuses(edits), *registry.find_row_statuses(rows)]
     reapply = {id(each[0]): status.reapply for each, status in statuses}
     found = []
-    for history in here:
+    for history in present:
         newest = history.steps[0]
         edit = reapply.get(id(newest.edit))
         if edit is not None:
@@ -184,4 +184,8 @@ def plan_reapply(found: Sequence[RevertedEdit]) -> Planned:
     more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
     title = f"again: {titles[0].removeprefix('again: ')}{more}" if titles else ""
     parts = tuple(StoreEdits(store, tuple(edits)) for store, edits in by_store.items())
-    return Planned(title, (Plan((), tuple(edit for part in parts for edit in part.edits)),), parts)
+    return Planned(
+        title,
+        (Plan((), tuple(edit for store_edits in parts for edit in store_edits.edits)),),
+        parts,
+    )

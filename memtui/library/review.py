@@ -1,30 +1,31 @@
 """The review queue of the open stores: scan, decide, remember what was declined.
 
-Decisions lie in the state folder, by the proposal's id: that changes with the memories, so that a
-declined proposal comes back only when one of them does. What a scan found lies in the cache folder,
-by group of memories; a later scan looks at changed groups only.
+What a scan found lies in the cache folder, by group of memories: a later scan looks at changed
+groups only, and at nothing where no file changed. The screen has large stores scanned by a process
+of its own (`review_worker`).
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from enum import StrEnum
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from memtui import paths
 from memtui.changes import Act
 from memtui.config import ReviewSettings
-from memtui.errors import MemtuiError, RefError, Refused, SaveError
+from memtui.errors import MemtuiError, RefError, Refused, WorkerError
 from memtui.files.git_history import GitHistory
+from memtui.library import reverted_edits
 from memtui.library.library import Library
-from memtui.library.review_cache import CachedReview, read_json, read_review, write_review
+from memtui.library.review_cache import CachedReview, Findings, ReviewFile
+from memtui.library.review_decisions import Decisions, Queue
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
+from memtui.search.child_processes import run_worker
 from memtui.stores import registry
 from memtui.stores.format import GENERAL_RULES
 from memtui.upkeep.duplicates import find_across
@@ -39,46 +40,23 @@ from memtui.upkeep.model_requests import (
     with_text,
 )
 from memtui.upkeep.proposals import (
-    RULES,
     Proposal,
     ProposalKind,
     UpkeepContext,
-    digest_memory,
+    fingerprint,
+    from_record,
     masked,
 )
 from memtui.upkeep.retention import due_batches, propose_summary
-from memtui.upkeep.scanning import ScannedGroup, scan
+from memtui.upkeep.scanning import scan
 
 if TYPE_CHECKING:
     from memtui.library.planning import Planned
 
-DECISIONS_FILE = "review.json"
-SNOOZE_DAYS = 7
-
-
-class Decision(StrEnum):
-    """What a person decided on a proposal without accepting it."""
-
-    DECLINED = "declined"
-    SNOOZED = "snoozed"
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """The open proposals, and how many are put aside."""
-
-    proposals: tuple[Proposal, ...]
-    declined: int = 0
-    snoozed: int = 0
-
-    def get(self, text: str) -> Proposal:
-        """Return the proposal whose id begins with this text. Raises Refused."""
-        found = [one for one in self.proposals if text and one.id.startswith(text)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise Refused(f"{len(found)} proposals begin with {text!r}", do="write more of the id")
-        raise Refused(f"no open proposal {text!r}", do="memtui review lists them")
+SCANNED_HERE = 500
+"""Memories up to which the screen scans in its own process: a first scan of them takes a quarter of
+a second, and to start another process takes longer."""
+WORKER = "memtui.library.review_worker"
 
 
 class ReviewQueue:
@@ -98,16 +76,16 @@ class ReviewQueue:
             clones: Folders in git repositories whose merged branches may be archived.
         """
         self._library = library
-        self._state = library.state_folder
+        self.decisions = Decisions(library.state_folder, library.now)
         self._cache = library.cache_folder
         self._settings = settings or ReviewSettings()
         self._merged = _read_merged(clones)
-        self._groups: dict[str, ScannedGroup] | None = None
-        self._checked: tuple[Proposal, ...] = ()
-        self._is_written = True
-        """The cache holds what was found last."""
-        self._digests: dict[int, bytes] = {}
-        """Number of a row -> digest of its memory."""
+        self.findings: Findings | None = None
+        """What the last scan found, whatever was decided on it."""
+        stores = "\0".join(sorted(f"{store.label} {store.root}" for store in library.stores))
+        self._file = (
+            ReviewFile.of(self._cache, stores, str(self._settings)) if self._cache else None
+        )
         self._rules = {store.label: registry.upkeep_rules_of(store) for store in library.stores}
 
     @property
@@ -140,56 +118,101 @@ class ReviewQueue:
         Raises:
             Cancelled: The scan was stopped; what was found before stays in the cache.
         """
-        if self._groups is None:
-            self._groups = self._read_cache()
-        rows = self._library.numbered_memories()
-        context = self.context
+        stamp = self._stamp()
+        latest = self._latest()
+        if latest is None or latest.stamp != stamp:
+            latest = self._scan_changed(kinds, stamp, report, cancelled)
+        found = latest.proposals
+        if across:
+            found += tuple(
+                find_across(list(self._library.numbered_memories().values()), self.context)
+            )
+        return self._open(one for one in found if kinds is None or one.kind in kinds)
+
+    def _scan_changed(
+        self,
+        kinds: Collection[ProposalKind] | None,
+        stamp: str,
+        report: Report,
+        cancelled: IsCancelled,
+    ) -> Findings:
+        """Scan the groups and the texts that changed, and keep what was found."""
+        kept = self._file.read() if self._file is not None else None
+        known = kept.groups if kept is not None else {}
+        if kept is not None:
+            with suppress(AttributeError, KeyError, TypeError, ValueError):
+                self._library.text_checks.remember(kept.texts)
+        rows, context = self._library.numbered_memories(), self.context
         result = scan(
-            rows.values(),
-            context,
-            self._groups,
-            kinds=kinds,
-            digest=self._digests_of(rows),
-            report=report,
-            cancelled=cancelled,
+            rows.values(), context, known, kinds=kinds, report=report, cancelled=cancelled
         )
-        if result.groups != self._groups:
-            self._groups = {**self._groups, **result.groups} if kinds else dict(result.groups)
-            self._is_written = False
-        found = self._library.check(report, cancelled, rows)
-        checked = tuple(proposals_from(found, self._library.get, context))
-        if checked != self._checked or not self._is_written:
-            self._checked = checked
-            self._write_cache()
-        wanted = set(kinds) if kinds is not None else set(RULES)
-        shared = find_across(list(rows.values()), context) if across else ()
-        return self._open(
-            one for one in (*checked, *result.proposals, *shared) if one.kind in wanted
-        )
+        groups = {**known, **result.groups} if kinds is not None else result.groups
+        checks = self._library.check(report, cancelled, rows)
+        checked = tuple(proposals_from(checks, self._library.get, context))
+        found = (*checked, *(one for group in groups.values() for one in group.proposals))
+        self.findings = Findings(stamp if kinds is None else "", found)
+        if self._file is not None:
+            texts = self._library.text_checks.to_record()
+            self._file.write(CachedReview(self.findings.stamp, groups, checked, texts))
+        return self.findings
 
     def last(self) -> Queue | None:
         """What the last scan found, from the cache, without looking at the memories; None if no
         scan of these settings is kept there."""
-        if self._groups is None:
-            self._groups = self._read_cache()
-        if not self._groups:
-            return None
-        found = [one for group in self._groups.values() for one in group.proposals]
-        return self._open([*self._checked, *found])
+        latest = self._latest()
+        return None if latest is None else self._open(latest.proposals)
 
-    def _digests_of(self, rows: Mapping[int, Memory]) -> Callable[[Memory], bytes]:
-        known = self._digests
-        self._digests = {
-            serial: known.get(serial) or digest_memory(memory) for serial, memory in rows.items()
+    def _latest(self) -> Findings | None:
+        if self.findings is None and self._file is not None:
+            self.findings = self._file.read_findings()
+        return self.findings
+
+    def _stamp(self) -> str:
+        """Names all that a scan looks at: the files, the day, and what others have reverted."""
+        library = self._library
+        looked_at = (
+            f"{library.now():%Y-%m-%d}",
+            sorted((name, sorted(branches)) for name, branches in self._merged.items()),
+            reverted_edits.findings(library.peek_reverted()),
+            library.loaded.stamps(),
+        )
+        text = repr(looked_at).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+    def scan_aside(self, report: Report = silent, cancelled: IsCancelled = never) -> Queue:
+        """As `scan`, of all kinds; many memories are scanned by another process.
+
+        Raises:
+            Cancelled: The scan was stopped; what was found before stays in the cache.
+            WorkerError: The process failed.
+        """
+        library = self._library
+        small = library.snapshot.count <= SCANNED_HERE
+        latest = self._latest()
+        is_current = latest is not None and latest.stamp == self._stamp()
+        if is_current or small or not library.sources or self._cache is None:
+            return self.scan(None, report, cancelled)
+        given = {
+            "stores": [asdict(source) for source in library.sources],
+            "cache": str(self._cache),
+            "state": str(state) if (state := library.state_folder) is not None else None,
+            "now": library.now().isoformat(),
+            "settings": asdict(self._settings),
         }
-        by_memory = {id(memory): self._digests[serial] for serial, memory in rows.items()}
-        return lambda memory: by_memory[id(memory)]
+        answer = run_worker(WORKER, (), report, cancelled, given=json.dumps(given))
+        try:
+            found = tuple(map(from_record, answer["proposals"]))
+            self.findings = Findings(str(answer["stamp"]), found)
+        except (KeyError, TypeError, ValueError) as error:  # of another version of memtui
+            raise WorkerError("the process found something unexpected", where=WORKER) from error
+        return self._open(found)
 
     def plan(self, proposals: Iterable[Proposal], title: str = "") -> Planned:
         """Plan what accepting these proposals does, as one action.
 
         Raises:
-            Refused: one of them proposes no change, or a store cannot do it.
+            Refused: one of them proposes no change, one of its memories changed since it was
+                scanned, or a store cannot do it.
             Conflict: a file changed since it was read.
             RefError: a memory is gone.
         """
@@ -200,6 +223,8 @@ class ReviewQueue:
                     f"{one.id} is a hint without a change to accept",
                     do="decline it, or edit the memory",
                 )
+            if fingerprint(map(self._library.get, one.refs)) != one.fingerprint:
+                raise Refused("its memories changed since the scan", do="scan again")
         changes = [change for one in chosen for change in one.changes]
         words = (
             title or f"review: {chosen[0].title}"
@@ -266,81 +291,8 @@ class ReviewQueue:
                 return batch
         return []
 
-    def decide(self, proposals: Iterable[Proposal], decision: Decision) -> None:
-        """Remember a decision. Raises Refused or SaveError."""
-        if self._state is None:
-            raise Refused("this library was opened read-only")
-        now = self._library.now()
-        known = self._decisions()
-        for one in proposals:
-            entry = {"decision": str(decision), "kind": str(one.kind), "time": now.isoformat()}
-            if decision is Decision.SNOOZED:
-                entry["until"] = (now + timedelta(days=SNOOZE_DAYS)).isoformat()
-            known[one.id] = entry
-        self._write_decisions(known)
-
-    def reopen(self, ids: Iterable[str]) -> None:
-        """Forget decisions. Raises Refused or SaveError."""
-        if self._state is None:
-            raise Refused("this library was opened read-only")
-        gone = set(ids)
-        self._write_decisions({id: one for id, one in self._decisions().items() if id not in gone})
-
-    # --- decisions -----------------------------------------------------------------------------
-
     def _open(self, proposals: Iterable[Proposal]) -> Queue:
-        known, now = self._decisions(), self._library.now()
-        shown, declined, snoozed = [], 0, 0
-        for one in {proposal.id: proposal for proposal in proposals}.values():
-            if str(one.kind) in self._settings.off:
-                continue
-            entry = known.get(one.id, {})
-            if entry.get("decision") == Decision.DECLINED:
-                declined += 1
-            elif entry.get("decision") == Decision.SNOOZED and _is_later(entry.get("until"), now):
-                snoozed += 1
-            else:
-                shown.append(one)
-        order = list(RULES)
-        shown.sort(key=lambda one: order.index(one.kind))
-        return Queue(tuple(shown), declined, snoozed)
-
-    def _decisions(self) -> dict[str, dict[str, Any]]:
-        if self._state is None:
-            return {}
-        value = read_json(self._state / DECISIONS_FILE)
-        return {id: one for id, one in value.items() if isinstance(one, dict)}
-
-    def _write_decisions(self, decisions: Mapping[str, Mapping[str, Any]]) -> None:
-        assert self._state is not None
-        path = self._state / DECISIONS_FILE
-        try:
-            paths.write_private(path, json.dumps(decisions, indent=1) + "\n")
-        except OSError as error:
-            raise SaveError(str(error.strerror or error), where=str(path)) from error
-
-    # --- cache ---------------------------------------------------------------------------------
-
-    def _read_cache(self) -> dict[str, ScannedGroup]:
-        found = read_review(self._cache, self._cached_for()) if self._cache is not None else None
-        if found is None:
-            return {}
-        self._checked = found.checked
-        with suppress(AttributeError, KeyError, TypeError, ValueError):
-            self._library.text_checks.remember(found.texts)
-        return dict(found.groups)
-
-    def _write_cache(self) -> None:
-        self._is_written = True
-        if self._cache is not None and self._groups is not None:
-            texts = self._library.text_checks.to_record()
-            found = CachedReview(self._groups, self._checked, texts)
-            write_review(self._cache, self._cached_for(), found)
-
-    def _cached_for(self) -> str:
-        """Settings and stores of which the cache holds the findings."""
-        roots = sorted(f"{store.label} {store.root}" for store in self._library.stores)
-        return "\0".join((str(self._settings), *roots))
+        return self.decisions.open_queue(proposals, self._settings.off)
 
     def _can(self, act: Act, memory: Memory) -> bool:
         try:
@@ -359,10 +311,3 @@ def _read_merged(clones: Iterable[Path]) -> dict[str, frozenset[str]]:
             raise Refused("not a git clone with a remote, or there is no git", where=str(clone))
         found[remote] = git.merged_branches()
     return found
-
-
-def _is_later(text: object, now: datetime) -> bool:
-    try:
-        return isinstance(text, str) and datetime.fromisoformat(text) > now
-    except (ValueError, TypeError):
-        return False

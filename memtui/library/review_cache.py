@@ -1,12 +1,13 @@
 """What the last scan of the review queue found, kept in the cache folder for the next process.
 
-The file holds what a group of memories or a text was found to hold, by a digest of it, so that a
-scan in a new process looks at what changed only. It is left aside when the rules, the settings or
-the stores are others.
+A file for each choice of stores, of two lines: the findings, which the screen shows at once; then
+what each group of memories and each text was found to hold, by a digest of it, so that a scan in a
+new process looks at what changed only. It is left aside when the rules or the settings are others.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -24,19 +25,97 @@ from memtui.upkeep.scanning import ScannedGroup
 
 log = logging.getLogger(__name__)
 
-CACHE_FILE = "review.json"
-_VERSION = 3
+CACHE_FOLDER = "reviews"
+MOST_FILES = 8
+"""Choices of stores that are kept: memtui opens others in each project."""
+_VERSION = 4
+_FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that a scan found."""
+
+    stamp: str
+    """Names what it looked at; empty if it did not look at everything."""
+    proposals: tuple[Proposal, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CachedReview:
-    """The result of a scan."""
+    """The result of a scan, with what the next one needs."""
 
+    stamp: str
     groups: Mapping[str, ScannedGroup]
     checked: tuple[Proposal, ...]
     """Proposals of the checks, which do not go by groups."""
     texts: Mapping[str, Any]
     """As `TextChecks.to_record` gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFile:
+    """The file for a choice of stores, and the settings of which it must hold the findings."""
+
+    path: Path
+    settings: str
+
+    @classmethod
+    def of(cls, cache: Path, stores: str, settings: str) -> ReviewFile:
+        """The file in a cache folder for the stores that this text names."""
+        name = hashlib.blake2b(stores.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        return cls(cache / CACHE_FOLDER / f"{name}.json", settings)
+
+    def read_findings(self) -> Findings | None:
+        """All that was found, without what the next scan needs; None if nothing is kept."""
+        with contextlib.suppress(OSError, *_FAULTS), self.path.open(encoding="utf-8") as file:
+            head = json.loads(file.readline())
+            if head["rules"] == _rules() and head["settings"] == self.settings:
+                return Findings(head["stamp"], tuple(map(from_record, head["proposals"])))
+        return None
+
+    def read(self) -> CachedReview | None:
+        """All that is kept; None if nothing is."""
+        with contextlib.suppress(OSError, *_FAULTS):
+            first, second = self.path.read_text(encoding="utf-8").splitlines()
+            head, rest = json.loads(first), json.loads(second)
+            if head["rules"] != _rules() or head["settings"] != self.settings:
+                return None
+            found = {one.id: one for one in map(from_record, head["proposals"])}
+            groups = {
+                key: ScannedGroup(str(mark), tuple(found[id] for id in ids))
+                for key, (mark, *ids) in rest["groups"].items()
+            }
+            checked = tuple(found[id] for id in rest["checked"])
+            return CachedReview(str(head["stamp"]), groups, checked, dict(rest["texts"]))
+        return None
+
+    def write(self, review: CachedReview) -> None:
+        """Keep the result of a scan; a failure is logged only."""
+        lists = (review.checked, *(group.proposals for group in review.groups.values()))
+        found = {one.id: one for proposals in lists for one in proposals}
+        head = {
+            "rules": _rules(),
+            "settings": self.settings,
+            "stamp": review.stamp,
+            "proposals": [to_record(one) for one in found.values()],
+        }
+        rest = {
+            "checked": [one.id for one in review.checked],
+            "groups": {
+                key: [group.fingerprint, *(one.id for one in group.proposals)]
+                for key, group in review.groups.items()
+            },
+            "texts": review.texts,
+        }
+        try:
+            text = f"{json.dumps(head)}\n{json.dumps(rest)}\n"
+            paths.write_private(self.path, text, durable=False)
+            files = sorted(self.path.parent.glob("*.json"), key=lambda file: -file.stat().st_mtime)
+            for file in files[MOST_FILES:]:
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("what the review found could not be kept: %s", error)
 
 
 @cache
@@ -45,46 +124,3 @@ def _rules() -> str:
     parts = (secrets.ISSUED, secrets.NAMED, secrets.PRIVATE_KEY, instructions.PHRASES)
     text = repr((memtui.__version__, _VERSION, *parts, instruction_languages.PHRASES))
     return hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
-
-
-def read_review(folder: Path, made_for: str) -> CachedReview | None:
-    """What is kept in a cache folder; None if nothing is kept for these settings and stores."""
-    value = read_json(folder / CACHE_FILE)
-    if value.get("rules") != _rules() or value.get("for") != made_for:
-        return None
-    try:
-        groups = {
-            key: ScannedGroup(str(one["mark"]), tuple(map(from_record, one["found"])))
-            for key, one in value["groups"].items()
-        }
-        return CachedReview(groups, tuple(map(from_record, value["checked"])), value["texts"])
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
-
-
-def write_review(folder: Path, made_for: str, review: CachedReview) -> None:
-    """Keep the result of a scan; a failure is logged only."""
-    groups = {
-        key: {"mark": one.fingerprint, "found": [to_record(each) for each in one.proposals]}
-        for key, one in review.groups.items()
-    }
-    value = {
-        "rules": _rules(),
-        "for": made_for,
-        "checked": [to_record(each) for each in review.checked],
-        "groups": groups,
-        "texts": review.texts,
-    }
-    try:
-        paths.write_private(folder / CACHE_FILE, json.dumps(value))
-    except OSError as error:
-        log.warning("what the review found could not be kept: %s", error)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in one of memtui's own files; {} if it is missing or damaged."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
 
@@ -106,10 +106,10 @@ class SemanticSearch:
         except (OSError, ValueError, MemtuiError) as error:
             log.warning("changed memories have no vectors yet: %s", error)
 
-    def renumber(self, kept: Slots) -> None:
+    def renumber(self, kept_slots: Slots) -> None:
         """Follow a compaction of the table to these slots."""
         if len(self.state.row_of):
-            self._set(self.state.keep_slots(kept))
+            self._set(self.state.keep_slots(kept_slots))
 
     def _set(self, state: VectorIndex) -> None:
         with self._lock:
@@ -126,10 +126,12 @@ class SemanticSearch:
             raise EmbeddingError("there is no model", do="pip install memtui[semantic]")
 
         def report_labelled(progress: Progress) -> None:
-            report(replace(progress, what=f"embedding {label}"))
+            report(progress._replace(what=f"embedding {label}"))
 
-        made, texts = vector_building.update_vectors(folder, embedder, report_labelled, cancelled)
-        return EmbeddingResult(made, texts, embedder.name)
+        computed, texts = vector_building.update_vectors(
+            folder, embedder, report_labelled, cancelled
+        )
+        return EmbeddingResult(computed, texts, embedder.name)
 
     def cosines(self, query: Query, segments: Sequence[Segment], slots: int) -> Floats | None:
         """Cosine of each slot with the query; None where unknown, or where the query has no text to
@@ -173,10 +175,10 @@ class SemanticSearch:
         Empty without vectors, and for a server's model, which would have to be asked.
         """
         embedder, state = self.embedder, self.state
-        asked = self._text_to_embed(query, segments)
-        if embedder is None or embedder.remote or not state.parts or not asked:
+        query_text = self._text_to_embed(query, segments)
+        if embedder is None or embedder.remote or not state.parts or not query_text:
             return ()
-        return vector_search.find_near_words(embedder, state.parts[0].counts, asked, text)
+        return vector_search.find_near_words(embedder, state.parts[0].counts, query_text, text)
 
     def _text_to_embed(self, query: Query, segments: Sequence[Segment]) -> str:
         return fusion.text_to_embed(

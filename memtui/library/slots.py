@@ -63,16 +63,16 @@ class SlotTable:
             The slots of memories whose ref was taken, and of those that had it.
         """
         first = len(self)
-        taken = self.slot_of
+        used = self.slot_of
         unique = list(memories)
         shared: list[int] = []
         for at, memory in enumerate(unique):
             ref = memory.ref
-            if ref in taken:
-                shared += (taken[ref], first + at)
-                ref = _free(f"{memory.ref}@{shard_of[at]}", taken)
+            if ref in used:
+                shared += (used[ref], first + at)
+                ref = _free(f"{memory.ref}@{shard_of[at]}", used)
                 unique[at] = replace(memory, ref=ref)
-            taken[ref] = first + at
+            used[ref] = first + at
         self._parts = _joined([*self._parts, tuple(unique)])
         self._number(len(unique))
         self.columns = columns_of.concat([self.columns, columns_of.build(unique)])
@@ -91,18 +91,18 @@ class SlotTable:
         self._serials = numbering.append_serials(self._serials, self._given, count)
         self._given += count
 
-    def compact(self, kept: Slots) -> None:
+    def compact(self, kept_slots: Slots) -> None:
         """Renumber the rows in these slots (ascending) and drop all others."""
         parts: list[Sequence[Memory]] = []
         first = 0
-        for part in self._parts:
-            inside = numbering.find_kept_in_range(kept, range(first, first + len(part)))
-            first += len(part)
-            parts.append(part if len(inside) == len(part) else tuple(part[at] for at in inside))
+        for rows in self._parts:
+            inside = numbering.find_kept_in_range(kept_slots, range(first, first + len(rows)))
+            first += len(rows)
+            parts.append(rows if len(inside) == len(rows) else tuple(rows[at] for at in inside))
         self._parts = _joined(parts)
-        self._serials = self._serials[kept]
+        self._serials = self._serials[kept_slots]
         self._slot_of = None
-        self.columns = columns_of.take(self.columns, kept)
+        self.columns = columns_of.take(self.columns, kept_slots)
 
     def shared(self, label: str) -> list[int]:
         """Slots of memories whose ref was made unique, and of those with the plain ref."""
@@ -115,23 +115,23 @@ class SlotTable:
 
     def mark_dead(self, slots: Iterable[int]) -> None:
         """Mark the rows in these slots dead."""
-        gone = list(slots)
-        if not gone:
+        dead = list(slots)
+        if not dead:
             return
         if self._slot_of is not None:
             rows = self.rows()
-            for slot in gone:
+            for slot in dead:
                 ref = rows[slot].ref
                 if self._slot_of.get(ref) == slot:
                     del self._slot_of[ref]
-        self.columns = self.columns.without(gone)
+        self.columns = self.columns.without(dead)
 
     @property
     def slot_of(self) -> dict[str, int]:
         """Ref -> slot of every live memory; built when first needed."""
         if self._slot_of is None:
             alive = self.columns.alive
-            refs = (ref for part in self._parts for ref in _refs(part))
+            refs = (ref for rows in self._parts for ref in _refs(rows))
             self._slot_of = {ref: slot for slot, ref in enumerate(refs) if alive[slot]}
         return self._slot_of
 
@@ -143,8 +143,8 @@ def _joined(parts: Iterable[Sequence[Memory]]) -> list[Sequence[Memory]]:
     """Merge parts in memory of similar length, so that their number grows with the logarithm of the
     rows and no row is copied often."""
     joined: list[Sequence[Memory]] = []
-    for part in parts:
-        new = part
+    for rows in parts:
+        new = rows
         while joined and isinstance(new, tuple) and isinstance(joined[-1], tuple):
             if len(joined[-1]) > 2 * len(new):
                 break
@@ -154,8 +154,8 @@ def _joined(parts: Iterable[Sequence[Memory]]) -> list[Sequence[Memory]]:
     return joined
 
 
-def _refs(part: Sequence[Memory]) -> Iterable[str]:
-    return part.refs if isinstance(part, CachedRows) else (memory.ref for memory in part)
+def _refs(rows: Sequence[Memory]) -> Iterable[str]:
+    return rows.refs if isinstance(rows, CachedRows) else (memory.ref for memory in rows)
 
 
 def plain_ref(memory: Memory) -> str:
@@ -163,11 +163,11 @@ def plain_ref(memory: Memory) -> str:
     return f"{memory.store}:{memory.id}"
 
 
-def _free(ref: str, taken: dict[str, int]) -> str:
-    if ref not in taken:
+def _free(ref: str, used: dict[str, int]) -> str:
+    if ref not in used:
         return ref
     number = 2
-    while f"{ref}~{number}" in taken:
+    while f"{ref}~{number}" in used:
         number += 1
     return f"{ref}~{number}"
 
@@ -198,10 +198,10 @@ def slot_of(text: str, slots: Mapping[str, int]) -> int:
     begins: list[str] = []
     for ref in slots:
         store, _, id = ref.partition(":")
-        for wanted in {text, rest if colon and store == label else text}:
-            if id == wanted:
+        for name in {text, rest if colon and store == label else text}:
+            if id == name:
                 exact.append(ref)
-            elif id.startswith(wanted):
+            elif id.startswith(name):
                 begins.append(ref)
     if len(exact) == 1:
         return slots[exact[0]]
@@ -212,8 +212,8 @@ def slot_of(text: str, slots: Mapping[str, int]) -> int:
         )
     found = exact or begins
     if not found:
-        near = get_close_matches(text, slots, n=1)
-        advice = f"did you mean {visible(near[0])}?" if near else "memtui list shows the ids"
+        similar = get_close_matches(text, slots, n=1)
+        advice = f"did you mean {visible(similar[0])}?" if similar else "memtui list shows the ids"
         raise RefError(f"no memory has the id {visible(text)!r}", do=advice)
     if len(found) > 1:
         shown = ", ".join(visible(ref) for ref in found[:3])

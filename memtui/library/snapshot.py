@@ -29,12 +29,12 @@ class Rows(Sequence[Memory]):
         self, parts: Sequence[Sequence[Memory]] = (), serials: Serials = numbering.NO_SERIALS
     ) -> None:
         self.serials = serials
-        self._parts = tuple(part for part in parts if len(part))
+        self._parts = tuple(rows for rows in parts if len(rows))
         self._firsts: list[int] = []
         self._size = 0
-        for part in self._parts:
+        for rows in self._parts:
             self._firsts.append(self._size)
-            self._size += len(part)
+            self._size += len(rows)
 
     def __len__(self) -> int:
         return self._size
@@ -48,14 +48,14 @@ class Rows(Sequence[Memory]):
             return [self[slot] for slot in range(*index.indices(self._size))]
         if not 0 <= index < self._size:
             raise IndexError(index)
-        part = bisect_right(self._firsts, index) - 1
-        return self._parts[part][index - self._firsts[part]]
+        number = bisect_right(self._firsts, index) - 1
+        return self._parts[number][index - self._firsts[number]]
 
     @property
     def cached(self) -> list[range]:
         """The slots of cached rows, which take no memory here."""
         placed = zip(self._firsts, self._parts, strict=True)
-        return [range(at, at + len(part)) for at, part in placed if isinstance(part, CachedRows)]
+        return [range(at, at + len(rows)) for at, rows in placed if isinstance(rows, CachedRows)]
 
     def serial(self, slot: int) -> int:
         """The serial of the row in this slot."""
@@ -73,36 +73,36 @@ class Rows(Sequence[Memory]):
     def line(self, slot: int) -> CatalogRow:
         """One row as the cache stores it; cached rows are not decoded for it."""
         at = bisect_right(self._firsts, slot) - 1
-        part, index = self._parts[at], slot - self._firsts[at]
-        return part.line(index) if isinstance(part, CachedRows) else encode_row(part[index])
+        rows, index = self._parts[at], slot - self._firsts[at]
+        return rows.line(index) if isinstance(rows, CachedRows) else encode_row(rows[index])
 
     def candidate_slots(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
         """The slots whose cached record matches, ascending, and all slots of rows not cached."""
-        for first, part in zip(self._firsts, self._parts, strict=True):
-            found = part.candidates(pattern) if isinstance(part, CachedRows) else range(len(part))
+        for first, rows in zip(self._firsts, self._parts, strict=True):
+            found = rows.candidates(pattern) if isinstance(rows, CachedRows) else range(len(rows))
             yield from (first + at for at in found)
 
     def slots_containing(self, mark: bytes) -> Iterator[int]:
         """The slots whose cached record has these bytes, ascending, and all that are not cached."""
-        for first, part in zip(self._firsts, self._parts, strict=True):
-            found = part.containing(mark) if isinstance(part, CachedRows) else range(len(part))
+        for first, rows in zip(self._firsts, self._parts, strict=True):
+            found = rows.containing(mark) if isinstance(rows, CachedRows) else range(len(rows))
             yield from (first + at for at in found)
 
     def ref_of(self, slot: int) -> str:
         """The ref of one row; cached rows are not decoded for it."""
         at = bisect_right(self._firsts, slot) - 1
-        part, index = self._parts[at], slot - self._firsts[at]
-        return part.refs[index] if isinstance(part, CachedRows) else part[index].ref
+        rows, index = self._parts[at], slot - self._firsts[at]
+        return rows.refs[index] if isinstance(rows, CachedRows) else rows[index].ref
 
     def cached_line(self, slot: int) -> CatalogRow | None:
         """One row as the cache stores it; None if it is not a cached row."""
         at = bisect_right(self._firsts, slot) - 1
-        part = self._parts[at]
-        return part.line(slot - self._firsts[at]) if isinstance(part, CachedRows) else None
+        rows = self._parts[at]
+        return rows.line(slot - self._firsts[at]) if isinstance(rows, CachedRows) else None
 
     def __iter__(self) -> Iterator[Memory]:
-        for part in self._parts:
-            yield from part
+        for rows in self._parts:
+            yield from rows
 
 
 class SelectedRows(Sequence[Memory]):

@@ -110,8 +110,13 @@ class StoreCache:
         slots: list[int] = []
         for shard in self.catalog.shards if self.catalog is not None else ():
             loaded = self.shards.get(shard.key)
-            same = loaded is not None and (loaded.stamp, loaded.count) == (shard.stamp, shard.count)
-            slots.extend(loaded.slots if loaded is not None and same else [-1] * shard.count)
+            is_unchanged = loaded is not None and (loaded.stamp, loaded.count) == (
+                shard.stamp,
+                shard.count,
+            )
+            slots.extend(
+                loaded.slots if loaded is not None and is_unchanged else [-1] * shard.count
+            )
         return slots
 
     def memories_by_file(self) -> dict[str, int]:
@@ -169,11 +174,11 @@ class StoreCache:
 
     def shards_of_files(self, paths: Collection[str]) -> list[Shard]:
         """The shards that were read from one of these files."""
-        wanted = frozenset(paths)
+        file_set = frozenset(paths)
         return [
             Shard(key, files, self.shards[key].stamp)
             for key, files in self._files.items()
-            if key in self.shards and not wanted.isdisjoint(files)
+            if key in self.shards and not file_set.isdisjoint(files)
         ]
 
     def stale_shards(self, scan: Scan) -> Iterator[Shard]:
@@ -198,14 +203,14 @@ class StoreCache:
         for key in self._sizes.keys() - files.keys():
             del self._sizes[key]
         self._files = files
-        gone = [key for key in self.shards if key not in files]
-        shared = bool(gone) and not self._shards_sharing_ids(table).isdisjoint(gone)
-        table.mark_dead([slot for key in gone for slot in self.shards.pop(key).slots])
+        missing = [key for key in self.shards if key not in files]
+        shared = bool(missing) and not self._shards_sharing_ids(table).isdisjoint(missing)
+        table.mark_dead([slot for key in missing for slot in self.shards.pop(key).slots])
         if shared:
             self._assign_refs(table)
-        changed = bool(gone) or scan.unreadable != self._scan_unreadable
+        changed = bool(missing) or scan.unreadable != self._scan_unreadable
         self._scan_unreadable = scan.unreadable
-        self.version += bool(gone)
+        self.version += bool(missing)
         return changed
 
     def replace_shards(self, batch: Sequence[tuple[Shard, Reading]], table: SlotTable) -> None:
@@ -221,15 +226,15 @@ class StoreCache:
 
     def _set(self, shards: Sequence[tuple[str, str, Reading]], table: SlotTable) -> list[int]:
         """Append these shards (key, stamp, reading) to the table; returns as `SlotTable.append`."""
-        gone: list[int] = []
+        removed: list[int] = []
         memories: list[Memory] = []
         shard_of: list[str] = []
         for key, _, reading in shards:
             if (former := self.shards.pop(key, None)) is not None:
-                gone.extend(former.slots)
+                removed.extend(former.slots)
             memories.extend(reading.memories)
             shard_of.extend([key] * len(reading.memories))
-        table.mark_dead(gone)
+        table.mark_dead(removed)
         first = len(table)
         shared = table.append(memories, shard_of=shard_of)
         for key, stamp, reading in shards:
@@ -260,20 +265,20 @@ class StoreCache:
         return self._sharing
 
     def _shards_of(self, slots: Sequence[int]) -> set[str]:
-        wanted = set(slots)
-        if not wanted:
+        slot_set = set(slots)
+        if not slot_set:
             return set()
-        return {key for key, loaded in self.shards.items() if not wanted.isdisjoint(loaded.slots)}
+        return {key for key, loaded in self.shards.items() if not slot_set.isdisjoint(loaded.slots)}
 
-    def renumber(self, kept: Slots) -> None:
+    def renumber(self, kept_slots: Slots) -> None:
         """Follow a compaction of the table to these slots."""
         for key, loaded in self.shards.items():
-            self.shards[key] = replace(loaded, first=renumber_slot(kept, loaded.first))
+            self.shards[key] = replace(loaded, first=renumber_slot(kept_slots, loaded.first))
         if self.base is not None:
-            first = renumber_slot(kept, self.base.start)
+            first = renumber_slot(kept_slots, self.base.start)
             moved = range(first, first + len(self.base))
             # A base that has no index may have lost rows.
-            self.base = moved if renumber_slot(kept, self.base.stop) == moved.stop else None
+            self.base = moved if renumber_slot(kept_slots, self.base.stop) == moved.stop else None
 
     def save(self, table: SlotTable) -> None:
         """Write the rows to disk as a new generation; a failure is logged only."""

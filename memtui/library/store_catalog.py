@@ -234,11 +234,11 @@ def _below_project(nearby: Sequence[str]) -> list[str]:
 def _labelled(stores: Sequence[KnownStore]) -> list[KnownStore]:
     """Each store once, under a label of its own that does not depend on which are open."""
     found: dict[str, KnownStore] = {}
-    taken: set[str] = set()
+    used: set[str] = set()
     for store in stores:
         if store.key not in found:
-            label = unique_label(store.label or store.format.partition(":")[0] or "store", taken)
-            taken.add(label)
+            label = unique_label(store.label or store.format.partition(":")[0] or "store", used)
+            used.add(label)
             found[store.key] = replace(store, label=label)
     return list(found.values())
 
@@ -249,8 +249,8 @@ def _project_of(root: Path, folder: Path | None, home: Path | None) -> Path:
     if folder is not None and folder != home and (root == folder or folder in root.parents):
         return folder
     base = home if home is not None and home in root.parents else Path(root.anchor)
-    for at, part in enumerate(root.relative_to(base).parts):
-        if part.startswith("."):
+    for at, name in enumerate(root.relative_to(base).parts):
+        if name.startswith("."):
             return base.joinpath(*root.relative_to(base).parts[:at])
     return root.parent
 

@@ -13,6 +13,9 @@ Parsing a search line never fails: what cannot be used is left out, and `Query.h
 Commands use `parse_condition` and `parse_time`, which raise QueryError instead.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from memtui.query.parsed_query import (
     Condition,
     Group,
@@ -34,20 +37,50 @@ from memtui.query.parsed_query import (
     with_filter_values,
     without_filters,
 )
-from memtui.query.parser import parse_query
-from memtui.query.periods import Period, parse_period, parse_time, parse_time_end
-from memtui.query.query_fields import (
-    ALL_HOLD,
-    FIELDS,
-    REGEX,
-    SORT_NAMES,
-    Field,
-    Matching,
-    parse_condition,
-    parse_sort,
-)
-from memtui.query.query_format import format_condition, format_node, format_query
-from memtui.query.tokens import Token, TokenKind, tokenize
+
+if TYPE_CHECKING:
+    from memtui.query.parser import parse_query
+    from memtui.query.periods import Period, parse_period, parse_time, parse_time_end
+    from memtui.query.query_fields import (
+        ALL_HOLD,
+        FIELDS,
+        REGEX,
+        SORT_NAMES,
+        Field,
+        Matching,
+        parse_condition,
+        parse_sort,
+    )
+    from memtui.query.query_format import format_condition, format_node, format_query
+    from memtui.query.tokens import Token, TokenKind, tokenize
+
+_PARSING = {
+    "parser": ("parse_query",),
+    "periods": ("Period", "parse_period", "parse_time", "parse_time_end"),
+    "query_fields": (
+        "ALL_HOLD",
+        "FIELDS",
+        "REGEX",
+        "SORT_NAMES",
+        "Field",
+        "Matching",
+        "parse_condition",
+        "parse_sort",
+    ),
+    "query_format": ("format_condition", "format_node", "format_query"),
+    "tokens": ("Token", "TokenKind", "tokenize"),
+}
+"""Module -> its names. They are imported on first use: the first paint only needs the values."""
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _PARSING.items():
+        if name in names:
+            value = getattr(import_module(f"memtui.query.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "ALL_HOLD",

@@ -8,6 +8,7 @@ from dataclasses import field as dataclass_field
 from datetime import datetime
 from enum import StrEnum
 from math import inf
+from typing import NamedTuple
 
 Span = tuple[int, int]
 """Start and end of a part in the line that it was parsed from."""
@@ -41,8 +42,7 @@ class Term:
     span: Span = dataclass_field(default=NO_SPAN, compare=False, kw_only=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(NamedTuple):
     """Values from `low` up to but not including `high`; times in seconds since 1970."""
 
     low: float = -inf
@@ -85,8 +85,7 @@ class Group:
 Node = Term | Condition | Group
 
 
-@dataclass(frozen=True, slots=True)
-class TimeCondition:
+class TimeCondition(NamedTuple):
     """A time as it was typed (`7d`, `2026-03-01`) and the moment it stood for then."""
 
     text: str
@@ -109,8 +108,7 @@ class Sort(StrEnum):
     LEAST_USED = "-used"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """A part of a line that could not be used, or was used with a remark."""
 
     text: str

@@ -7,26 +7,16 @@ that is renamed last, so an unfinished one is never used.
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import selectors
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import memtui
-from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
-from memtui.search import child_processes
+from memtui.errors import WorkerError
+from memtui.progress import Cancelled, IsCancelled, Report, never, silent
+from memtui.search.child_processes import run_worker
 
 log = logging.getLogger(__name__)
 
-SILENCE_LIMIT = 120.0
-"""Seconds without a line of output after which the child is considered hung."""
-_POLL_SECONDS = 0.05
-"""Between two checks of `cancelled`."""
+WORKER = "memtui.search.index_worker"
 
 
 def build_arrays(generation: Path, report: Report = silent, cancelled: IsCancelled = never) -> bool:
@@ -56,74 +46,12 @@ def build_vectors(
 
 
 def _run(generation: Path, what: str, report: Report, cancelled: IsCancelled) -> bool:
-    # -P: a module in the current folder, which may be a stranger's, is never imported.
-    command = [sys.executable, "-P", "-m", "memtui.search.index_worker", what, str(generation)]
-    home = str(Path(memtui.__file__).parents[1])
-    path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
     try:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,
-        )
-    except OSError as error:
-        log.warning("the process that builds the index cannot be started: %s", error)
-        return False
-    try:
-        with child_processes.noted(child):
-            return _follow(child, generation, report, cancelled)
-    except TimeoutError:
-        log.warning("indexing of %s hung and was killed", generation.parent)
+        run_worker(WORKER, (what, str(generation)), report, cancelled)
     except Cancelled:
         log.info("indexing of %s cancelled", generation.parent)
-    except (ValueError, KeyError, TypeError) as error:
-        log.warning("indexing of %s gave unexpected output: %r", generation.parent, error)
-    finally:
-        child.kill()
-        child.wait()
-        if child.stdout is not None:
-            child.stdout.close()
+    except WorkerError as error:
+        log.warning("indexing of %s failed: %s", generation.parent, error)
+    else:
+        return True
     return False
-
-
-def _follow(
-    child: subprocess.Popen[bytes], generation: Path, report: Report, cancelled: IsCancelled
-) -> bool:
-    """Pass on what the child reports; whether it has done its work. Raises as `_lines`."""
-    for line in _lines(child, cancelled):
-        message = json.loads(line)
-        if message["what"] == "done":
-            return True
-        if message["what"] == "failed":
-            log.warning("indexing of %s failed: %s", generation.parent, message["why"])
-            return False
-        report(Progress(message["what"], int(message["done"]), int(message["total"])))
-    log.warning("indexing of %s ended early, status %s", generation.parent, child.poll())
-    return False
-
-
-def _lines(child: subprocess.Popen[bytes], cancelled: IsCancelled) -> Iterator[bytes]:
-    """The output of the child, line by line. Raises TimeoutError or Cancelled."""
-    if child.stdout is None:
-        return
-    descriptor = child.stdout.fileno()
-    heard = time.monotonic()
-    pending = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(descriptor, selectors.EVENT_READ)
-        while True:
-            if cancelled():
-                raise Cancelled
-            if not selector.select(_POLL_SECONDS):
-                if time.monotonic() - heard > SILENCE_LIMIT:
-                    raise TimeoutError
-                continue
-            piece = os.read(descriptor, 65536)
-            if not piece:
-                return
-            heard = time.monotonic()
-            *lines, pending = (pending + piece).split(b"\n")
-            yield from lines

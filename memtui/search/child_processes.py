@@ -1,10 +1,35 @@
-"""The processes that searching and indexing have started, so that none outlives the program."""
+"""Processes that memtui starts for slow work, so that the screen stays responsive.
+
+A worker is a module of memtui that prints JSON lines: `{"what": "indexing", "done": 1024, "total":
+33000}` while it works, at the end `{"what": "done", ...}` or `{"what": "failed", "why": "..."}`.
+One that dies, hangs or is cancelled is killed, and none outlives the program.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
+import os
+import selectors
 import subprocess
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import memtui
+from memtui.errors import WorkerError
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+
+SILENCE_LIMIT = 120.0
+"""Seconds without a line of output after which a worker is considered hung."""
+NICENESS = 10
+"""Of a worker: the screen and the agents go first."""
+_POLL_SECONDS = 0.05
+"""Between two checks of `cancelled`."""
+_REPORT_EVERY = 0.1
+"""Seconds between two lines of progress."""
 
 _running: set[subprocess.Popen[bytes]] = set()
 
@@ -23,3 +48,135 @@ def kill_all() -> None:
     """Kill those that run: the program ends without waiting for the threads that use them."""
     for child in tuple(_running):
         child.kill()
+
+
+# In the program
+
+
+def run_worker(
+    module: str,
+    arguments: Sequence[str] = (),
+    report: Report = silent,
+    cancelled: IsCancelled = never,
+    *,
+    given: str = "",
+) -> dict[str, Any]:
+    """Run a worker to its end.
+
+    Args:
+        module: Name of the module, which calls `serve`.
+        arguments: Of its command line.
+        report: Is given its progress.
+        cancelled: Is asked twenty times a second; once it is true, the worker is killed.
+        given: What it reads from its standard input; less than a pipe holds, 64 KiB.
+
+    Returns:
+        Its last line.
+
+    Raises:
+        Cancelled: `cancelled` became true.
+        WorkerError: It could not be started, failed, died or hung.
+    """
+    # -P: a module in the current folder, which may be a stranger's, is never imported.
+    command = [sys.executable, "-P", "-m", module, *arguments]
+    home = str(Path(memtui.__file__).parents[1])
+    path = os.pathsep.join(filter(None, (home, os.environ.get("PYTHONPATH"))))
+    try:
+        child = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise WorkerError("the process cannot be started", where=module) from error
+    try:
+        with noted(child):
+            assert child.stdin is not None
+            with contextlib.suppress(OSError), child.stdin as stdin:  # it may have died already
+                stdin.write(given.encode("ascii"))
+            return _follow(child, module, report, cancelled)
+    except (ValueError, KeyError, TypeError) as error:
+        raise WorkerError("the process printed something unexpected", where=module) from error
+    finally:
+        child.kill()
+        child.wait()
+        if child.stdout is not None:
+            child.stdout.close()
+
+
+def _follow(
+    child: subprocess.Popen[bytes], module: str, report: Report, cancelled: IsCancelled
+) -> dict[str, Any]:
+    """Pass on what the child reports, until its last line. Raises Cancelled or WorkerError."""
+    for line in _lines(child, module, cancelled):
+        message: dict[str, Any] = json.loads(line)
+        if message["what"] == "done":
+            return message
+        if message["what"] == "failed":
+            raise WorkerError(str(message["why"]), where=module)
+        report(Progress(message["what"], int(message["done"]), int(message["total"])))
+    raise WorkerError(f"the process ended early, status {child.wait()}", where=module)
+
+
+def _lines(
+    child: subprocess.Popen[bytes], module: str, cancelled: IsCancelled
+) -> Iterator[bytearray]:
+    """The output of the child, line by line. Raises Cancelled or WorkerError."""
+    assert child.stdout is not None
+    descriptor = child.stdout.fileno()
+    heard = time.monotonic()
+    pending = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(descriptor, selectors.EVENT_READ)
+        while True:
+            if cancelled():
+                raise Cancelled
+            if not selector.select(_POLL_SECONDS):
+                if time.monotonic() - heard > SILENCE_LIMIT:
+                    raise WorkerError("the process hung and was killed", where=module)
+                continue
+            piece = os.read(descriptor, 1 << 16)
+            if not piece:
+                return
+            heard = time.monotonic()
+            pending += piece
+            if b"\n" in piece:
+                *lines, pending = pending.split(b"\n")
+                yield from lines
+
+
+# In the worker
+
+
+def serve(work: Callable[[Report], dict[str, Any]]) -> int:
+    """Do the work of a worker and print its lines.
+
+    Args:
+        work: Is given what prints its progress; returns what the last line holds beside.
+
+    Returns:
+        The exit status.
+    """
+    os.nice(NICENESS)
+    reported = 0.0
+
+    def report(progress: Progress) -> None:
+        nonlocal reported
+        if time.monotonic() - reported < _REPORT_EVERY:
+            return
+        reported = time.monotonic()
+        _say({"what": progress.what, "done": progress.done, "total": progress.total})
+
+    try:
+        _say({**work(report), "what": "done"})
+    except Exception as error:  # the program says so and goes on without
+        _say({"what": "failed", "why": repr(error)})
+        return 1
+    return 0
+
+
+def _say(message: dict[str, Any]) -> None:
+    print(json.dumps(message), flush=True)

@@ -4,27 +4,23 @@
     python -m memtui.search.index_worker whoosh GENERATION    update the Whoosh index beside it
     python -m memtui.search.index_worker vectors GENERATION   embed what has no vector yet
 
-reads the rows of one catalog generation (see `memtui.search.catalog`) and prints JSON lines,
-`{"what": "indexing", "done": 1024, "total": 33000}`, at the end `{"what": "done", ...}`.
+reads the rows of one catalog generation (see `memtui.search.catalog`) and prints the lines of a
+worker (see `memtui.search.child_processes`).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from memtui.progress import Progress, Report, silent
+from memtui.search.child_processes import serve
 
-NICENESS = 10
 _SMALL_SHARE = 0.2
 """With more than this share changed, a new Whoosh index is built instead of a segment."""
-
-
-def _report(what: str, done: int = 0, total: int = 0) -> None:
-    print(json.dumps({"what": what, "done": done, "total": total}), flush=True)
 
 
 def make_arrays(generation: Path, report: Report = silent) -> None:
@@ -86,15 +82,13 @@ def make_vectors(generation: Path, report: Report = silent) -> None:
 def main(arguments: list[str]) -> int:
     """Do one job and print its progress; returns the exit status."""
     what, folder = arguments
-    os.nice(NICENESS)
     make = {"arrays": make_arrays, "whoosh": make_whoosh, "vectors": make_vectors}[what]
-    try:
-        make(Path(folder), lambda progress: _report(progress.what, progress.done, progress.total))
-    except Exception as error:  # the parent logs it and goes on without
-        print(json.dumps({"what": "failed", "why": repr(error)}), flush=True)
-        return 1
-    _report("done")
-    return 0
+
+    def work(report: Report) -> dict[str, Any]:
+        make(Path(folder), report)
+        return {}
+
+    return serve(work)
 
 
 if __name__ == "__main__":

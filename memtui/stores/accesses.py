@@ -114,19 +114,19 @@ class AccessFile:
         except (ValueError, RecursionError):
             top = None
         if not isinstance(top, dict):
-            what = "accesses cannot be counted: the file does not hold a JSON object"
-            raise Refused(what, where=str(self.path), do="mend it or remove it")
+            problem = "accesses cannot be counted: the file does not hold a JSON object"
+            raise Refused(problem, where=str(self.path), do="mend it or remove it")
         edits: list[Edit] = []
         for group in dict.fromkeys(key.group for key in entries):
-            mine = {key.key: entry for key, entry in entries.items() if key.group == group}
-            held = top.get(group)
-            if not isinstance(held, dict):
+            group_entries = {key.key: entry for key, entry in entries.items() if key.group == group}
+            group_counts = top.get(group)
+            if not isinstance(group_counts, dict):
                 if group in top:
                     raise Refused(f"its {group!r} is not an object", where=str(self.path))
-                edits.append(self._edit((group,), "", _to_json(mine, 1)))
+                edits.append(self._edit((group,), "", _to_json(group_entries, 1)))
                 continue
-            for name, entry in mine.items():
-                before = raw_value(text, (group, name)) if name in held else ""
+            for name, entry in group_entries.items():
+                before = raw_value(text, (group, name)) if name in group_counts else ""
                 edits.append(self._edit((group, name), before, _to_json(entry, 2)))
         return tuple(edits)
 
@@ -173,8 +173,8 @@ def parse_accesses(text: str) -> AccessLog:
             shard = text_of(entry.get(SHARD)) or f"entities/{key.partition('/')[0]}"
             by_shard.setdefault(shard, []).append((key, found.count, found.last))
     marks = {
-        shard: hashlib.blake2b(repr(sorted(those)).encode(), digest_size=6).hexdigest()
-        for shard, those in by_shard.items()
+        shard: hashlib.blake2b(repr(sorted(shard_counts)).encode(), digest_size=6).hexdigest()
+        for shard, shard_counts in by_shard.items()
     }
     return AccessLog(counts, marks)
 

@@ -67,7 +67,7 @@ def changed_values(change: Change, memory: Memory, editable: Collection[str]) ->
     return values
 
 
-def check_unchanged(memory: Memory, content_now: str, place: str, wanted: str | None) -> None:
+def check_unchanged(memory: Memory, content_now: str, place: str, new_text: str | None) -> None:
     """Raise Conflict if the text changed since the person saw it."""
     if content_now != memory.content:
         raise Conflict(
@@ -75,7 +75,7 @@ def check_unchanged(memory: Memory, content_now: str, place: str, wanted: str | 
             where=place,
             base=memory.content,
             theirs=content_now,
-            yours=wanted,
+            yours=new_text,
         )
 
 
@@ -86,14 +86,14 @@ UNADDRESSABLE = "unaddressable"
 def with_unique_ids(memories: Sequence[Memory]) -> list[Memory]:
     """Give each memory an id of its own, in order: repeated ids become `id#2`, `id#3`."""
     total = Counter(memory.id for memory in memories)
-    seen: dict[str, int] = defaultdict(int)
+    numbers: dict[str, int] = defaultdict(int)
     found = []
     for memory in memories:
         if total[memory.id] == 1:
             found.append(memory)
             continue
-        seen[memory.id] += 1
-        found.append(_with_unique_id(memory, seen[memory.id]))
+        numbers[memory.id] += 1
+        found.append(_with_unique_id(memory, numbers[memory.id]))
     return found
 
 

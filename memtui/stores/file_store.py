@@ -121,8 +121,10 @@ class FileStore(ABC, Generic[AnyContext]):
         if self.rescans:
             keys = {shard.key for shard in shards}
             return [shard for shard in self.scan().shards if shard.key in keys]
-        whole = [shard for shard in shards if all(map(os.path.exists, shard.files))]
-        found = [FoundShard(shard.key, shard.files) for shard in whole if shard.key != KEPT_SHARD]
+        existing = [shard for shard in shards if all(map(os.path.exists, shard.files))]
+        found = [
+            FoundShard(shard.key, shard.files) for shard in existing if shard.key != KEPT_SHARD
+        ]
         if not found:
             return []
         return mark_shards(stamp_shards(self.sidecar.current(), found), self.accesses.current())

@@ -40,10 +40,10 @@ def extra_in(change: Change) -> Mapping[str, Any]:
     return extra if isinstance(extra, Mapping) else {}
 
 
-def native_keys(change: Change, told: Collection[str]) -> dict[str, Any]:
-    """The keys of `extra` that become keys of the record: all but those `told` elsewhere."""
+def native_keys(change: Change, handled: Collection[str]) -> dict[str, Any]:
+    """The keys of `extra` that become keys of the record: all but those `handled` elsewhere."""
     items = extra_in(change).items()
-    return {key: value for key, value in items if key not in told and key not in MEMTUI_KEYS}
+    return {key: value for key, value in items if key not in handled and key not in MEMTUI_KEYS}
 
 
 def links_in(change: Change) -> list[Link]:
@@ -174,9 +174,9 @@ def plan_listed_import(
     """
     text = file.fit(content_of(change))
     is_current = str(change.fields.get("status") or "active") in CURRENT
-    same = next((i for i in file.items if i.text == text and i.group == group), None)
-    if same is not None:
-        return plan_duplicate(change, "the same text", context.ref(same.id))
+    existing = next((i for i in file.items if i.text == text and i.group == group), None)
+    if existing is not None:
+        return plan_duplicate(change, "the same text", context.ref(existing.id))
     natural = file.natural_id(group, text)
     id = natural if CONVERTED in extra_in(change) else str(change.fields["id"])
     known = context.sidecar.entry(id)

@@ -64,8 +64,8 @@ class JsonFile:
     def insert_raw(self, id: str, raw: str, index: int | None = None) -> tuple[Edit, ...]:
         """The edits that insert a record's raw text; a missing file is created first."""
         path = str(self.path)
-        made = () if self.exists else (TextEdit(path, None, self.text),)
-        return (*made, RecordEdit(path, self.array, "id", id, None, raw, index))
+        creation = () if self.exists else (TextEdit(path, None, self.text),)
+        return (*creation, RecordEdit(path, self.array, "id", id, None, raw, index))
 
 
 def read_json(path: Path, root: Path, array: tuple[str, ...] = ()) -> JsonFile:

@@ -67,15 +67,15 @@ class ListFile(ABC):
     items: Sequence[ListedText]
 
     @abstractmethod
-    def replace(self, item: ListedText, wanted: str) -> str:
+    def replace(self, item: ListedText, new_text: str) -> str:
         """With another text in this place. Raises Refused."""
 
     @abstractmethod
-    def remove(self, gone: Sequence[ListedText]) -> str:
+    def remove(self, removed: Sequence[ListedText]) -> str:
         """Without these texts. Raises Refused."""
 
     @abstractmethod
-    def insert(self, group: str, wanted: str, type: str = "") -> str:
+    def insert(self, group: str, new_text: str, type: str = "") -> str:
         """With one more text at the end of a list. Raises Refused."""
 
     @abstractmethod
@@ -98,14 +98,14 @@ class ListFile(ABC):
         """Ids of memories that a text of the file gives rise to and that are no items."""
         return set()
 
-    def find(self, memory: Memory, wanted: str | None = None) -> ListedText:
+    def find(self, memory: Memory, new_text: str | None = None) -> ListedText:
         """The item of a memory, unchanged since it was read. Raises Conflict."""
         for item in self.items:
             if item.id == memory.id:
-                check_unchanged(memory, item.text, str(self.path), wanted)
+                check_unchanged(memory, item.text, str(self.path), new_text)
                 return item
         raise Conflict(
-            "another program changed or removed this memory", where=str(self.path), yours=wanted
+            "another program changed or removed this memory", where=str(self.path), yours=new_text
         )
 
     def has(self, group: str, text: str) -> bool:
@@ -167,13 +167,13 @@ def plan_edit(change: Change, memory: Memory, context: AnyList) -> Plan:
     refs: tuple[str, ...] = ()
     if "content" in changed:
         file = context.file_of(memory)
-        wanted = file.fit(content_of(change))
-        item = file.find(memory, wanted)
-        if wanted != item.text:
-            _refuse_twin(file, item.group, wanted)
-            after = file.replace(item, wanted)
+        new_text = file.fit(content_of(change))
+        item = file.find(memory, new_text)
+        if new_text != item.text:
+            _refuse_twin(file, item.group, new_text)
+            after = file.replace(item, new_text)
             edits, refs = file.edit(after), context.other_refs(file, after)
-            values[TEXT_KEY] = _kept_name(file, memory.id, item.group, wanted)
+            values[TEXT_KEY] = _kept_name(file, memory.id, item.group, new_text)
             if memory.updated is None or context.sidecar.entry(memory.id).get("updated"):
                 values["updated"] = to_iso_seconds(context.now)
     if "importance" in changed:
@@ -223,8 +223,8 @@ def plan_delete(change: Change, memory: Memory, context: AnyList) -> Plan:
 def plan_retire(change: Change, memory: Memory, context: AnyList) -> Plan:
     file = context.file_of(memory)
     after = file.remove([file.find(memory)])
-    kept = _kept(memory, context, "retired")
-    edits = (*file.edit(after), *context.sidecar_entry(memory).set(**kept))
+    entry_edits = _kept(memory, context, "retired")
+    edits = (*file.edit(after), *context.sidecar_entry(memory).set(**entry_edits))
     refs = (memory.ref, *context.other_refs(file, after))
     reason = "removed from its file; memtui keeps it"
     return Plan((change,), edits, Outcome.DONE, reason, refs, (memory.ref,))
@@ -233,12 +233,12 @@ def plan_retire(change: Change, memory: Memory, context: AnyList) -> Plan:
 def _kept(memory: Memory, context: AnyList, status: str, by: str = "") -> dict[str, Any]:
     """Keys of the sidecar entry of a memory that is taken out of its file."""
     entry = context.sidecar.entry(memory.id)
-    beside = entry_links(entry)
+    sidecar_links = entry_links(entry)
     former = replace(
         memory,
         status=status,
         pinned=False,
-        links=tuple(link for link in memory.links if link not in beside),
+        links=tuple(link for link in memory.links if link not in sidecar_links),
         superseded_by=(*memory.superseded_by, *((by,) if by else ())),
     )
     after = {"superseded_by": [*entry.get("superseded_by", ()), by]} if by else {}
@@ -259,11 +259,11 @@ def plan_restore(change: Change, memory: Memory, context: AnyList) -> Plan:
 def plan_supersede(change: Change, memory: Memory, context: AnyList) -> Plan:
     """The new text takes the place of the old one, which the sidecar keeps."""
     file = context.file_of(memory)
-    wanted = file.fit(content_of(change))
-    item = file.find(memory, wanted)
-    _refuse_twin(file, item.group, wanted)
-    after = file.replace(item, wanted)
-    new = file.natural_id(item.group, wanted)
+    new_text = file.fit(content_of(change))
+    item = file.find(memory, new_text)
+    _refuse_twin(file, item.group, new_text)
+    after = file.replace(item, new_text)
+    new = file.natural_id(item.group, new_text)
     if new == memory.id or any(other.id == new for other in file.items):
         raise Refused("another memory has the name of this text", do="edit it instead")
     entry = {
@@ -292,13 +292,13 @@ def plan_merging(change: Change, memory: Memory, context: AnyList) -> Plan:
     refs: list[str] = []
     for shard in dict.fromkeys(context.shard_of(other) for other in others):
         file = context.open_list(shard, context.view)
-        here = [other for other in others if context.shard_of(other) == shard]
-        after = file.remove([file.find(other) for other in here])
+        same_shard = [other for other in others if context.shard_of(other) == shard]
+        after = file.remove([file.find(other) for other in same_shard])
         edits += file.edit(after)
         refs += context.other_refs(file, after)
-        for other in here:
-            kept = _kept(other, context, "superseded", memory.id)
-            edits += context.sidecar_entry(other).set(**kept)
+        for other in same_shard:
+            entry_edits = _kept(other, context, "superseded", memory.id)
+            edits += context.sidecar_entry(other).set(**entry_edits)
     plan = plan_merge(change, memory, others, tuple(edits))
     return replace(plan, refs=(*plan.refs, *refs))
 
@@ -309,9 +309,9 @@ def plan_listed_add(
     """One more text. Raises Refused."""
     text = file.fit(content_of(change))
     if file.has(group, text):
-        same = next(i for i in file.items if i.text == text and i.group == group)
+        added = next(i for i in file.items if i.text == text and i.group == group)
         reason = "the same text stands there already"
-        return Plan((change,), (), Outcome.DEDUPE, reason, (context.ref(same.id),))
+        return Plan((change,), (), Outcome.DEDUPE, reason, (context.ref(added.id),))
     after = file.insert(group, text, type)
     id = file.natural_id(group, text)
     if any(item.id == id for item in file.items):

@@ -162,8 +162,8 @@ def with_body(document: MarkdownFile, body: str) -> str:
 
 def date_in_path(path: str) -> datetime | None:
     """The date in a file's name (`2025-11-20-a.md`), else in its folder's (`2025-11-20/a.md`)."""
-    for part in reversed(path.split("/")[-2:]):
-        match = _DATE.search(part)
+    for name in reversed(path.split("/")[-2:]):
+        match = _DATE.search(name)
         time = from_iso(match[1]) if match else None
         if time:
             return time

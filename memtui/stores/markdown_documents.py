@@ -57,11 +57,12 @@ def documents(root: Path, faults: list[Unreadable]) -> Iterator[FoundShard]:
         if os.sep != "/":
             path = path.replace(os.sep, "/")
         try:
-            seen = entry.stat()
+            status = entry.stat()
         except OSError as error:
             yield FoundShard(path, (entry.path,), error_text(error))
         else:
-            mark = f"{seen.st_mtime_ns:x}.{seen.st_ctime_ns:x}.{seen.st_size:x}.{seen.st_ino:x}"
+            times = f"{status.st_mtime_ns:x}.{status.st_ctime_ns:x}"
+            mark = f"{times}.{status.st_size:x}.{status.st_ino:x}"
             yield FoundShard(path, (entry.path,), mark)
 
 
@@ -140,11 +141,13 @@ class OpenDocument:
         )
 
 
-def with_heading(page: OpenDocument, wanted: str) -> OpenDocument:
+def with_heading(page: OpenDocument, new_heading: str) -> OpenDocument:
     """Replace the text of the first heading."""
     old = re.compile(_HEADING_LINE.format(re.escape(page.memory.title)), re.MULTILINE)
-    body, count = old.subn(lambda match: match[1] + wanted + match[2], page.document.body, count=1)
-    if not count or outline(body).title != wanted:
+    body, count = old.subn(
+        lambda match: match[1] + new_heading + match[2], page.document.body, count=1
+    )
+    if not count or outline(body).title != new_heading:
         raise Refused("the heading cannot be changed on its line", do="edit the text")
     return page.with_text(with_body(page.document, body))
 
@@ -158,9 +161,9 @@ def edit_document(change: Change, memory: Memory, context: PlanContext) -> Plan:
     page = open_document(memory, before)
     edits: tuple[Edit, ...] = ()
     if "content" in changed:
-        wanted = content_of(change)
-        check_unchanged(memory, page.document.body, memory.origin.file, wanted)
-        edits = page.text_edits(with_body(page.document, wanted))
+        new_text = content_of(change)
+        check_unchanged(memory, page.document.body, memory.origin.file, new_text)
+        edits = page.text_edits(with_body(page.document, new_text))
     if "tags" in changed:
         edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
     return plan_one(change, memory, edits)

@@ -93,15 +93,22 @@ def _item(
     start = lines[0][0]
     end = min(len(text), lines[-1][0] + len(lines[-1][1]) + 1)
     raw = text[start + len(marker) : end]
-    said = raw.rstrip()
-    first, *rest = said.split("\n")
+    trimmed = raw.rstrip()
+    first, *rest = trimmed.split("\n")
     indent = " " * _width(marker)
     shared = indent if rest and all(_fits(line, indent) for line in rest) else ""
     body = "\n".join([first, *(line[len(shared) :] if line.strip() else "" for line in rest)])
     if shared and any(line and not line.strip() for line in rest):
-        shared, body = "", said  # a line of blanks alone would not come back
+        shared, body = "", trimmed  # a line of blanks alone would not come back
     return MarkdownItem(
-        start, end, number, marker, body if shared else said, raw[len(said) :], section, shared
+        start,
+        end,
+        number,
+        marker,
+        body if shared else trimmed,
+        raw[len(trimmed) :],
+        section,
+        shared,
     )
 
 
@@ -184,7 +191,7 @@ def name_items(
 # ---- changes ------------------------------------------------------------------------------------
 
 
-def replace_item(text: str, item: MarkdownItem, wanted: str, start: int = 0) -> str:
+def replace_item(text: str, item: MarkdownItem, new_text: str, start: int = 0) -> str:
     """The text with another text in this item; all other bytes stay. Raises Refused.
 
     Further lines are indented as the item's are. Refused if the new text would not be read as this
@@ -193,12 +200,12 @@ def replace_item(text: str, item: MarkdownItem, wanted: str, start: int = 0) -> 
     before = parse_items(text, start)
     at = next(number for number, other in enumerate(before) if other.start == item.start)
     for indent in dict.fromkeys((item.indent, " " * _width(item.marker))):
-        made = text[: item.start] + item.marker + _indented(wanted, indent) + item.tail
-        made += text[item.end :]
-        after = parse_items(made, start)
+        result = text[: item.start] + item.marker + _indented(new_text, indent) + item.tail
+        result += text[item.end :]
+        after = parse_items(result, start)
         texts = [other.text for other in before]
-        if [other.text for other in after] == [*texts[:at], wanted, *texts[at + 1 :]]:
-            return made
+        if [other.text for other in after] == [*texts[:at], new_text, *texts[at + 1 :]]:
+            return result
     raise Refused("this text would not be read as one item of the list", do="put it on fewer lines")
 
 
@@ -212,7 +219,7 @@ def remove_item(text: str, item: MarkdownItem) -> str:
     return text[: item.start] + text[item.end :]
 
 
-def add_item(text: str, wanted: str, start: int = 0, section: str = "") -> str:
+def add_item(text: str, new_text: str, start: int = 0, section: str = "") -> str:
     """The text with one more bullet, after the last one of the section or of the file.
 
     Raises Refused if the text would not be read as one item.
@@ -222,17 +229,17 @@ def add_item(text: str, wanted: str, start: int = 0, section: str = "") -> str:
     after = next((i for i in reversed(bullets) if section and i.section == section), None)
     after = after or (bullets[-1] if bullets else None)
     marker = after.marker if after and not after.marker.strip()[:1].isdigit() else "- "
-    line = marker + _indented(wanted, " " * _width(marker)) + "\n"
+    line = marker + _indented(new_text, " " * _width(marker)) + "\n"
     if after:
         head, tail = text[: after.end], text[after.end :]
     else:
         head, tail = text, ""
         line = line if not head.strip() or head.endswith("\n\n") else f"\n{line}"
-    made = head + ("" if not head or head.endswith("\n") else "\n") + line + tail
-    texts = sorted([*(item.text for item in items), wanted])
-    if sorted(item.text for item in parse_items(made, start)) != texts:
+    result = head + ("" if not head or head.endswith("\n") else "\n") + line + tail
+    texts = sorted([*(item.text for item in items), new_text])
+    if sorted(item.text for item in parse_items(result, start)) != texts:
         raise Refused("this text would not be read as one item", do="put it on fewer lines")
-    return made
+    return result
 
 
 def without_blanks(text: str) -> str:

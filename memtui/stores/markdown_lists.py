@@ -78,26 +78,26 @@ class MarkdownList(ListFile):
     def group_of(self, memory: Memory) -> str:
         return str(memory.extra.get(SECTION) or "")
 
-    def replace(self, item: ListedText, wanted: str) -> str:
-        return self._with(replace_item(self.body, self._item(item), wanted))
+    def replace(self, item: ListedText, new_text: str) -> str:
+        return self._with(replace_item(self.body, self._item(item), new_text))
 
-    def remove(self, gone: Sequence[ListedText]) -> str:
+    def remove(self, removed: Sequence[ListedText]) -> str:
         body = self.body
-        for item in sorted(gone, key=lambda each: each.at, reverse=True):
+        for item in sorted(removed, key=lambda each: each.at, reverse=True):
             body = remove_item(body, self._item(item))
         return self._with(body)
 
-    def insert(self, group: str, wanted: str, type: str = "") -> str:  # noqa: ARG002
+    def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
         """After the last bullet of the section; a section that is not there is made at the end."""
         body = self.body
         if self.before is None and self.title:
             body = f"{self.title}\n\n"
         if group and not any(i.section == group and i.is_bullet for _, i in self.parsed.items):
-            body = _with_section(body, group, wanted)
+            body = _with_section(body, group, new_text)
         elif group:
-            body = add_item(body, wanted, section=group)
+            body = add_item(body, new_text, section=group)
         else:
-            body = _with_last(body, wanted)
+            body = _with_last(body, new_text)
         head = self.parsed.document.head
         return self._with(f"\n{body}" if head and not head.endswith("\n") else body)
 
@@ -109,35 +109,35 @@ class MarkdownList(ListFile):
         return with_body(document, body) if body else document.head or "\n"
 
 
-def _with_last(body: str, wanted: str) -> str:
+def _with_last(body: str, new_text: str) -> str:
     """With one more bullet before the first heading that has a text of its own, else at the end."""
     items = parse_items(body)
     first = [item for item in items if not item.section and item.is_bullet]
     if first or not any(item.section for item in items):
-        return add_item(body, wanted)
-    return add_item(body, wanted, section=items[-1].section)
+        return add_item(body, new_text)
+    return add_item(body, new_text, section=items[-1].section)
 
 
-def _with_section(body: str, section: str, wanted: str) -> str:
+def _with_section(body: str, section: str, new_text: str) -> str:
     """With a bullet below a heading that has none yet, or is not there."""
     if "\n" in section or not section.strip():
         raise Refused("a heading is one line of text", where=section)
     pattern = rf"^ {{0,3}}#{{1,6}}[ \t]+{re.escape(section)}[ \t#]*$"
     heading = re.search(pattern, body, re.MULTILINE)
     lines = "\n".join(
-        [f"- {wanted.split(chr(10))[0]}"]
-        + [f"  {line}" if line else line for line in wanted.split("\n")[1:]]
+        [f"- {new_text.split(chr(10))[0]}"]
+        + [f"  {line}" if line else line for line in new_text.split("\n")[1:]]
     )
     if heading:
         rest = body[heading.end() :]
-        made = f"{body[: heading.end()]}\n\n{lines}\n" + (rest if rest else "")
+        result = f"{body[: heading.end()]}\n\n{lines}\n" + (rest if rest else "")
     else:
         head = body if not body or body.endswith("\n") else f"{body}\n"
         head += "" if not head or head.endswith("\n\n") else "\n"
-        made = f"{head}## {section}\n\n{lines}\n"
-    texts = sorted([*(item.text for item in parse_items(body)), wanted])
-    now = parse_items(made)
-    stands = any(item.text == wanted and item.section == section for item in now)
-    if sorted(item.text for item in now) != texts or not stands:
+        result = f"{head}## {section}\n\n{lines}\n"
+    texts = sorted([*(item.text for item in parse_items(body)), new_text])
+    now = parse_items(result)
+    is_added = any(item.text == new_text and item.section == section for item in now)
+    if sorted(item.text for item in now) != texts or not is_added:
         raise Refused("this text would not be read as one item", do="put it on fewer lines")
-    return made
+    return result

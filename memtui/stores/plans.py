@@ -103,8 +103,8 @@ def _link(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
         valid_to=_when(change.fields.get("valid_to")),
         note=str(change.fields.get("note") or ""),
     )
-    kept = entry_links(entry.sidecar.entry(entry.memory.id))
-    return entry.set(links=[link_to_json(item) for item in (*kept, link)])
+    sidecar_links = entry_links(entry.sidecar.entry(entry.memory.id))
+    return entry.set(links=[link_to_json(item) for item in (*sidecar_links, link)])
 
 
 def _when(value: object) -> datetime | None:
@@ -132,8 +132,10 @@ def _ended(entry: SidecarEntry, links: Iterable[Link], now: datetime) -> dict[st
 def ended_link_edits(change: Change, entry: SidecarEntry, now: datetime) -> tuple[SidecarEdit, ...]:
     """The edit that keeps a link as ended that is removed from a store whose format has no word
     for the end of one."""
-    asked = requested_link(change, entry.memory)
-    links = [link for link in entry.memory.links if (link.relation, link.target) == asked]
+    relation_and_target = requested_link(change, entry.memory)
+    links = [
+        link for link in entry.memory.links if (link.relation, link.target) == relation_and_target
+    ]
     return entry.set(**_ended(entry, links, now))
 
 
@@ -197,9 +199,9 @@ def plan_one(
     )
 
 
-def plan_duplicate(change: Change, what: str, ref: str = "") -> Plan:
+def plan_duplicate(change: Change, subject: str, ref: str = "") -> Plan:
     """The plan of an import whose id is taken: what is there, the memory `ref`, stays."""
-    reason = f"{what} is there already"
+    reason = f"{subject} is there already"
     return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=(ref,) if ref else ())
 
 

@@ -99,8 +99,8 @@ def _foreign() -> tuple[tuple[Format, ...], tuple[FormatFault, ...]]:
             known = _checked(entry.load(), {known.name for known in (*FORMATS, *found)})
         except Exception as error:
             log.error("the store format %s could not be loaded", entry.name, exc_info=error)
-            said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            faults.append(FormatFault(entry.name, _package_of(entry), one_line(said)))
+            message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            faults.append(FormatFault(entry.name, _package_of(entry), one_line(message)))
         else:
             found.append(known)
     return tuple(found), tuple(faults)
@@ -142,13 +142,13 @@ def _package_of(entry: EntryPoint) -> str:
     return f"{entry.dist.name} {entry.dist.version}" if entry.dist else ""
 
 
-def _checked(loaded: object, taken: Iterable[str]) -> Format:
+def _checked(loaded: object, used_names: Iterable[str]) -> Format:
     """What an entry point gave. Raises TypeError or ValueError when it is no usable format."""
     if not isinstance(loaded, Format):
         raise TypeError(f"it is a {type(loaded).__name__}, not a memtui.stores.format.Format")
     if not isinstance(loaded.name, str) or not _NAME.fullmatch(loaded.name):
         raise ValueError("its name is not made of lower-case letters, digits and hyphens")
-    if loaded.name in taken:
+    if loaded.name in used_names:
         raise ValueError(f"there is a format called {loaded.name} already")
     for paths in (loaded.places, loaded.nearby):
         if not isinstance(paths, tuple) or not all(isinstance(path, str) for path in paths):
@@ -213,11 +213,11 @@ def detect_all(path: Path) -> list[tuple[Format, Path]]:
 
 def detect_within(path: Path) -> list[tuple[Format, Path]]:
     """The store that this path is; where it is none itself, all that it and its folders hold."""
-    here = detect_all(path)
-    if any(os.path.realpath(root) == os.path.realpath(path) for _, root in here):
-        return here[:1]
-    below = [store for folder in _folders(path) for store in detect_all(folder)[:1]]
-    return _once([*below, *here[:1]])
+    found = detect_all(path)
+    if any(os.path.realpath(root) == os.path.realpath(path) for _, root in found):
+        return found[:1]
+    in_folders = [store for folder in _folders(path) for store in detect_all(folder)[:1]]
+    return _once([*in_folders, *found[:1]])
 
 
 def _folders(path: Path) -> list[Path]:
@@ -251,8 +251,8 @@ def _candidates(
     folder: Path, home: Path, variables: Mapping[str, str]
 ) -> Iterator[tuple[Format, Path]]:
     for known in formats():
-        for near in known.nearby:
-            yield known, folder / near
+        for relative in known.nearby:
+            yield known, folder / relative
     for known in formats():
         for place in known.places:
             path = _expanded(place, home, variables)
@@ -278,8 +278,10 @@ def discover(
 
     Each store once, whichever way leads to it. Never raises.
     """
-    near = ((known, _detected(known, path)) for known, path in _candidates(folder, home, variables))
-    found = [(known, root) for known, root in near if root is not None]
+    candidates = (
+        (known, _detected(known, path)) for known, path in _candidates(folder, home, variables)
+    )
+    found = [(known, root) for known, root in candidates if root is not None]
     return _once([*found, *detect_within(folder)])
 
 

@@ -168,11 +168,11 @@ class LastRead(Generic[Value]):
     def get(self, files: Iterable[str | Path], make: Callable[[], Value], key: str = "") -> Value:
         """The cached value, or a new one of `make`; `key` tells values of the same files apart."""
         mark = file_stamp(files)
-        held = self._held
-        if held is None or held[:2] != (key, mark):
-            held = (key, mark, make())
-            self._held = held
-        return held[2]
+        last = self._held
+        if last is None or last[:2] != (key, mark):
+            last = (key, mark, make())
+            self._held = last
+        return last[2]
 
 
 class SidecarReader:

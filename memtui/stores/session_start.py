@@ -112,11 +112,11 @@ class LimitUse:
 
 def describe_use(use: LimitUse) -> str:
     """How much is used, in words: `61 of 200 lines, 6,311 of 25,000 bytes`."""
-    said = ", ".join(f"{used:,} of {most:,} {unit}" for unit, used, most in use.measures)
+    measures = ", ".join(f"{used:,} of {most:,} {unit}" for unit, used, most in use.measures)
     if use.cut_line is None:
-        return said
-    lost = f", {use.not_loaded:,} not loaded" if use.not_loaded else ""
-    return f"cut at line {use.cut_line:,}{lost}: {said}"
+        return measures
+    not_loaded = f", {use.not_loaded:,} not loaded" if use.not_loaded else ""
+    return f"cut at line {use.cut_line:,}{not_loaded}: {measures}"
 
 
 def limit_uses(store: str, texts: Iterable[LoadedText]) -> tuple[LimitUse, ...]:
@@ -132,9 +132,13 @@ def limit_uses(store: str, texts: Iterable[LoadedText]) -> tuple[LimitUse, ...]:
         }
         measures = tuple((unit, used, most) for unit, (used, most) in sizes.items() if most)
         if measures:
-            whole = len(text.text) if cut == len(text.text) else text.text.rfind("\n", 0, cut) + 1
-            lost = sum(entry.start >= whole for entry in text.entries)
-            found.append(LimitUse(store, text.title, text.file, measures, text.cut_line, lost))
+            whole_lines = (
+                len(text.text) if cut == len(text.text) else text.text.rfind("\n", 0, cut) + 1
+            )
+            not_loaded = sum(entry.start >= whole_lines for entry in text.entries)
+            found.append(
+                LimitUse(store, text.title, text.file, measures, text.cut_line, not_loaded)
+            )
     return tuple(found)
 
 
@@ -187,10 +191,10 @@ def find_cut(text: str, limit: LoadLimit) -> int:
     if limit.bytes is not None:
         encoded = text.encode("utf-8", "surrogatepass")
         if len(encoded) > limit.bytes:
-            kept = encoded[: limit.bytes]
-            while kept and (encoded[len(kept)] & 0xC0) == 0x80:
-                kept = kept[:-1]
-            cut = min(cut, len(kept.decode("utf-8", "surrogatepass")))
+            start = encoded[: limit.bytes]
+            while start and (encoded[len(start)] & 0xC0) == 0x80:
+                start = start[:-1]
+            cut = min(cut, len(start.decode("utf-8", "surrogatepass")))
     if limit.tokens is not None:
         cut = min(cut, _token_offset(text[:cut], limit.tokens))
     return cut

@@ -133,7 +133,10 @@ def _by_shard(entries: Mapping[str, Entry]) -> dict[str, ShardEntries]:
     for id, entry in entries.items():
         shard = entry.get("shard")
         found.setdefault(shard if isinstance(shard, str) else "", {})[id] = entry
-    return {shard: ShardEntries(tuple(those), _mark(those)) for shard, those in found.items()}
+    return {
+        shard: ShardEntries(tuple(shard_entries), _mark(shard_entries))
+        for shard, shard_entries in found.items()
+    }
 
 
 def _mark(entries: Mapping[str, Entry]) -> str:
@@ -244,10 +247,10 @@ def sidecar_edits(
     if not after and not (before or _EMPTY).keys() - {"shard"}:
         return ()
     moved = before is not None and before.get("shard", shard) != shard
-    wanted = {**after, "shard": shard} if after or moved else None
-    if wanted == (None if before is None else dict(before)):
+    entry = {**after, "shard": shard} if after or moved else None
+    if entry == (None if before is None else dict(before)):
         return ()
-    return (SidecarEdit(str(root), id, before, wanted),)
+    return (SidecarEdit(str(root), id, before, entry),)
 
 
 def _joined(first: Iterable[str], second: Iterable[str]) -> tuple[str, ...]:
@@ -324,9 +327,9 @@ def apply_overlay(
     shown = [overlay(memory, sidecar.entry(memory.id)) for memory in memories]
     present = {memory.id for memory in shown}
     for id, entry in sidecar.of_shard(shard):
-        kept = None if id in present else kept_memory(entry, label)
-        if kept is not None:
-            shown.append(kept)
+        kept_copy = None if id in present else kept_memory(entry, label)
+        if kept_copy is not None:
+            shown.append(kept_copy)
     return tuple(shown)
 
 
@@ -339,11 +342,11 @@ def kept_shard(root: Path, sidecar: Sidecar, shards: Sequence[Shard]) -> tuple[S
 
     None as long as every entry's own shard is there.
     """
-    gone = _gone(sidecar, shards)
-    if not gone:
+    missing = _gone(sidecar, shards)
+    if not missing:
         return ()
-    mark = "".join(sidecar.mark(key) for key in gone)
-    return (Shard(KEPT_SHARD, (str(sidecar_path(root)),), "".join(gone) + mark),)
+    mark = "".join(sidecar.mark(key) for key in missing)
+    return (Shard(KEPT_SHARD, (str(sidecar_path(root)),), "".join(missing) + mark),)
 
 
 def _gone(sidecar: Sidecar, shards: Sequence[Shard]) -> list[str]:

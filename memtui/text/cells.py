@@ -88,7 +88,7 @@ class _Widths(dict[str, int]):
 
 def _cells(char: str) -> int:
     code = ord(char)
-    if code in _TONE or any(code in part for part in _JAMO):
+    if code in _TONE or any(code in jamo for jamo in _JAMO):
         return 0
     if _WIDE_SINCE.match(char) or unicodedata.east_asian_width(char) in "WF":
         return 0 if unicodedata.category(char) in _ZERO_WIDTH else 2
@@ -135,14 +135,14 @@ def cut(text: str, cells: int) -> str:
         return ""
     if text.isascii():
         return text if len(text) <= cells else text[: cells - 1] + ELLIPSIS
-    at = used = kept = 0
+    at = used = end = 0
     for cluster, wide in _clusters(text):
         if used + wide > cells:
-            return text[:kept] + ELLIPSIS
+            return text[:end] + ELLIPSIS
         used += wide
         at += len(cluster)
         if used < cells:
-            kept = at
+            end = at
     return text
 
 
@@ -188,9 +188,9 @@ def _wrap_paragraph(paragraph: str, cells: int) -> Iterator[str]:
                 yield line.rstrip(" ")
                 line, used = "", 0
             if word.isascii():  # a line without a blank may have a million characters
-                whole = (len(word) - 1) // cells * cells
-                yield from (word[at : at + cells] for at in range(0, whole, cells))
-                line, used = word[whole:], len(word) - whole
+                full_cells = (len(word) - 1) // cells * cells
+                yield from (word[at : at + cells] for at in range(0, full_cells, cells))
+                line, used = word[full_cells:], len(word) - full_cells
                 continue
             for cluster, room in _clusters(word):
                 if line and used + room > cells:

@@ -10,8 +10,8 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from memtui.text.cells import cut, width
 from memtui.text.safe_text import one_line
@@ -68,8 +68,8 @@ def _pattern(words: tuple[str, ...]) -> re.Pattern[str] | None:
             if signs := word.strip("*?"):
                 parts.append(re.escape(signs))
             continue
-        part = r"\s+".join(map(re.escape, word.split())).replace(r"\?", r"\w")
-        parts.append(_starred(part.split(r"\*")))
+        expression = r"\s+".join(map(re.escape, word.split())).replace(r"\?", r"\w")
+        parts.append(_starred(expression.split(r"\*")))
     return re.compile("|".join(parts)) if parts else None
 
 
@@ -123,8 +123,7 @@ CONTEXT_CELLS = 12
 """Columns of an excerpt before its first match."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(NamedTuple):
     """A part of a text."""
 
     start: int
@@ -136,8 +135,7 @@ class Passage:
     """How many different words of the search it has."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     number: int
     start: int
     end: int
@@ -154,20 +152,20 @@ def find_passage(text: str, words: Sequence[str]) -> Passage | None:
     Returns:
         None if the text has none of the words.
     """
-    best: Passage | None = None
+    passage_found: Passage | None = None
     for paragraph in _paragraphs(text[:MAX_PASSAGE_CHARS], words):
         found = [line for line in paragraph if line.words]
         if not found:
             continue
         longest = max(found, key=lambda line: len(line.words))
-        held = frozenset().union(*(line.words for line in found))
-        if len(longest.words) == len(held):
-            passage = Passage(longest.start, longest.end, longest.number, len(held))
+        found_words = frozenset().union(*(line.words for line in found))
+        if len(longest.words) == len(found_words):
+            passage = Passage(longest.start, longest.end, longest.number, len(found_words))
         else:
-            passage = Passage(found[0].start, found[-1].end, found[0].number, len(held))
-        if best is None or passage.words > best.words:
-            best = passage
-    return best
+            passage = Passage(found[0].start, found[-1].end, found[0].number, len(found_words))
+        if passage_found is None or passage.words > passage_found.words:
+            passage_found = passage
+    return passage_found
 
 
 def _paragraphs(text: str, words: Sequence[str]) -> Iterator[list[_Line]]:
@@ -181,11 +179,11 @@ def _paragraphs(text: str, words: Sequence[str]) -> Iterator[list[_Line]]:
             break
         end = start + len(line)
         if line and not line.isspace():
-            held: frozenset[str] = frozenset()
+            matched: frozenset[str] = frozenset()
             if spans[0][0] < end:
                 found = highlights(line, words)
-                held = frozenset(fold(line[first:last])[:FORM_CHARS] for first, last in found)
-            paragraph.append(_Line(number, start, end, held))
+                matched = frozenset(fold(line[first:last])[:FORM_CHARS] for first, last in found)
+            paragraph.append(_Line(number, start, end, matched))
         elif paragraph:
             yield paragraph
             paragraph = []

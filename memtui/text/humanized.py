@@ -51,14 +51,18 @@ def short_ago(time: datetime | None, now: datetime) -> str:
     seconds = abs(seconds)
     if seconds < 10:
         return "now"
-    for below, unit, name in _SHORT:
-        if seconds < below:
+    for limit, unit, name in _SHORT:
+        if seconds < limit:
             return f"{sign}{int(seconds / unit)}{name}"
     return f"{sign}{round(seconds / (365.25 * _DAY))}y"
 
 
-def date(time: datetime | None, zone: tzinfo | None = None) -> str:
-    """ "2026-11-21 14:03" in the zone given, or the one of this machine."""
+def date(time: datetime | None, zone: tzinfo | None = UTC) -> str:
+    """ "2026-11-21 14:03" in a zone; None is the one of this machine.
+
+    Times of memories are shown in UTC, as their stores write them: then a memory has the same day
+    in a list, in a filter, in the bars of the timeline, in its text and in the name of its file.
+    """
     if time is None:
         return NO_TIME
     try:

@@ -13,7 +13,7 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def diff_words(before: str, after: str) -> list[tuple[str, str]]:
-    """Diff two texts word by word, as (`same` | `gone` | `new`, piece) pairs.
+    """Diff two texts word by word, as (`unchanged` | `removed` | `new`, piece) pairs.
 
     A space between two changes counts as changed, so that a changed phrase stays in one piece.
     """
@@ -22,22 +22,22 @@ def diff_words(before: str, after: str) -> list[tuple[str, str]]:
         old, new = _LINES.findall(before), _LINES.findall(after)
     steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     pieces: list[tuple[str, str]] = []
-    gone = added = ""
+    removed = added = ""
     for at, (kind, a, b, c, d) in enumerate(steps):
-        same = "".join(new[c:d])
-        if kind == "equal" and not (same == " " and 0 < at < len(steps) - 1):
-            pieces += _removed_and_added(gone, added)
-            pieces.append(("same", same))
-            gone = added = ""
+        unchanged = "".join(new[c:d])
+        if kind == "equal" and not (unchanged == " " and 0 < at < len(steps) - 1):
+            pieces += _removed_and_added(removed, added)
+            pieces.append(("same", unchanged))
+            removed = added = ""
             continue
-        gone += "".join(old[a:b])
-        added += same
-    return pieces + _removed_and_added(gone, added)
+        removed += "".join(old[a:b])
+        added += unchanged
+    return pieces + _removed_and_added(removed, added)
 
 
-def _removed_and_added(gone: str, added: str) -> list[tuple[str, str]]:
-    between = [("same", " ")] if gone and added and not gone[-1:].isspace() else []
-    pieces = [("gone", gone), *between, ("new", added)]
+def _removed_and_added(removed: str, added: str) -> list[tuple[str, str]]:
+    between = [("same", " ")] if removed and added and not removed[-1:].isspace() else []
+    pieces = [("gone", removed), *between, ("new", added)]
     return [(kind, piece) for kind, piece in pieces if piece]
 
 

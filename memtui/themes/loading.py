@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memtui import toml_file
 from memtui.errors import ConfigError
@@ -27,8 +26,7 @@ from memtui.themes.theme import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Themes:
+class Themes(NamedTuple):
     """All themes, and the faults of their files."""
 
     by_name: Mapping[str, Theme]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 from zlib import crc32
 
 DEFAULT = "dusk"
@@ -86,8 +86,7 @@ _RELATED_TYPES = (
 _SLOT = {word: at for at, words in enumerate(_RELATED_TYPES) for word in words.split()}
 
 
-@dataclass(frozen=True, slots=True)
-class Paint:
+class Paint(NamedTuple):
     """How something is drawn. Empty colours leave what is underneath."""
 
     colour: str = ""
@@ -169,7 +168,7 @@ def complete(given: Mapping[str, Paint], *, dark: bool = True) -> dict[str, Pain
         if role not in paints:
             base = paints[fallback] if fallback else Paint()
             extra = tuple(dict.fromkeys((*base.attributes, *attributes.split())))
-            paints[role] = replace(base, attributes=extra)
+            paints[role] = base._replace(attributes=extra)
     return {role: paints[role] for role in ROLES}
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class ActionContext:
+class ActionContext(NamedTuple):
     """What an action may ask about the moment it is pressed in. Values only."""
 
     has_memory: bool = False

@@ -9,10 +9,9 @@ is done. Controllers carry it out by its id.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from memtui.changes import Act
+from memtui.acts import Act
 from memtui.tui import action_context
 from memtui.tui.action_context import Allowed
 from memtui.tui.layout import Pane
@@ -28,8 +27,7 @@ _PANES = tuple(Pane)
 _ON_MEMORY = (Pane.MEMORIES, Pane.DETAIL)
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """One thing to do, by key, palette, mouse or command."""
 
     id: str

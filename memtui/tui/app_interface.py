@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from textual.app import App
 
@@ -29,13 +28,12 @@ def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(NamedTuple):
     """What the app is started with."""
 
     open_library: Callable[[], Library]
     """Called once, in a worker."""
-    loaded: LoadedSettings = field(default_factory=LoadedSettings)
+    loaded: LoadedSettings = LoadedSettings()
     config_file: Path | None = None
     """None: settings changed on the screen are not saved."""
     state: Path | None = None

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from typing import NamedTuple
 
 from memtui.model import UNTYPED
 from memtui.query import FIELDS, TokenKind, tokenize
@@ -61,8 +62,7 @@ class Vocabulary:
             yield values[at][1]
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(NamedTuple):
     """One completion."""
 
     words: str

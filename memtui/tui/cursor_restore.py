@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from memtui.model import Memory, Place
 
@@ -15,8 +15,7 @@ SEARCHED_ROWS = 50
 """Rows at the top and around the cursor that are searched for a changed memory."""
 
 
-@dataclass(frozen=True, slots=True)
-class CursorPosition:
+class CursorPosition(NamedTuple):
     """The position of the cursor in a list."""
 
     serial: int

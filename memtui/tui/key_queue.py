@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
-from time import monotonic
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -41,12 +40,6 @@ class KeyQueue:
         self._holds: dict[object, float] = {}
         """When each ends by itself, by the loop's clock."""
         self._released = asyncio.Event()
-        self._last = 0.0
-
-    @property
-    def seconds_since_last(self) -> float:
-        """Since a key was pressed; any thread may ask."""
-        return monotonic() - self._last
 
     @property
     def is_idle(self) -> bool:
@@ -55,7 +48,6 @@ class KeyQueue:
 
     def put(self, event: events.Event) -> None:
         """Deliver this key after all earlier ones."""
-        self._last = monotonic()
         self._waiting.append(event)
         if self.is_idle:
             self._task = asyncio.create_task(self._run(), name="keys")

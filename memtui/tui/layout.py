@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 MIN_WIDTH = 40
 MIN_HEIGHT = 12
@@ -53,8 +53,7 @@ class Shape(StrEnum):
     TINY = "tiny"
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(NamedTuple):
     shape: Shape
     panes: frozenset[Pane]
 
@@ -69,8 +68,7 @@ def shape_of(width: int, height: int) -> Shape:
     return Shape.NARROW
 
 
-@dataclass(frozen=True, slots=True)
-class Sizes:
+class Sizes(NamedTuple):
     """Sizes of the panes in columns and rows; what is not named takes the rest."""
 
     side: int
@@ -192,8 +190,7 @@ SIGNS_WIDTH = 6
 """Columns of cursor, mark, importance and status, and the blanks around the time."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowColumns:
+class RowColumns(NamedTuple):
     """Widths of the columns of a row; 0 where a column is left out."""
 
     text: int

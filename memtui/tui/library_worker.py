@@ -16,7 +16,6 @@ from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import cursor_restore, messages
-from memtui.tui.completion import Vocabulary
 from memtui.tui.file_watcher import FileWatcher
 from memtui.tui.jobs import Failed, Job, JobRunner
 
@@ -212,6 +211,8 @@ class LibraryWorker:
 
     def _learn(self, library: Library, job: Job) -> None:
         """What there is to complete to: values of all memories, tags of the newest."""
+        from memtui.tui.completion import Vocabulary
+
         everything = library.find(ALL)
         facets, rows = everything.facets, everything.rows
         tags = Counter(tag for slot in everything.slots[:TAGS_FROM] for tag in rows[slot].tags)

@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -33,8 +32,7 @@ AGO_FROM = 44
 """Columns from which a time is followed by its age, such as "8 months ago"."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
+class Reference(NamedTuple):
     """A memory that this one refers to."""
 
     relation: str
@@ -47,8 +45,7 @@ class Reference:
     age: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DetailLine:
+class DetailLine(NamedTuple):
     """One line; `ref` if it is a reference to another memory."""
 
     segments: tuple[Segment, ...]

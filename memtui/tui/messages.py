@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.message import Message
 
@@ -29,40 +29,40 @@ class Replaceable(Message):
         return type(message) is type(self)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class LibraryOpened(Message):
     """The stores are known; nothing is read yet."""
 
     library: Library
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class WritingReady(Message):
     """Everything that changes memories has been loaded."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class LibraryFailed(Message):
     """No store could be opened."""
 
     reason: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Progressed(Replaceable):
     """Long work moved on; None when it is over."""
 
     progress: Progress | None
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class LossesSeen(Message):
     """Something of the stores could be read before and cannot be any more."""
 
     reports: Sequence[StoreLosses]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class RowsChanged(Replaceable):
     """The library has another snapshot."""
 
@@ -77,38 +77,38 @@ class RowsChanged(Replaceable):
         return isinstance(message, RowsChanged) and not (message.fresh or message.again)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class IndexReady(Message):
     """From now on the index answers."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class LinksReady(Message):
     """From now on it is known which memories refer to one."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ScreenCall(Message):
     """A background job asks for a call on the screen's thread, with its result for example."""
 
     function: Callable[[], object]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class WorkFailed(Message):
     """A job met an expected error; `reason` is fit for a person."""
 
     reason: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Faulted(Message):
     """A job met a programming error."""
 
     error: Exception
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Answer(Message):
     """Something that a search has found."""
 
@@ -124,15 +124,14 @@ class Answer(Message):
         )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class FoundMemories(Answer):
     """The answer to a query."""
 
     found: SearchResult
 
 
-@dataclass(frozen=True, slots=True)
-class Overview:
+class Overview(NamedTuple):
     """What stands around the list: counts, times and sizes of what was found."""
 
     statistics: Statistics
@@ -142,21 +141,21 @@ class Overview:
     """Of the same memories as the timeline."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Overviewed(Answer):
     """The overview that belongs to the latest answer."""
 
     overview: Overview
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class FreshFound(Message):
     """These memories are newer than the last session."""
 
     serials: frozenset[int]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Learned(Replaceable):
     """The values that filters can have."""
 
@@ -165,7 +164,7 @@ class Learned(Replaceable):
     """Of the newest memories, the most frequent first."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class Related(Message):
     """What a memory replaced, what replaced it and what it is linked to."""
 
@@ -173,21 +172,21 @@ class Related(Message):
     lineage: Lineage
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class QueryTyped(Replaceable):
     """The search line says something else."""
 
     text: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class QueryEntered(Message):
     """The search line was left with enter."""
 
     text: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class FilterChosen(Message):
     """A value was chosen in a pane: filter by it, or no longer when it is the filter already."""
 
@@ -195,7 +194,7 @@ class FilterChosen(Message):
     value: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class SpanChosen(Message):
     """A bar of the timeline was chosen; ISO dates, both inclusive. Empty: no longer."""
 
@@ -203,28 +202,28 @@ class SpanChosen(Message):
     until: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ChipRemoved(Message):
     """A filter was taken away by its chip."""
 
     key: str
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class MemoryShown(Replaceable):
     """The cursor of the list stands on another memory; -1 on none."""
 
     slot: int
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class MoveWaits(Message):
     """The cursor is to go to a line of the list that cannot be shown yet."""
 
     move: Callable[[], None]
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class RefChosen(Message):
     """A reference to another memory was followed."""
 

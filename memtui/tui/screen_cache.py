@@ -13,10 +13,11 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from memtui import text
 from memtui.insight.timeline import UNITS, Bar, Timeline
@@ -68,8 +69,7 @@ class KeptRows:
         return FIRST_SERIAL + slot
 
 
-@dataclass(frozen=True, slots=True)
-class KeptScreen:
+class KeptScreen(NamedTuple):
     """The content of all panes."""
 
     view: str
@@ -98,7 +98,7 @@ class KeptScreen:
     timeline: Timeline | None = None
     detail: Memory | None = None
     """The memory under the cursor, whole."""
-    roots: Mapping[str, Path] = field(default_factory=dict)
+    roots: Mapping[str, Path] = MappingProxyType({})
     """Label of each store -> its folder or file."""
 
     @property

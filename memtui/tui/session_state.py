@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
 
 
-SIZE_NAMES = frozenset(field.name for field in fields(Sizes))
+SIZE_NAMES = frozenset(Sizes._fields)
 
 
 class SessionState:

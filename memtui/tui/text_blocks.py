@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 BLOCK_MOST = 4_000
 """Characters of a block; a longer one is divided, so that no block takes long to draw."""
@@ -26,8 +25,7 @@ LOOKED_AT = 100_000
 """Characters that are searched for signs of Markdown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(NamedTuple):
     """A piece of a text, without the blank lines before it."""
 
     text: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, time
+from typing import NamedTuple
 
 from memtui import query as queries
 from memtui.model import UNTYPED
@@ -27,12 +28,11 @@ ORDER_WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ViewState:
+class ViewState(NamedTuple):
     """The text of the search bar, and the filters and order that are chips."""
 
     text: str = ""
-    chips: Query = field(default_factory=Query)
+    chips: Query = Query()
 
     def query(self, now: datetime, *, typing: bool = False) -> Query:
         """Combine text and chips into one query.
@@ -40,8 +40,7 @@ class ViewState:
         The last word stays a prefix when typing has ended, so that enter does not remove results;
         a space or quotes end it.
         """
-        typed = queries.parse_query(self.text, now, typing=typing)
-        begun = queries.parse_query(self.text, now, typing=True)
+        typed, begun = self._parse(now, typing=typing), self._parse(now, typing=True)
         if len(begun.wanted_terms) == len(typed.wanted_terms):
             typed = replace(typed, terms=begun.terms, groups=begun.groups)
         conditions = {_replaced_by(part): part for part in self.chips.conditions}
@@ -57,10 +56,14 @@ class ViewState:
             then=typed.then if typed.sort else self.chips.then,
         )
 
+    def _parse(self, now: datetime, *, typing: bool = False) -> Query:
+        # The parser is not imported where there is nothing to parse.
+        return queries.parse_query(self.text, now, typing=typing) if self.text else Query()
+
     def settled(self, now: datetime) -> ViewState:
         """Turn the filters in the text into chips; words, and groups with words, stay in it."""
         query = self.query(now)
-        typed = queries.parse_query(self.text, now)
+        typed = self._parse(now)
         unfiltered = queries.without_filters(typed)
         words = replace(unfiltered, sort=None, then=())
         understood = unfiltered != typed or bool(typed.sort)
@@ -75,7 +78,7 @@ class ViewState:
 
     def with_values(self, field: str, values: Iterable[str]) -> ViewState:
         """Filter this field by exactly these values."""
-        return replace(self, chips=queries.with_filter_values(self.chips, field, values))
+        return self._replace(chips=queries.with_filter_values(self.chips, field, values))
 
     def toggled(self, field: str, value: str) -> ViewState:
         """Filter by this value alone, or remove the filter if it is that already."""
@@ -88,19 +91,19 @@ class ViewState:
 
     def between(self, since: TimeCondition | None, until: TimeCondition | None) -> ViewState:
         """Filter by a time span."""
-        return replace(self, chips=replace(self.chips, since=since, until=until))
+        return self._replace(chips=replace(self.chips, since=since, until=until))
 
     def cleared(self) -> ViewState:
         """Remove all filters; text and order stay."""
-        return replace(self, chips=queries.without_filters(self.chips))
+        return self._replace(chips=queries.without_filters(self.chips))
 
     def ordered(self, sort: Sort | None) -> ViewState:
-        return replace(self, chips=replace(self.chips, sort=sort, then=()))
+        return self._replace(chips=replace(self.chips, sort=sort, then=()))
 
     def ordered_then(self, first: Sort, then: Sort) -> ViewState:
         """Add a key to the order; `first`: the key it has now where none was chosen."""
         sort = self.chips.sort or first
-        return replace(self, chips=replace(self.chips, sort=sort, then=(*self.chips.then, then)))
+        return self._replace(chips=replace(self.chips, sort=sort, then=(*self.chips.then, then)))
 
     def without(self, key: str) -> ViewState:
         """Remove the chip with this key."""
@@ -111,7 +114,7 @@ class ViewState:
             return self.ordered(None)
         conditions = tuple(part for part in chips.conditions if _key(part) != key)
         groups = tuple(group for group in chips.groups if queries.format_node(group) != key)
-        return replace(self, chips=replace(chips, conditions=conditions, groups=groups))
+        return self._replace(chips=replace(chips, conditions=conditions, groups=groups))
 
     @property
     def is_filtered(self) -> bool:
@@ -120,7 +123,7 @@ class ViewState:
 
     def has_typed_filters(self, now: datetime) -> bool:
         """Whether the text contains filters besides words."""
-        typed = queries.parse_query(self.text, now)
+        typed = self._parse(now)
         return bool(typed.since or typed.until or any(typed.all_conditions))
 
     def chip_list(self) -> list[Chip]:

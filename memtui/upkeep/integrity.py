@@ -89,7 +89,9 @@ def _remedy(finding: Finding, memory: Memory, context: UpkeepContext) -> tuple[C
     clean = _redacted if finding.kind is FindingKind.SECRET else without_hidden
     given = {"title": memory.title, "content": memory.content}
     fields = {name: clean(text) for name, text in given.items() if clean(text) != text}
-    return (Change(Act.EDIT, memory.store, memory.ref, fields),) if fields else ()
+    if not fields or not fields.get("content", memory.content).strip():
+        return ()  # nothing would be left, which no store writes
+    return (Change(Act.EDIT, memory.store, memory.ref, fields),)
 
 
 def _redacted(text: str) -> str:

@@ -83,8 +83,8 @@ class Rule:
 RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.UNREADABLE: Rule("Unreadable files", "memtui", 1, 1),
     ProposalKind.OVERWRITTEN: Rule("Overwritten changes", "memtui", 1, 1),
-    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 128, 129),
-    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", 191, 194),
+    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 75, 76),
+    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", 50, 60),
     ProposalKind.DUPLICATE: Rule(
         "Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)", 9, 9
     ),
@@ -132,6 +132,8 @@ class Proposal:
     line: int | None = None
     message: str = ""
     """What was found in the memory, where the title begins with it."""
+    fingerprint: str = ""
+    """Digest of its memories as they were; empty if it has none."""
 
     @property
     def is_hint(self) -> bool:
@@ -207,9 +209,9 @@ def propose(
         changes: What accepting does; none for a hint.
         also: Further text that names the finding, where a memory may have several of a kind.
     """
+    made_from = fingerprint(memories)
     mark = hashlib.blake2b(
-        "\0".join((kind, also, fingerprint(memories))).encode("utf-8", "surrogatepass"),
-        digest_size=6,
+        "\0".join((kind, also, made_from)).encode("utf-8", "surrogatepass"), digest_size=6
     )
     first = memories[0]
     return Proposal(
@@ -223,6 +225,7 @@ def propose(
         file=first.origin.file,
         line=first.origin.line,
         message=also if title.startswith(also) else "",
+        fingerprint=made_from,
     )
 
 
@@ -311,6 +314,7 @@ def to_record(proposal: Proposal) -> dict[str, Any]:
         "file": proposal.file,
         "line": proposal.line,
         "message": proposal.message,
+        "fingerprint": proposal.fingerprint,
         "source": RULES[proposal.kind].source,
     }
 
@@ -343,6 +347,7 @@ def from_record(record: Mapping[str, Any]) -> Proposal:
         file=str(record["file"]),
         line=record["line"],
         message=str(record["message"]),
+        fingerprint=str(record["fingerprint"]),
     )
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -17,6 +19,7 @@ from memtui.library.indexing import BUILT_IN_PROCESS
 pytestmark = pytest.mark.slow
 
 Start = Callable[..., AbstractContextManager[Any]]
+SCANNER = "memtui.library.review_worker"
 BUILDER = "memtui.search.index_worker"
 
 
@@ -68,6 +71,38 @@ def test_quitting_while_the_index_is_built_leaves_no_process(memtui: Start, tmp_
         on.wait_until_gone("checking")
         on.send("q")
         assert on.wait_for_end() == 0
+
+
+def scanners(parent: int) -> list[int]:
+    """Processes that scan for the review queue of this one."""
+    listed = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,ppid=,args="], capture_output=True, text=True, check=True
+    )
+    found = (line.split(None, 2) for line in listed.stdout.splitlines())
+    return [int(pid) for pid, by, args in found if int(by) == parent and SCANNER in args]
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("end", ["q", "hang up", "kill"])
+def test_no_scan_outlives_the_program(memtui: Start, tmp_path: Path, end: str) -> None:
+    with memtui([str(large_store(tmp_path))], tmp_path) as on:
+        found: list[int] = []
+        wait_until(lambda: found.extend(scanners(on._child)) or found, on)
+        if end == "q":
+            on.send("q")
+        else:
+            os.kill(on._child, signal.SIGKILL if end == "kill" else signal.SIGHUP)
+        on.wait_for_end()
+        wait_until(lambda: not is_alive(found[0]), on)
+    listed = [file.name for file in (tmp_path / "cache").rglob("reviews/*")]
+    assert all(name.endswith(".json") for name in listed)
 
 
 def test_quitting_before_anything_is_read(memtui: Start, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, chdir
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -136,7 +136,7 @@ async def _stores(on: Stage) -> None:
     def catalog() -> StoreCatalog:
         return StoreCatalog(opened, folder=home, home=home, state=home / "state")
 
-    on.app.launch = replace(launch, catalog=catalog)
+    on.app.launch = launch._replace(catalog=catalog)
     await keys("0")(on)
 
 
@@ -211,7 +211,7 @@ async def leave(on: Stage) -> None:
 async def resize(on: Stage, size: tuple[int, int]) -> None:
     """Give the terminal another size."""
     if on.app.size != size:
-        await on.pilot.resize_terminal(*size)
+        await on.resize(*size)
         await rest(on)
 
 

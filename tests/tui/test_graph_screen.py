@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from textual.widgets import Input
 
 from memtui.changes import Act, Change
+from memtui.insight.link_graph import Node, NodeKind
 from memtui.library import Library
 from memtui.tui.dialogs.graph import GraphScreen
 
-from .stage import NOW, Stage, compare, stage, write_store
+from .stage import NOW, Stage, compare, fact, stage, write_store
 
 SPOKES = 200
 NOTES: Mapping[str, str] = {
@@ -186,3 +188,52 @@ async def test_what_is_drawn_is_exported(notes: Path, tmp_path: Path, suffix: st
         assert "Spoke 199" not in path.read_text()
         if suffix == ".svg":
             ElementTree.fromstring(path.read_text())
+
+
+EMPLOYED: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "bo": [
+        {
+            **fact(1, "Bo works at the mill", "2026-03-02", status="historical"),
+            "edge": {"subject": "bo", "predicate": "works_at", "object": "mill"},
+        },
+        {
+            **fact(2, "Bo works at the yard", "2026-06-12", supersedes=1),
+            "edge": {"subject": "bo", "predicate": "works_at", "object": "yard"},
+        },
+    ],
+    "mill": [fact(3, "The mill grinds rye", "2026-03-01")],
+    "yard": [fact(4, "The yard builds boats", "2026-03-01")],
+}
+
+
+@pytest.fixture
+def employed(tmp_path: Path) -> Path:
+    """Two edges, of which one replaced the other, and a summary of their entity."""
+    store = write_store(tmp_path, EMPLOYED)
+    (store / "entities" / "bo" / "summary.md").write_text("# Bo\n\nBuilds boats.\n")
+    return store
+
+
+async def test_the_summary_of_an_entity_leads_to_the_links_of_the_entity(employed: Path) -> None:
+    async with stage(employed) as on:
+        await show_links(on, "Bo")
+        assert "─about─▶ □ fact/bo" in on.text().replace("──", "─")
+        assert "works_at─▶ □ fact/yard" in on.text().replace("──", "─")
+        assert "fact/mill" not in on.text()
+
+
+async def test_what_a_superseded_memory_was_linked_to_is_drawn_from_it_only(
+    employed: Path,
+) -> None:
+    async with stage(employed) as on:
+        screen = await show_links(on, "Bo works at the yard")
+        assert "fact/mill" not in on.text()
+        assert "fact/yard" in on.text()
+        labels = [placed.label for placed in screen.graph.layout_shown.nodes]
+        screen.graph.go(next(at for at, label in enumerate(labels) if label.endswith("mill")))
+        await on.press("space")
+        assert "Links of Bo works at the mill" in on.text()
+        assert "fact/mill" in on.text()
+        screen.graph.go(screen.graph.layout_shown.find(Node(NodeKind.ENTITY, "fact/mill")))
+        await on.settle()
+        assert "─works_at▶ fact/mill · until 2026-06-12" in on.text()

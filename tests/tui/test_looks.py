@@ -93,7 +93,7 @@ async def test_below_the_smallest_size_no_key_acts(root: Path) -> None:
         assert on.app.screen is on.browse
         assert not on.browse.marked_memories()
         assert not on.browse.zoomed
-        await on.pilot.resize_terminal(80, 24)
+        await on.resize(80, 24)
         await on.sees("2 Memories")
 
 
@@ -106,7 +106,7 @@ async def test_resizing_shows_more_and_fewer_panes(root: Path) -> None:
             (40, 12, "2 Memories", "1 Entities"),
             (160, 45, "4 Timeline", "at least"),
         ):
-            await on.pilot.resize_terminal(width, height)
+            await on.resize(width, height)
             await on.sees(present)
             assert absent not in on.text()
             assert all(len(line) <= width for line in on.text().splitlines())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -10,16 +12,19 @@ from pathlib import Path
 import pytest
 
 from memtui.config import LanguageModel, Settings
+from memtui.library import Library
+from memtui.library import review as library_review
 from memtui.library.review import ReviewQueue
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
+from memtui.search import child_processes
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.review import ReviewScreen
 from memtui.tui.dialogs.review_texts import SendScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen, UnreadableScreen
 from memtui.upkeep.proposals import ProposalKind, badges_of, propose
 
-from .stage import Stage, compare, fact, stage, write_store
+from .stage import NOW, Stage, compare, fact, stage, write_store
 
 FACTS = {
     "people/alice": [
@@ -277,6 +282,86 @@ async def test_escape_stops_a_scan_and_keeps_what_was_found(
     screen = await review(on)
     assert screen.is_open
     assert titles(on) == before
+
+
+@pytest.fixture
+async def aside(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Stage]:
+    """As `on`, with scans by a process of its own."""
+    monkeypatch.setattr(library_review, "SCANNED_HERE", 0)
+
+    def opened() -> Library:
+        cache, state = tmp_path / "cache", tmp_path / "state"
+        return Library.open([root], cache=cache, state=state, now=lambda: NOW)
+
+    async with stage(root, toasts=True, open_library=opened) as running:
+        await running.ready()
+        await running.press("V")
+        await review(running)
+        yield running
+
+
+async def scanner(on: Stage) -> int:
+    """The process that scans."""
+    while not child_processes._running:
+        await on._handled()
+    return next(iter(child_processes._running)).pid
+
+
+@pytest.mark.slow
+async def test_a_change_during_a_scan_is_found_by_the_next(aside: Stage, root: Path) -> None:
+    assert [title for title in titles(aside) if "Alice works" in title]
+    await select(aside, "Alice works")
+    (items,) = [path for path in root.rglob("items.json") if "alice" in str(path)]
+    before = json.loads(items.read_text())
+    items.write_text(json.dumps([{**before[0], "content": "Alice has left Lumen"}, *before[1:]]))
+    aside.browse.worker.refresh()
+    await aside._handled()
+    aside._strike("f5")
+    process = await scanner(aside)
+    items.write_text(json.dumps([*before, fact(9, before[3]["content"] + " today", "2026-11-01")]))
+    aside.browse.worker.refresh()
+    aside._strike("f5")
+    await review(aside)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+    assert {"Alice works", "near the river"} <= {
+        words
+        for words in ("Alice works", "near the river")
+        for title in titles(aside)
+        if words in title
+    }
+
+
+@pytest.mark.slow
+async def test_a_scan_that_dies_is_told_and_costs_nothing(aside: Stage, root: Path) -> None:
+    before = titles(aside)
+    (items,) = [path for path in root.rglob("items.json") if "shop" in str(path)]
+    items.write_text(items.read_text().replace("hello", "hallo"))
+    aside.browse.worker.refresh()
+    await aside._handled()
+    aside._strike("f5")
+    os.kill(await scanner(aside), signal.SIGKILL)
+    await review(aside)
+    assert titles(aside) == before
+    assert any("ended early" in toast.message for toast in aside.app._notifications)
+    await aside.press("f5")
+    await review(aside)
+    assert [title for title in titles(aside) if "hallo" in title]
+
+
+@pytest.mark.slow
+async def test_other_settings_find_anew(root: Path, tmp_path: Path) -> None:
+    config = tmp_path / "config.toml"
+    async with stage(root, config_file=config) as on:
+        await on.settle()
+        assert [title for title in titles(on) if "Alice works" in title]
+        config.write_text('[review.findings]\noff = ["duplicate"]\n')
+        assert not on.app.reload_settings()
+        await on.settle()
+        assert titles(on)
+        assert not [title for title in titles(on) if "Alice works" in title]
 
 
 async def test_nothing_to_review_says_what_would_be_listed(tmp_path: Path) -> None:

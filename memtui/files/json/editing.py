@@ -50,13 +50,13 @@ __all__ = [
 
 def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
     """Return the text with each span [start, end) replaced; spans must not overlap."""
-    pieces, seen = [], 0
+    pieces, copied = [], 0
     for start, end, new in sorted(changes, key=lambda change: change[:2]):
-        if start < seen:
+        if start < copied:
             raise Refused("two edits touch the same text")
-        pieces += [text[seen:start], new]
-        seen = end
-    return "".join([*pieces, text[seen:]])
+        pieces += [text[copied:start], new]
+        copied = end
+    return "".join([*pieces, text[copied:]])
 
 
 # ---- one object -----------------------------------------------------------------------------
@@ -206,14 +206,14 @@ def replace_record(text: str, array: tuple[str, ...], index: int, raw: str) -> s
 
 def remove_records(text: str, array: tuple[str, ...], indexes: Iterable[int]) -> str:
     """The file without the items at these indexes, each with one comma."""
-    records, gone = _editable(text, array), set(indexes)
-    first_kept = next((i for i in range(len(records)) if i not in gone), None)
-    if not gone:
+    records, removed = _editable(text, array), set(indexes)
+    first_kept = next((i for i in range(len(records)) if i not in removed), None)
+    if not removed:
         return text
     if first_kept is None:
         return set_value(text, array, "[]")
     cuts = [(records[0].start, records[first_kept].start, "")]
-    cuts += [(records[i - 1].end, records[i].end, "") for i in gone if i > first_kept]
+    cuts += [(records[i - 1].end, records[i].end, "") for i in removed if i > first_kept]
     return splice(text, cuts)
 
 

@@ -92,10 +92,10 @@ def load_records(
             raise UnreadableFile("it does not hold a JSON object", where=where)
         name = f"list named {array[-1]!r}" if array else "list of records"
         raise UnreadableFile(f"the file has no {name}", where=where)
-    records, line, seen = [], 1, 0
+    records, line, counted = [], 1, 0
     for item in items:
-        line += text.count("\n", seen, item.start)
-        seen = item.start
+        line += text.count("\n", counted, item.start)
+        counted = item.start
         records.append(Record(item.value, item.start, item.end, line, text))
     return records
 
@@ -231,11 +231,11 @@ def _child(text: str, at: int, step: str) -> tuple[int, int]:
         if int(step) < len(items):
             return items[int(step)].start, items[int(step)].end
     elif text[at : at + 1] == "{":
-        same = [member for member in _members(text, at)[0] if member.key == step]
-        if len(same) > 1:
+        matching = [member for member in _members(text, at)[0] if member.key == step]
+        if len(matching) > 1:
             raise Refused(f"the key {step!r} is there twice", do="mend the file by hand")
-        if same:
-            return same[0].start, same[0].end
+        if matching:
+            return matching[0].start, matching[0].end
     raise UnreadableFile(f"there is no {step!r} where one belongs")
 
 

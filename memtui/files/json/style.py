@@ -34,13 +34,13 @@ class Spelling:
     """Stray bytes (as lone surrogates) that stand unescaped in the old text and may stay."""
 
     @classmethod
-    def of(cls, old: str, around: str) -> Spelling:
-        """The spelling of `old`, or where it has nothing to show, of the text around it."""
-        sample = old if not old.isascii() or _ESCAPED_LETTER.search(old) else around
+    def of(cls, old: str, context: str) -> Spelling:
+        """The spelling of `old`; if `old` shows none, that of the surrounding text `context`."""
+        sample = old if not old.isascii() or _ESCAPED_LETTER.search(old) else context
         return cls(
             ascii=sample.isascii() and _ESCAPED_LETTER.search(sample) is not None,
-            slash="\\/" in around,
-            upper=_UPPER_ESCAPE.search(around) is not None,
+            slash="\\/" in context,
+            upper=_UPPER_ESCAPE.search(context) is not None,
             raw_bytes=frozenset(_LONE_SURROGATE.findall(old)),
         )
 

@@ -102,9 +102,9 @@ def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: 
     broken = broken_rule(content, rules)
     if broken:
         return Plan((change,), outcome=Outcome.REJECTED, reason=broken)
-    same = most_similar(content, active, rules)
-    if same is not None:
-        fact, score = same
+    repeated = most_similar(content, active, rules)
+    if repeated is not None:
+        fact, score = repeated
         reason = f"New fact is {score:.2f} similar to existing: {_quoted(fact)}"
         return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=(fact.ref,))
     return Plan((change,), outcome=Outcome.ADDED)

@@ -79,10 +79,10 @@ def shard_of(memory: Memory) -> str:
     return shard_key(slug_of(memory))
 
 
-def _unchanged_record(memory: Memory, file: FactFile, wanted: str | None = None) -> NamedRecord:
+def _unchanged_record(memory: Memory, file: FactFile, new_text: str | None = None) -> NamedRecord:
     named = file.record(memory.id)
     now = text_of(named.value.get("content"))
-    check_unchanged(memory, now, str(file.items.path), wanted)
+    check_unchanged(memory, now, str(file.items.path), new_text)
     return named
 
 
@@ -91,13 +91,13 @@ def _edit(change: Change, memory: Memory, context: FactContext) -> Plan:
         return edit_note(change, memory, context)
     changed = changed_values(change, memory, FACT_FIELDS)
     file = context.open(slug_of(memory))
-    wanted = content_of(change) if "content" in changed else None
-    named = _unchanged_record(memory, file, wanted)
+    new_text = content_of(change) if "content" in changed else None
+    named = _unchanged_record(memory, file, new_text)
     raw = named.record.raw
     warnings: list[str] = []
-    if wanted is not None:
-        raw = put_member(raw, "content", wanted)
-        broken = broken_rule(wanted, context.rules)
+    if new_text is not None:
+        raw = put_member(raw, "content", new_text)
+        broken = broken_rule(new_text, context.rules)
         warnings += [f"agent-memory would reject this as new: {broken}"] if broken else []
     if "type" in changed:
         raw = put_member(raw, "entityType", word_of(change, "type", memory.type))
@@ -187,10 +187,10 @@ def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
     if not change.fields.get("type") and isinstance(named.value.get("entityType"), str):
         value["entityType"] = named.value["entityType"]
     others = [fact for fact in file.active if fact.id != memory.id]
-    same = most_similar(content, others, context.rules)
+    repeated = most_similar(content, others, context.rules)
     warnings = [f"forced: {broken}"] if broken else []
-    if same is not None:
-        warnings.append(f"it is {same[1]:.2f} similar to another active fact, {same[0].id}")
+    if repeated is not None:
+        warnings.append(f"it is {repeated[1]:.2f} similar to another active fact, {repeated[0].id}")
     return Plan(
         changes=(change,),
         edits=(

@@ -151,8 +151,10 @@ def facts(file: JsonFile, records: list[NamedRecord], label: str, slug: str) -> 
     """
     entity = entity_path(first_type(named.value for named in records), slug)
     successors = _successors(records)
-    made = (_fact(named, file, label, entity, successors.get(named.id, ())) for named in records)
-    return with_unique_ids(list(made))
+    memories = (
+        _fact(named, file, label, entity, successors.get(named.id, ())) for named in records
+    )
+    return with_unique_ids(list(memories))
 
 
 def with_successors(memories: Iterable[Memory]) -> tuple[Memory, ...]:

@@ -94,13 +94,13 @@ def words(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(folded(text)))
 
 
-def similarity(one: str, other: str) -> float:
+def similarity(first: str, second: str) -> float:
     """Jaccard similarity of the texts' words, rounded to two places as the program prints it."""
-    if one.strip() == other.strip():
+    if first.strip() == second.strip():
         return 1.0
-    mine, theirs = words(one), words(other)
-    union = mine | theirs
-    return float(f"{len(mine & theirs) / len(union):.2f}") if union else 0.0
+    first_words, second_words = words(first), words(second)
+    union = first_words | second_words
+    return float(f"{len(first_words & second_words) / len(union):.2f}") if union else 0.0
 
 
 def broken_rule(content: str, rules: FactRules) -> str:
@@ -129,12 +129,12 @@ def most_similar(
     content: str, facts: Iterable[Memory], rules: FactRules
 ) -> tuple[Memory, float] | None:
     """The most similar active fact at or above the limit, and its similarity."""
-    best: tuple[Memory, float] | None = None
+    closest: tuple[Memory, float] | None = None
     for fact in facts:
         score = repetition(content, fact.content)
-        if score >= rules.similar and (best is None or score > best[1]):
-            best = (fact, score)
-    return best
+        if score >= rules.similar and (closest is None or score > closest[1]):
+            closest = (fact, score)
+    return closest
 
 
 def contradicted(
@@ -149,8 +149,8 @@ def contradicted(
     anchors = [anchor for anchor in rules.anchors if anchor in text]
     found: list[tuple[Memory, str]] = []
     for fact in facts if anchors else ():
-        there = folded(fact.content)
-        shared = next((anchor for anchor in anchors if anchor in there), None)
+        fact_text = folded(fact.content)
+        shared = next((anchor for anchor in anchors if anchor in fact_text), None)
         if shared is not None and similarity(content, fact.content) < rules.similar:
             found.append((fact, shared))
     return found

@@ -69,9 +69,9 @@ class AgentMemory(FileStore[FactContext]):
             try:
                 if path.name == layout.ITEMS:
                     file = read_json(path, self.root)
-                    records, bad = named_records(file, slug)
+                    records, faults_of_records = named_records(file, slug)
                     memories += facts.facts(file, records, self.label, slug)
-                    faults += bad
+                    faults += faults_of_records
                 else:
                     summary = notes.read_note(path, self.root)
             except UnreadableFile as error:

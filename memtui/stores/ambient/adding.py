@@ -53,11 +53,11 @@ def keywords(text: str, rules: EventRules) -> frozenset[str]:
     )
 
 
-def overlap(one: frozenset[str], other: frozenset[str]) -> float:
+def overlap(first: frozenset[str], second: frozenset[str]) -> float:
     """Jaccard of two keyword sets; 0 when either is empty."""
-    if not one or not other:
+    if not first or not second:
         return 0.0
-    return len(one & other) / len(one | other)
+    return len(first & second) / len(first | second)
 
 
 def find_superseded(
@@ -68,17 +68,17 @@ def find_superseded(
     Keywords are compared by Jaccard, and the best match over the limit goes (src/memory/store.ts).
     The document beside the program says that "use" and "for" count; they are stop words.
     """
-    mine = keywords(content, rules)
-    if len(mine) < rules.fewest:
+    new_keywords = keywords(content, rules)
+    if len(new_keywords) < rules.fewest:
         return None
-    best: tuple[str, float] | None = None
+    closest: tuple[str, float] | None = None
     for id, value in events:
         if value.get("type") != DECISION or not isinstance(value.get("content"), str):
             continue
-        score = overlap(mine, keywords(value["content"], rules))
-        if score > rules.overlap and (best is None or score > best[1]):
-            best = (id, score)
-    return best
+        score = overlap(new_keywords, keywords(value["content"], rules))
+        if score > rules.overlap and (closest is None or score > closest[1]):
+            closest = (id, score)
+    return closest
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +102,14 @@ def _named_project(entity: str, keys: Mapping[str, str]) -> tuple[str, str] | No
     if not found:
         return None
     longest = max(len(word) for word, _, _ in found)
-    best = {key: branch for word, key, branch in found if len(word) == longest}
-    if len(best) > 1:
+    longest_matches = {key: branch for word, key, branch in found if len(word) == longest}
+    if len(longest_matches) > 1:
         raise Refused(
-            f"{len(best)} projects have this name",
+            f"{len(longest_matches)} projects have this name",
             where=entity,
-            do=f"name one by its key: {', '.join(sorted(best))}",
+            do=f"name one by its key: {', '.join(sorted(longest_matches))}",
         )
-    return next(iter(best.items()))
+    return next(iter(longest_matches.items()))
 
 
 def target_of(entity: str, context: EventContext) -> EventTarget:
@@ -165,23 +165,23 @@ def _destination(target: EventTarget, event: Mapping[str, Any], now: int) -> Des
     high = event["importance"] == "high"
     branch = _branch_of(target, high)
     existing: list[EventFile] = []
-    made: list[Edit] = []
+    edits: list[Edit] = []
     warnings: list[str] = []
     if high and target.files.own is not None:
         existing.append(target.files.own)
     elif target.new_name:
         first = event if high else None
-        made += new_project_file(target.files, target.new_name, target.new_name, first, now)
+        edits += new_project_file(target.files, target.new_name, target.new_name, first, now)
         warnings.append(_UNKNOWN_PROJECT)
     elif high and not os.path.lexists(target.files.folder / layout.PROJECT):
         warnings.append(_NO_PROJECT_FILE)
     if branch:
         file = target.files.branch(branch)
         if file is None:
-            made += new_branch_file(target.files, branch, event, now)
+            edits += new_branch_file(target.files, branch, event, now)
         else:
             existing.append(file)
-    return Destination(tuple(existing), tuple(made), tuple(warnings))
+    return Destination(tuple(existing), tuple(edits), tuple(warnings))
 
 
 _UNKNOWN_PROJECT = (
@@ -203,8 +203,8 @@ class ReplacedDecision:
 
     @property
     def reason(self) -> str:
-        only = f" in {_file_names(self.removed)}" if self.remaining else ""
-        return f"{self.score:.2f} similar to {self.id}, which it replaces{only}"
+        files = f" in {_file_names(self.removed)}" if self.remaining else ""
+        return f"{self.score:.2f} similar to {self.id}, which it replaces{files}"
 
 
 def _file_names(copies: Iterable[EventCopy]) -> str:
@@ -220,10 +220,10 @@ def _replaced(
     for file in into:
         count = Counter(named.id for named in file.records)
         alone = [named for named in file.records if count[named.id] == 1 and not named.fault]
-        best = find_superseded(content, ((named.id, named.value) for named in alone), rules)
-        if best is not None:
-            scores.setdefault(*best)
-            leaving.setdefault(best[0], []).append(file)
+        closest = find_superseded(content, ((named.id, named.value) for named in alone), rules)
+        if closest is not None:
+            scores.setdefault(*closest)
+            leaving.setdefault(closest[0], []).append(file)
     return [_one_replaced(id, scores[id], leaving[id], files.copies(id)) for id in scores]
 
 
@@ -261,14 +261,14 @@ def plan_add(change: Change, context: EventContext) -> Plan:
     is_decision = event["type"] == DECISION
     into = destination.existing if is_decision else ()
     old = _replaced(content, into, target.files, context.rules)
-    gone = tuple(context.ref(each.id) for each in old if not each.remaining)
+    superseded = tuple(context.ref(each.id) for each in old if not each.remaining)
     return Plan(
         changes=(change,),
         edits=_edits(change, context, target, event, destination, old),
-        outcome=Outcome.SUPERSEDED if gone else Outcome.ADDED,
+        outcome=Outcome.SUPERSEDED if superseded else Outcome.ADDED,
         reason=_reason(event["id"], target, old),
         refs=(context.ref(event["id"]), *(context.ref(each.id) for each in old)),
-        supersedes=gone,
+        supersedes=superseded,
         warnings=(
             *((cut,) if cut else ()),
             *(
@@ -336,9 +336,9 @@ def upkeep_rules(store: Any) -> UpkeepRules:
     def replaces(older: Memory, newer: Memory) -> str:
         if older.type != DECISION or newer.type != DECISION:
             return ""
-        mine = words(newer.content)
-        score = overlap(mine, words(older.content))
-        if len(mine) < rules.fewest or score <= rules.overlap:
+        newer_words = words(newer.content)
+        score = overlap(newer_words, words(older.content))
+        if len(newer_words) < rules.fewest or score <= rules.overlap:
             return ""
         return f"{score:.0%} of the keywords of two decisions are the same"
 

@@ -54,14 +54,13 @@ _EXACT_BELOW = 1e21
 
 def export(request: ExportRequest) -> ExportedDocument:
     """The backup of these memories, as `Format.document` asks for it."""
-    made = backup(
+    exported = backup(
         request.memories, request.stores, request.now, whole=request.whole, every=request.every
     )
-    return ExportedDocument(
-        dumps(made.document, pretty=request.pretty),
-        left_out=tuple(f"{count} {why}" for why, count in made.left_out.items()),
-        changed=(f"texts longer than Ambient keeps, and cut: {made.cut}",) if made.cut else (),
-    )
+    text = dumps(exported.document, pretty=request.pretty)
+    left_out = tuple(f"{count} {why}" for why, count in exported.left_out.items())
+    cut = (f"texts longer than Ambient keeps, and cut: {exported.cut}",) if exported.cut else ()
+    return ExportedDocument(text, left_out, cut)
 
 
 @dataclass(slots=True)
@@ -88,19 +87,21 @@ def backup(
     `whole`: they are all that Ambient still holds, so its files are taken as they stand. `every`:
     take what Ambient itself no longer reads too (`ambient_files`).
     """
-    made = AmbientBackup({"version": VERSION, "exportedAt": _iso(now), "projects": {}})
+    document = AmbientBackup({"version": VERSION, "exportedAt": _iso(now), "projects": {}})
     native: dict[str, list[Memory]] = {s.label: [] for s in stores if s.format == Ambient.format}
     foreign: list[Memory] = []
     for memory in memories:
         native.get(memory.store, foreign).append(memory)
     for store in stores:
         if store.label in native:
-            taken = take(BackupSelection(store.root, native[store.label], now, whole, every))
-            made.left_out += taken.left_out
-            _add_projects(made.document["projects"], taken.projects)
+            selected = select_projects(
+                BackupSelection(store.root, native[store.label], now, whole, every)
+            )
+            document.left_out += selected.left_out
+            _add_projects(document.document["projects"], selected.projects)
     for memory in foreign:
-        _add_foreign(made, memory)
-    return made
+        _add_foreign(document, memory)
+    return document
 
 
 def dumps(document: Mapping[str, Any], *, pretty: bool) -> str:
@@ -137,16 +138,16 @@ def _join(known: dict[str, Any], more: Mapping[str, Any]) -> None:
     known["events"] = [*known["events"], *(e for e in more["events"] if e not in known["events"])]
 
 
-def _add_foreign(made: AmbientBackup, memory: Memory) -> None:
+def _add_foreign(document: AmbientBackup, memory: Memory) -> None:
     """One memory of another store as an event of the branch `main`."""
     name = memory.entity.split("/")[0] or memory.store
     key = hashlib.sha256(f"memtui:{memory.store}/{name}".encode("utf-8", "replace")).hexdigest()[
         :16
     ]
-    when = memory.created or memory.updated
-    at = int(when.timestamp() * 1000) if when else 0
+    created = memory.created or memory.updated
+    at = int(created.timestamp() * 1000) if created else 0
     times = {"createdAt": at, "lastActive": at}
-    project = made.document["projects"].setdefault(
+    project = document.document["projects"].setdefault(
         key, {"project": project_head(key, name, f"memtui:{memory.store}", times), "tasks": {}}
     )
     task = project["tasks"].setdefault(
@@ -160,11 +161,11 @@ def _add_foreign(made: AmbientBackup, memory: Memory) -> None:
             "events": [],
         },
     )
-    for part in (project["project"], task):
-        part["createdAt"] = min(part["createdAt"], at)
-        part["lastActive"] = max(part["lastActive"], at)
+    for holder in (project["project"], task):
+        holder["createdAt"] = min(holder["createdAt"], at)
+        holder["lastActive"] = max(holder["lastActive"], at)
     content = _fit(f"{memory.title}: {memory.content}" if memory.title else memory.content)
-    made.cut += len(content) < len(memory.content)
+    document.cut += len(content) < len(memory.content)
     task["events"].append(
         {
             "id": uuid_of(memory.store, memory.id),
@@ -202,34 +203,34 @@ class BackupSelection:
 
 
 @dataclass(slots=True)
-class Taken:
+class SelectedProjects:
     """The `projects` of the document, and why memories are not in it."""
 
     projects: dict[str, Any] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
 
 
-def take(selection: BackupSelection) -> Taken:
+def select_projects(selection: BackupSelection) -> SelectedProjects:
     """The chosen events of a store, project by project."""
-    wanted: dict[str, set[str]] = {}
+    ids_by_project: dict[str, set[str]] = {}
     for memory in selection.memories:
         for place in _places(memory):
-            wanted.setdefault(place, set()).add(str(memory.extra.get("id", memory.id)))
-    taken = Taken()
+            ids_by_project.setdefault(place, set()).add(str(memory.extra.get("id", memory.id)))
+    result = SelectedProjects()
     reasons: dict[str, str] = {}
     for found in layout.projects(selection.root):
         if isinstance(found, Unreadable):
             continue
-        if selection.whole or not wanted.keys().isdisjoint(found.files):
+        if selection.whole or not ids_by_project.keys().isdisjoint(found.files):
             key = found.key.removeprefix(f"{layout.PROJECTS}/")
-            project = _take_project(selection, key, found.files, wanted, reasons)
+            project = _take_project(selection, key, found.files, ids_by_project, reasons)
             if project is not None:
-                taken.projects[key] = project
+                result.projects[key] = project
     for memory in selection.memories:
         why = [reasons.get(place, NOT_HELD) for place in _places(memory)] or [NOT_HELD]
         if all(why):
-            taken.left_out[why[0]] += 1
-    return taken
+            result.left_out[why[0]] += 1
+    return result
 
 
 def _places(memory: Memory) -> list[str]:
@@ -243,7 +244,7 @@ def _take_project(
     selection: BackupSelection,
     key: str,
     files: Iterable[str],
-    wanted: Mapping[str, set[str]],
+    ids_by_project: Mapping[str, set[str]],
     reasons: dict[str, str],
 ) -> dict[str, Any] | None:
     """One project of the document; `reasons` gets each file with why it is left out, or ""."""
@@ -263,16 +264,16 @@ def _take_project(
         top = read[name].top
         reasons[name] = "" if selection.every and top else of_project or read[name].reason
         if top and not reasons[name]:
-            found[name] = top if selection.whole else _chosen(top, wanted.get(name, set()))
-    held = [top for top in found.values() if selection.whole or top.get("events")]
-    if not held:
+            found[name] = top if selection.whole else _chosen(top, ids_by_project.get(name, set()))
+    with_events = [top for top in found.values() if selection.whole or top.get("events")]
+    if not with_events:
         return None
     tasks = {
         paths[name].name.removesuffix(".json"): top
         for name, top in found.items()
         if name != own and (selection.whole or top.get("events"))
     }
-    head = found.get(own) or project_head(key, key[:SHORT_KEY], "", held[0])
+    head = found.get(own) or project_head(key, key[:SHORT_KEY], "", with_events[0])
     return {"project": head, "tasks": _in_js_order(tasks.items())}
 
 

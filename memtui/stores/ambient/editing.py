@@ -79,11 +79,11 @@ def _native_tags(memory: Memory) -> tuple[str, ...]:
 
 
 def _unchanged_copies(
-    memory: Memory, files: ProjectFiles, wanted: str | None = None
+    memory: Memory, files: ProjectFiles, new_text: str | None = None
 ) -> list[EventCopy]:
     copies = files.copies(memory.id)
     now = text_of(copies[0].named.value.get("content"))
-    check_unchanged(memory, now, str(copies[0].where.file.path), wanted)
+    check_unchanged(memory, now, str(copies[0].where.file.path), new_text)
     return copies
 
 
@@ -106,9 +106,9 @@ def _put(
     copies: list[EventCopy], values: Mapping[str, Any]
 ) -> tuple[tuple[Edit, ...], list[EventFile]]:
     """The edits that set these keys in every copy, and the files they change."""
-    made = [(copy.where, copy.where.file.put(copy.named, values)) for copy in copies]
-    edits = tuple(edit for _, found in made for edit in found)
-    return edits, [where for where, found in made if found]
+    copy_edits = [(copy.where, copy.where.file.put(copy.named, values)) for copy in copies]
+    edits = tuple(edit for _, found in copy_edits for edit in found)
+    return edits, [where for where, found in copy_edits if found]
 
 
 def _edit(change: Change, memory: Memory, context: EventContext) -> Plan:
@@ -199,8 +199,8 @@ def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[
 
 def _places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     """The places of a retired event in its sidecar entry, without malformed ones."""
-    kept = entry.get("kept")
-    places = kept.get("places") if isinstance(kept, dict) else None
+    kept_entry = entry.get("kept")
+    places = kept_entry.get("places") if isinstance(kept_entry, dict) else None
     for place in places if isinstance(places, list) else ():
         if (
             isinstance(place, dict)
@@ -295,7 +295,11 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
     target = safe_join(files.folder / layout.ARCHIVED, branch.file.path.name)
     if os.path.lexists(target):
         raise Refused("a branch of this name is archived already", where=str(target))
-    known = {text_of(one.value.get("content")) for one in files.own.records} if files.own else set()
+    known = (
+        {text_of(record.value.get("content")) for record in files.own.records}
+        if files.own
+        else set()
+    )
     edits: list[Edit] = [
         TextEdit(str(target), None, with_members(branch.file.text, {"archived": True})),
         TextEdit(str(branch.file.path), branch.file.text, None),
@@ -306,8 +310,11 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
         is_high = value.get("type") == DECISION and value.get("importance") == "high"
         if files.own is None or not is_high or text_of(value.get("content")) in known:
             continue
-        given = value.get("metadata")
-        metadata = {**(given if isinstance(given, dict) else {}), "promotedFrom": branch.branch}
+        archived_metadata = value.get("metadata")
+        metadata = {
+            **(archived_metadata if isinstance(archived_metadata, dict) else {}),
+            "promotedFrom": branch.branch,
+        }
         edits += insert_into(files.own, {**value, "id": str(uuid.uuid4()), "metadata": metadata})
         promoted += 1
     if promoted and files.own is not None:

@@ -110,9 +110,9 @@ class ImportedEvent:
         """The event with the differences of the copy in this file."""
         for other in list_of(self.extra.get("differs")):
             if isinstance(other, dict) and _same_name(other.get("file"), path):
-                said = {key: value for key, value in other.items() if key != "file"}
-                gone = {key for key, value in said.items() if value is None}
-                return {k: v for k, v in {**event, **said}.items() if k not in gone}
+                values = {key: value for key, value in other.items() if key != "file"}
+                removed_keys = {key for key, value in values.items() if value is None}
+                return {k: v for k, v in {**event, **values}.items() if k not in removed_keys}
         return event
 
 
@@ -160,20 +160,24 @@ def _into_branch(
     archived = arrival.extra.get("archived") is True
     folder = layout.ARCHIVED if archived else layout.TASKS
     path = safe_join(files.folder / folder, f"{task_key(branch)}.json")
-    said = arrival.copy_in(path, event)
+    copy_values = arrival.copy_in(path, event)
     for file in files.project.files:
         if file.file.path == path:
-            return [*insert_into(file, said)]
+            return [*insert_into(file, copy_values)]
     now = arrival.context.milliseconds
-    return new_branch_file(files, branch, said, now, archived=archived)
+    return new_branch_file(files, branch, copy_values, now, archived=archived)
 
 
 def _into_project(
     arrival: ImportedEvent, files: ProjectFiles, event: Mapping[str, Any]
 ) -> list[Edit]:
     own: EventFile | None = files.own
-    said = arrival.copy_in(files.folder / layout.PROJECT, event)
-    return _new_project(arrival, files, said) if own is None else [*insert_into(own, said)]
+    copy_values = arrival.copy_in(files.folder / layout.PROJECT, event)
+    return (
+        _new_project(arrival, files, copy_values)
+        if own is None
+        else [*insert_into(own, copy_values)]
+    )
 
 
 def _new_project(
@@ -219,8 +223,11 @@ def plan_import(arrival: ImportedEvent) -> Plan:
 def _sidecar_values(arrival: ImportedEvent) -> dict[str, Any]:
     """The keys of the sidecar entry: what the record of the event cannot hold."""
     native = (ARCHIVED_TAG,) if arrival.extra.get("archived") else ()
-    kept = kept_value(_memory(arrival)) if arrival.is_gone else None
-    return sidecar_values(arrival.change, tags=native) | {"superseded_by": None, "kept": kept}
+    kept_memory = kept_value(_memory(arrival)) if arrival.is_gone else None
+    return sidecar_values(arrival.change, tags=native) | {
+        "superseded_by": None,
+        "kept": kept_memory,
+    }
 
 
 def _memory(arrival: ImportedEvent) -> Memory:
@@ -270,7 +277,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     branch = "/".join(parts[1:]) or BRANCH
     high = memory.importance == "high"
     content, cut = fit_content(text_with_title(memory) or memory.headline, EventRules(), True)
-    said = {"source": memory.ref, "entity": memory.entity, "type": memory.type}
+    origin_values = {"source": memory.ref, "entity": memory.entity, "type": memory.type}
     fields = {
         "id": uuid_of(memory.store, memory.id),
         "content": content,
@@ -287,7 +294,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         "links": converted_links(memory),
         "extra": {
             "branches": [branch],
-            "metadata": {key: value for key, value in said.items() if value},
+            "metadata": {key: value for key, value in origin_values.items() if value},
         },
     }
     changed: tuple[str, ...] = (f"content ({cut})",) if cut else ()

@@ -91,10 +91,10 @@ def project_files(folder: str) -> tuple[FoundShard | None, list[Unreadable]]:
     own = os.path.join(folder, PROJECT)
     files = [own] if os.path.lexists(own) else []
     faults: list[Unreadable] = []
-    for part in (TASKS, ARCHIVED):
-        branches, bad = _branches(folder, part)
+    for subfolder in (TASKS, ARCHIVED):
+        branches, branch_faults = _branches(folder, subfolder)
         files += branches
-        faults += bad
+        faults += branch_faults
     key = shard_key(os.path.basename(folder))
     return FoundShard(key, tuple(files)) if files else None, faults
 

@@ -100,9 +100,9 @@ def read_project_files(root: Path, key: str) -> ProjectFiles:
     """Read a project's files for a change."""
     folder = safe_join(root / layout.PROJECTS, key)
     found, faults = layout.project_files(str(folder))
-    project, bad = read_project(root, layout.shard_key(key), found.files if found else ())
-    whole = [fault for fault in bad if not _is_one_record(fault, project)]
-    return ProjectFiles(folder, project, (*faults, *whole), copies_by_id(project))
+    project, record_faults = read_project(root, layout.shard_key(key), found.files if found else ())
+    file_faults = [fault for fault in record_faults if not _is_one_record(fault, project)]
+    return ProjectFiles(folder, project, (*faults, *file_faults), copies_by_id(project))
 
 
 def _is_one_record(fault: Unreadable, project: Project) -> bool:
@@ -158,9 +158,9 @@ def retire_event(
     copies = files.copies(id)
     now = event(files.project, id, copies, context.label, context.now)
     memory = replace(now, status=status, superseded_by=successors)
-    kept = kept_value(memory, (_place(copy, context) for copy in copies))
+    kept_entry = kept_value(memory, (_place(copy, context) for copy in copies))
     removals = tuple(copy.set(None) for copy in copies)
-    return (*removals, *context.entry_edits(id, files.shard, kept=kept))
+    return (*removals, *context.entry_edits(id, files.shard, kept=kept_entry))
 
 
 def _place(copy: EventCopy, context: EventContext) -> Mapping[str, Any]:
@@ -311,10 +311,10 @@ def fit_content(content: str, rules: EventRules, force: bool) -> tuple[str, str]
             f"Ambient holds {rules.longest} characters of a memory, this has {length}",
             do="shorten it, or say --force to have it cut",
         )
-    kept, units = [], 0
+    lines, units = [], 0
     for letter in content:
         units += utf16_length(letter)
         if units > rules.longest:
             break
-        kept.append(letter)
-    return "".join(kept), f"the text was cut to {rules.longest} characters"
+        lines.append(letter)
+    return "".join(lines), f"the text was cut to {rules.longest} characters"

@@ -147,13 +147,17 @@ def importance(value: object) -> str:
 def _differing(first: EventCopy, others: Iterable[EventCopy]) -> list[dict[str, Any]]:
     """The keys of other copies that differ from the first, with the file of each."""
     found = []
-    mine = first.named.value
+    first_value = first.named.value
     for copy in others:
-        theirs = copy.named.value
-        keys = [key for key in {**mine, **theirs} if mine.get(key) != theirs.get(key)]
+        copy_value = copy.named.value
+        keys = [
+            key
+            for key in {**first_value, **copy_value}
+            if first_value.get(key) != copy_value.get(key)
+        ]
         if keys:
-            said = {key: theirs.get(key) for key in keys}
-            found.append({"file": str(copy.where.file.path), **said})
+            other_values = {key: copy_value.get(key) for key in keys}
+            found.append({"file": str(copy.where.file.path), **other_values})
     return found
 
 
@@ -164,8 +168,8 @@ def _expiry(copies: Iterable[EventCopy], now: datetime) -> dict[str, Any]:
     if not known or len(known) < len(ends):
         return {}
     end = max(known)
-    said: dict[str, Any] = {"expires": end.isoformat().replace("+00:00", "Z")}
-    return {**said, "expired": True} if end < now else said
+    extra: dict[str, Any] = {"expires": end.isoformat().replace("+00:00", "Z")}
+    return {**extra, "expired": True} if end < now else extra
 
 
 def _extra(project: Project, copies: list[EventCopy], now: datetime) -> dict[str, Any]:
@@ -309,7 +313,7 @@ def read_project(root: Path, key: str, files: tuple[str, ...]) -> tuple[Project,
         except UnreadableFile as error:
             faults.append(as_unreadable(error, path))
             continue
-        records, bad = named_records(file, key)
-        faults += bad
+        records, record_faults = named_records(file, key)
+        faults += record_faults
         found.append(event_file(file, records))
     return project_of(root / key, found), faults

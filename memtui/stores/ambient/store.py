@@ -99,13 +99,13 @@ class Ambient(FileStore[EventContext]):
 
 def _marked_once(edits: Sequence[Edit]) -> list[Edit]:
     """The edits with each `lastActive` set once: many changes of one action all ask for it."""
-    seen: set[ValueEdit] = set()
+    marked: set[ValueEdit] = set()
     found: list[Edit] = []
     for edit in edits:
         if isinstance(edit, ValueEdit):
-            if edit in seen:
+            if edit in marked:
                 continue
-            seen.add(edit)
+            marked.add(edit)
         found.append(edit)
     return found
 
@@ -138,9 +138,9 @@ def session_blocks(root: Path, label: str, entity: str, now: datetime) -> Iterat
         if entity and rest is None:
             continue
         branches = [f for f in project.files if not f.is_project and not f.is_archived]
-        wanted: list[EventFile | None] = []
-        wanted += [f for f in branches if not rest or rest == f"/{f.branch}"]
-        for branch in wanted or [None]:
+        files: list[EventFile | None] = []
+        files += [f for f in branches if not rest or rest == f"/{f.branch}"]
+        for branch in files or [None]:
             block = _block(project, branch, label, now)
             if block is not None:
                 yield block
@@ -165,8 +165,8 @@ def _block(
             text += line
 
     if own is not None and _is_read(own, now) and own.records:
-        kept = [r for r in own.records if r.value.get("importance") != "low"]
-        add(f"[Project: {project.name}]", kept[-PROJECT_EVENTS:])
+        shown = [r for r in own.records if r.value.get("importance") != "low"]
+        add(f"[Project: {project.name}]", shown[-PROJECT_EVENTS:])
     if branch is not None and _is_read(branch, now) and branch.records:
         add(f"{chr(10) * 2 if text else ''}[Task: {branch.branch}]", branch.records[-TASK_EVENTS:])
     if not text:
@@ -191,8 +191,8 @@ def _age(record: NamedRecord, now: datetime) -> str:
     if minutes < 24 * 60:
         return f"{minutes // 60}h ago"
     local = time.astimezone(now.tzinfo)
-    half = "AM" if local.hour < 12 else "PM"
-    clock = f"{local.hour % 12 or 12}:{local:%M} {half}"
+    suffix = "AM" if local.hour < 12 else "PM"
+    clock = f"{local.hour % 12 or 12}:{local:%M} {suffix}"
     return f"{_MONTHS[local.month - 1]} {local.day} {clock}"
 
 

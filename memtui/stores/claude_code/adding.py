@@ -104,10 +104,10 @@ def plan_files(
 def _first_line(content: str, title: str) -> str:
     """The first line that is not the title, without markup."""
     for line in content.split("\n"):
-        said = " ".join(_MARKUP.sub("", line).split())
-        said = "".join(letter for letter in said if letter.isprintable())
-        if said and said != title:
-            return said if len(said) <= LONGEST_HOOK else said[: LONGEST_HOOK - 1].rstrip() + "…"
+        text = " ".join(_MARKUP.sub("", line).split())
+        text = "".join(letter for letter in text if letter.isprintable())
+        if text and text != title:
+            return text if len(text) <= LONGEST_HOOK else text[: LONGEST_HOOK - 1].rstrip() + "…"
     return ""
 
 

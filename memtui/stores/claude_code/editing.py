@@ -83,23 +83,23 @@ def _edit_item(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
         folder = _folder(memory, context)
         before, index = open_index(folder, context)
         item = _find(memory, index)
-        wanted = without_blanks(content_of(change))
-        check_unchanged(memory, item.text, memory.origin.file, wanted)
-        if wanted != item.text:
-            body = replace_item(index.document.body, item, wanted)
+        new_text = without_blanks(content_of(change))
+        check_unchanged(memory, item.text, memory.origin.file, new_text)
+        if new_text != item.text:
+            body = replace_item(index.document.body, item, new_text)
             edits = (index_edit(folder, before, index, body),)
-            entry[TEXT_KEY] = _kept_name(memory.id, item, wanted)
+            entry[TEXT_KEY] = _kept_name(memory.id, item, new_text)
             edits += context.sidecar_entry(memory).set(**entry)
     if "tags" in changed:
         edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
     return plan_one(change, memory, edits)
 
 
-def _kept_name(id: str, item: MarkdownItem, wanted: str) -> str | None:
+def _kept_name(id: str, item: MarkdownItem, new_text: str) -> str | None:
     """What the sidecar must hold so that the item keeps its name; None: the text gives it."""
-    again = MarkdownItem(0, 0, 1, item.marker, wanted, "", "")
-    natural = own_name(again) or text_key(wanted)
-    return None if id.endswith(f"#{natural}") else text_key(wanted)
+    edited = MarkdownItem(0, 0, 1, item.marker, new_text, "", "")
+    natural = own_name(edited) or text_key(new_text)
+    return None if id.endswith(f"#{natural}") else text_key(new_text)
 
 
 def _delete_item(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
@@ -132,9 +132,9 @@ def _edit(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
     page = open_document(memory, before)
     text = before
     if "content" in changed:
-        wanted = content_of(change)
-        check_unchanged(memory, page.document.body, memory.origin.file, wanted)
-        text = with_body(page.document, wanted)
+        new_text = content_of(change)
+        check_unchanged(memory, page.document.body, memory.origin.file, new_text)
+        text = with_body(page.document, new_text)
     if "title" in changed:
         text = _with_title(memory, text, changed["title"])
     if "type" in changed:

@@ -67,8 +67,8 @@ def plan_import(change: Change, context: ClaudeContext) -> Plan:
         folder is None and change.fields.get("entity") != INSTRUCTIONS
     ):
         raise Refused("this is no place for a memory", where=path)
-    whole = change.fields.get("document")
-    if not isinstance(whole, str):
+    document = change.fields.get("document")
+    if not isinstance(document, str):
         if folder is None:
             raise Refused("the text of the whole file is not known", where=path)
         title, type = (str(change.fields.get(name) or "") for name in ("title", "type"))
@@ -77,7 +77,7 @@ def plan_import(change: Change, context: ClaudeContext) -> Plan:
             change, context, folder, content_of(change), title, type or "project", name
         )
     shard = folder.key if folder else INSTRUCTIONS
-    edits: tuple[Edit, ...] = (TextEdit(str(new_file(context.root, path)), None, whole),)
+    edits: tuple[Edit, ...] = (TextEdit(str(new_file(context.root, path)), None, document),)
     edits += context.entry_edits(path, shard, **sidecar_values(change))
     return Plan((change,), edits, Outcome.ADDED, f"Added {path}", (context.ref(path),))
 

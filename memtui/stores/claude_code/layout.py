@@ -264,8 +264,8 @@ class ProjectPaths:
     def of(self, slug: str) -> str:
         """The absolute path of the project with this slug; "" if nothing tells it."""
         if slug not in self._found:
-            told = self._from_transcripts(slug) or self._from_settings().get(slug, "")
-            self._found[slug] = told
+            folder = self._from_transcripts(slug) or self._from_settings().get(slug, "")
+            self._found[slug] = folder
         return self._found[slug]
 
     def entity(self, slug: str) -> str:

@@ -133,15 +133,15 @@ def folder_memories(records: FolderRecords, label: str) -> Iterator[Memory]:
 def _index_memories(
     index: IndexFile, records: FolderRecords, topics: Mapping[str, MarkdownFile], label: str
 ) -> Iterator[Memory]:
-    prefix, part, document = records.folder.prefix, index.loaded, index.document
-    limit = _limit_of(part)
+    prefix, loaded_part, document = records.folder.prefix, index.loaded, index.document
+    limit = _limit_of(loaded_part)
     for id, item in index.items:
         title, file = index_link(item)
         line = document.line - 1 + item.line
-        loaded = part.cut_line is None or line < part.cut_line
+        loaded = loaded_part.cut_line is None or line < loaded_part.cut_line
         extra: dict[str, Any] = {"loaded_at_start": loaded, "load_limit": limit}
-        if part.cut_line is not None:
-            extra["cut_line"] = part.cut_line
+        if loaded_part.cut_line is not None:
+            extra["cut_line"] = loaded_part.cut_line
         if item.section:
             extra["section"] = item.section
         if file and f"{prefix}{file}" not in topics:
@@ -163,10 +163,10 @@ def _index_memories(
         )
 
 
-def _limit_of(part: LoadedPart) -> str:
+def _limit_of(loaded: LoadedPart) -> str:
     """How much of the limit is used, in words."""
-    used = f"{part.lines} of {LOADED_LINES} lines, {part.size} of {LOADED_BYTES} bytes"
-    return used if part.cut_line is None else f"{used}: cut at line {part.cut_line}"
+    used = f"{loaded.lines} of {LOADED_LINES} lines, {loaded.size} of {LOADED_BYTES} bytes"
+    return used if loaded.cut_line is None else f"{used}: cut at line {loaded.cut_line}"
 
 
 def _names(topics: list[MarkdownFile], folder: MemoryFolder) -> dict[str, str]:

@@ -89,8 +89,8 @@ def indexed_file(target: str) -> str:
 def index_line(title: str, file: str, hook: str) -> str:
     """An index line as Claude writes it, without the bullet."""
     label = re.sub(r"[\[\]\s]+", " ", title).strip() or file
-    said = " ".join(hook.split())
-    return f"[{label}]({file})" + (f" — {said}" if said else "")
+    description = " ".join(hook.split())
+    return f"[{label}]({file})" + (f" — {description}" if description else "")
 
 
 # ---- topic files --------------------------------------------------------------------------------
@@ -115,25 +115,25 @@ _TYPE_WORD = re.compile(r"[A-Za-z][\w-]*")
 _TYPE_LINE = re.compile(r"^([ \t]+type:[ \t]*)([\w-]*)([ \t]*)$", re.MULTILINE)
 
 
-def checked_type(wanted: str) -> str:
+def checked_type(type: str) -> str:
     """The type, if it is one word. Raises Refused."""
-    if not _TYPE_WORD.fullmatch(wanted):
+    if not _TYPE_WORD.fullmatch(type):
         raise Refused(f"the type is a word such as {', '.join(TYPES)}")
-    return wanted
+    return type
 
 
-def with_type(text: str, wanted: str) -> str:
+def with_type(text: str, type: str) -> str:
     """The text of a topic file with another type. Raises Refused."""
-    checked_type(wanted)
+    checked_type(type)
     cut = split(text)
     if cut.front is None:
         raise Refused("the file has no frontmatter, so it has no type", do="edit the file")
     before = parse_block(cut.front)
     if not is_newer(before):
-        return set_field(text, "type", wanted)
+        return set_field(text, "type", type)
     newline = "\r\n" if "\r\n" in cut.front else "\n"
-    front, count = _TYPE_LINE.subn(rf"\g<1>{wanted}\g<3>", cut.front.replace("\r\n", "\n"))
-    expected = {**before, "metadata": {**before["metadata"], "type": wanted}}
+    front, count = _TYPE_LINE.subn(rf"\g<1>{type}\g<3>", cut.front.replace("\r\n", "\n"))
+    expected = {**before, "metadata": {**before["metadata"], "type": type}}
     if count != 1 or parse_block(front) != expected:
         raise Refused("the type does not stand on one line", do="edit the file")
     return text[: cut.start] + front.replace("\n", newline) + text[cut.end :]

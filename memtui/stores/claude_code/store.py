@@ -102,8 +102,8 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         if folder is None:  # read without a scan, or found by one that ran since
             folder = next((f for f in memory_folders(self.root, []) if f.key == shard.key), None)
         if folder is None or not os.path.isdir(folder.path):
-            gone = (Unreadable(name, "its folder is gone", gone=True) for name in shard.files)
-            return Reading((), tuple(gone))
+            missing = (Unreadable(name, "its folder is gone", gone=True) for name in shard.files)
+            return Reading((), tuple(missing))
         records = read_folder(folder, shard.files, self._entity(folder), self.root, sidecar)
         memories = tuple(folder_memories(records, self.label))
         return Reading(memories, tuple(records.unreadable))
@@ -149,7 +149,7 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
             found[name] = None
             if depth < DEEPEST_IMPORT:
                 inside, _ = self._split(name, self._imports_of(name))
-                waiting += [(below, depth + 1) for below in inside]
+                waiting += [(path, depth + 1) for path in inside]
         return list(found)
 
     def _imports_of(self, name: str) -> list[str]:

@@ -67,10 +67,10 @@ def new_note(text: str, about: str, context: PlanContext) -> tuple[str, TextEdit
     """The id and the edit of a new note. Raises Refused."""
     stamp = context.now.strftime("%Y-%m-%dT%H-%M-%S")
     slug = file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
-    taken = {ref for plan in planned_before(context.view) for ref in plan.refs}
+    planned_refs = {ref for plan in planned_before(context.view) for ref in plan.refs}
     for number in range(1, 1000):
         path = f"{NOTES}/{stamp}-{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
-        if context.ref(path) not in taken and not (context.root / path).exists():
+        if context.ref(path) not in planned_refs and not (context.root / path).exists():
             return path, TextEdit(str(new_file(context.root, path)), None, text)
     raise Refused("there are too many notes of this name", where=slug)
 
@@ -107,8 +107,8 @@ def _retire(change: Change, memory: Memory, context: PlanContext) -> Plan:
 
 
 def _supersede(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    wanted = content_of(change)
-    id, note = new_note(asking_note(memory, wanted), f"change {memory.headline}", context)
+    new_text = content_of(change)
+    id, note = new_note(asking_note(memory, new_text), f"change {memory.headline}", context)
     return _asked(
         change,
         memory,
@@ -185,8 +185,8 @@ def plan_import(change: Change, context: PlanContext) -> Plan:
         raise Refused("Codex writes this file itself; only notes are added", where=path)
     if (context.root / path).exists():
         return plan_duplicate(change, "a note of this name")
-    whole = change.fields.get("document")
-    text = whole if isinstance(whole, str) else content_of(change)
+    document = change.fields.get("document")
+    text = document if isinstance(document, str) else content_of(change)
     edits: tuple[Edit, ...] = (
         TextEdit(str(new_file(context.root, path)), None, text),
         *context.entry_edits(path, path, **sidecar_values(change)),

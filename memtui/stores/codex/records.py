@@ -85,8 +85,8 @@ def _entity(path: str, group: TaskGroup | None, section: str) -> str:
 
 
 def _about(group: TaskGroup) -> dict[str, str]:
-    told = {"scope": group.scope, "applies_to": group.applies_to, "cwd": group.cwd}
-    return {key: value for key, value in told.items() if value}
+    fields = {"scope": group.scope, "applies_to": group.applies_to, "cwd": group.cwd}
+    return {key: value for key, value in fields.items() if value}
 
 
 def file_memory(document: MarkdownFile, sidecar: Sidecar, label: str, *, pending: bool) -> Memory:

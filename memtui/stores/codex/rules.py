@@ -44,10 +44,15 @@ def task_groups(text: str) -> list[TaskGroup]:
     starts = list(_GROUP.finditer(text))
     groups = []
     for match, after in zip(starts, [*starts[1:], None], strict=True):
-        part = text[match.end() : after.start() if after else len(text)]
-        told = dict(_HEAD_LINE.findall(part))
+        group_text = text[match.end() : after.start() if after else len(text)]
+        head_fields = dict(_HEAD_LINE.findall(group_text))
         groups.append(
-            TaskGroup(match.start(), match[1], told.get("scope", ""), told.get("applies_to", ""))
+            TaskGroup(
+                match.start(),
+                match[1],
+                head_fields.get("scope", ""),
+                head_fields.get("applies_to", ""),
+            )
         )
     return groups
 
@@ -73,14 +78,16 @@ def head_lines(text: str) -> Mapping[str, str]:
     return found
 
 
-def asking_note(memory: Memory, wanted: str | None) -> str:
+def asking_note(memory: Memory, new_text: str | None) -> str:
     """The text of a note that asks Codex to change a memory, or to forget it (None)."""
     file = memory.id.partition("#")[0]
     place = f"{file}, {memory.entity}" if memory.entity else file
-    said = _quoted(memory.content)
-    if wanted is None:
-        return f"Forget this memory. It stands in {place}:\n\n{said}\n"
-    return f"Change this memory. It stands in {place}:\n\n{said}\n\nIt should say:\n\n{wanted}\n"
+    quoted = _quoted(memory.content)
+    if new_text is None:
+        return f"Forget this memory. It stands in {place}:\n\n{quoted}\n"
+    return (
+        f"Change this memory. It stands in {place}:\n\n{quoted}\n\nIt should say:\n\n{new_text}\n"
+    )
 
 
 def _quoted(text: str) -> str:

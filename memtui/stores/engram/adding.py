@@ -63,9 +63,9 @@ class SavePlanner:
         columns = self._columns(fields, content, title, at)
         warnings = _warnings(fields)
         if at.topic_key:
-            held = self._same_topic(at)
-            if held is not None:
-                return self._overwrite(change, held, columns, warnings)
+            same_topic = self._same_topic(at)
+            if same_topic is not None:
+                return self._overwrite(change, same_topic, columns, warnings)
         twin = None if change.force else self._twin(columns)
         if twin is not None:
             return self._count(change, twin)
@@ -81,8 +81,8 @@ class SavePlanner:
         at = rules.Address(
             text(memory.extra.get("project")), text(memory.extra.get("scope")) or "project", ""
         )
-        wanted = {"type": memory.type, **fields}
-        plan = self._insert(change, self._columns(wanted, content, title, at), _warnings(fields))
+        columns = {"type": memory.type, **fields}
+        plan = self._insert(change, self._columns(columns, content, title, at), _warnings(fields))
         return plan, str(plan.edits[-1].key["sync_id"])  # type: ignore[union-attr]
 
     def _columns(
@@ -135,7 +135,7 @@ class SavePlanner:
     def _overwrite(
         self,
         change: Change,
-        held: Mapping[str, Any],
+        row: Mapping[str, Any],
         columns: Mapping[str, Any],
         warnings: tuple[str, ...],
     ) -> Plan:
@@ -143,16 +143,16 @@ class SavePlanner:
         edit = RowEdit(
             self.path,
             "observations",
-            row_key(held),
-            {name: held[name] for name in names},
+            row_key(row),
+            {name: row[name] for name in names},
             {name: columns[name] for name in names},
         )
-        ref = f"{self.label}:{held['id']}"
+        ref = f"{self.label}:{row['id']}"
         return Plan(
             (change,),
             (edit,),
             Outcome.SUPERSEDED,
-            reason=f"topic key {text(held['topic_key'])} exists: {ref} is overwritten in place",
+            reason=f"topic key {text(row['topic_key'])} exists: {ref} is overwritten in place",
             refs=(ref,),
             supersedes=(ref,),
             warnings=warnings,
@@ -231,12 +231,17 @@ def directory_for(connection: sqlite3.Connection, project: str) -> str:
 
 
 def session_edits(
-    path: str, connection: sqlite3.Connection, schema: Schema, session: str, project: str, when: str
+    path: str,
+    connection: sqlite3.Connection,
+    schema: Schema,
+    session: str,
+    project: str,
+    started_at: str,
 ) -> tuple[RowEdit, ...]:
-    """The edits that create or complete this session. `when`: a timestamp for a new one."""
+    """The edits that create or complete this session. `started_at`: a timestamp for a new one."""
     found = connection.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
     if found is None:
-        row = bare_session_row(connection, schema, session, project, when)
+        row = bare_session_row(connection, schema, session, project, started_at)
         return (RowEdit(path, "sessions", {"id": session}, None, row),)
     row = dict(found)
     if not is_manual(session) or not is_blank(row["directory"]):
@@ -248,7 +253,7 @@ def session_edits(
 
 
 def bare_session_row(
-    connection: sqlite3.Connection, schema: Schema, session: str, project: str, when: str
+    connection: sqlite3.Connection, schema: Schema, session: str, project: str, started_at: str
 ) -> dict[str, Any]:
     """The row of a session without a description.
 
@@ -259,12 +264,12 @@ def bare_session_row(
         "id": session,
         "project": project,
         "directory": directory_for(connection, project),
-        "started_at": when,
+        "started_at": started_at,
     }
     if is_manual(session):
         row |= {"ownership_mode": OWNED, "local_creation_project": project}
     else:
-        row |= {"ownership_mode": SHARED, "ended_at": when}
+        row |= {"ownership_mode": SHARED, "ended_at": started_at}
     return known_columns(schema, row)
 
 

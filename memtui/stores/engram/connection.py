@@ -118,14 +118,14 @@ def file_stamps(path: Path) -> FileStamps:
     return tuple(found)
 
 
-def is_settled(seen: FileStamps) -> bool:
+def is_settled(stamps: FileStamps) -> bool:
     """Whether a further change would alter the stamps: file times move in steps of a few ms."""
     now = time.time_ns()
-    return all(each is None or abs(now - each[0]) > TICK_NANOSECONDS for each in seen[:3])
+    return all(each is None or abs(now - each[0]) > TICK_NANOSECONDS for each in stamps[:3])
 
 
-def _open_mode(path: Path, seen: FileStamps) -> OpenMode:
-    database, wal, journal, shm = seen
+def _open_mode(path: Path, stamps: FileStamps) -> OpenMode:
+    database, wal, journal, shm = stamps
     if database is None or database[2] < SMALLEST_DATABASE:
         return OpenMode.IMMUTABLE
     if journal is not None and journal[2]:
@@ -149,24 +149,24 @@ def run_read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
     """
     with _database_lock(path):
         for _ in range(_TRIES):
-            seen = file_stamps(path)
-            way = _open_mode(path, seen)
+            stamps = file_stamps(path)
+            mode = _open_mode(path, stamps)
             try:
-                result = _read(path, way, work)
+                result = _read(path, mode, work)
             except sqlite3.Error as error:
-                if file_stamps(path) != seen:
+                if file_stamps(path) != stamps:
                     continue
-                if way is OpenMode.IMMUTABLE and not is_settled(seen):
+                if mode is OpenMode.IMMUTABLE and not is_settled(stamps):
                     # A whole transaction may have passed within one step of the file times, and
                     # what was read is of two states: look again when the times can tell.
                     time.sleep(TICK_NANOSECONDS / 1e9)
                     continue
-                if way in (OpenMode.READ_ONLY_SHM, OpenMode.NO_LOCKS) and _is_mode_unsupported(
+                if mode in (OpenMode.READ_ONLY_SHM, OpenMode.NO_LOCKS) and _is_mode_unsupported(
                     error
                 ):
                     return _read(path, OpenMode.READ_ONLY, work)
                 raise
-            if way in (OpenMode.READ_ONLY_SHM, OpenMode.READ_ONLY) or file_stamps(path) == seen:
+            if mode in (OpenMode.READ_ONLY_SHM, OpenMode.READ_ONLY) or file_stamps(path) == stamps:
                 return result
         return _read(path, OpenMode.READ_ONLY, work)
 
@@ -174,12 +174,12 @@ def run_read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
 def _is_mode_unsupported(error: sqlite3.Error) -> bool:
     """Whether SQLite cannot read in this mode here, as opposed to a damaged database."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    ways = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY)
-    return code in ways or "no such vfs" in str(error)
+    codes = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY)
+    return code in codes or "no such vfs" in str(error)
 
 
-def _read(path: Path, way: OpenMode, work: Callable[[sqlite3.Connection], T]) -> T:
-    with closing(_connect(path, way.value)) as connection:
+def _read(path: Path, mode: OpenMode, work: Callable[[sqlite3.Connection], T]) -> T:
+    with closing(_connect(path, mode.value)) as connection:
         deadline = time.monotonic() + READ_LIMIT_SECONDS
         connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
         connection.execute("BEGIN")

@@ -96,10 +96,10 @@ def export_memories(request: ExportRequest) -> ExportedDocument:
     if len(stores) != 1 or stores[0].format != NAME:
         raise Refused("this form is for one Engram store", do="choose one with --store")
     complete = stores[0].label in request.complete
-    only = None if complete else {memory.id for memory in request.memories}
+    ids = None if complete else {memory.id for memory in request.memories}
     file = database_file(stores[0].root)
-    document = export(file, request.now, FULL, only)
-    return ExportedDocument(document + "\n", tuple(left_out(file, FULL, only)))
+    document = export(file, request.now, FULL, ids)
+    return ExportedDocument(document + "\n", tuple(left_out(file, FULL, ids)))
 
 
 def export(
@@ -171,7 +171,7 @@ class _Document:
             if self._schema.has("prompt_tombstones"):
                 count = self._count("prompt_tombstones")
                 found.append((count, "notes of deleted prompts", "only a whole store has them"))
-        return [f"{number(count)} {what} ({why})" for count, what, why in found if count]
+        return [f"{number(count)} {label} ({why})" for count, label, why in found if count]
 
     def _count(self, where: str) -> int:
         return int(self._connection.execute(f"SELECT count(*) FROM {where}").fetchone()[0])
@@ -209,14 +209,14 @@ class _Document:
         )
 
     def _rows(self, table: str, columns: Sequence[str], order: str) -> list[dict[str, Any]]:
-        held = [
+        rows = [
             name
             for name in columns
             if self._schema.has(table, name) and (self._version == FULL or name not in _FULL_ONLY)
         ]
-        if not held:
+        if not rows:
             return []
-        cursor = self._connection.execute(f"SELECT {', '.join(held)} FROM {table} ORDER BY {order}")
+        cursor = self._connection.execute(f"SELECT {', '.join(rows)} FROM {table} ORDER BY {order}")
         return [_present(dict(row), columns) for row in cursor]
 
 

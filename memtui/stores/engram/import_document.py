@@ -257,17 +257,21 @@ class _Import:
         return columns
 
     def _add_row(self, table: str, columns: Mapping[str, Any]) -> None:
-        held = {name: value for name, value in columns.items() if self.schema.has(table, name)}
-        if not held.get("sync_id"):
-            held["sync_id"] = self._matching_sync_id(table, held)
-        mark = (table, str(held["sync_id"]))
-        there = self.connection.execute(
+        known_columns = {
+            name: value for name, value in columns.items() if self.schema.has(table, name)
+        }
+        if not known_columns.get("sync_id"):
+            known_columns["sync_id"] = self._matching_sync_id(table, known_columns)
+        mark = (table, str(known_columns["sync_id"]))
+        existing = self.connection.execute(
             f"SELECT * FROM {table} WHERE sync_id = ? ORDER BY id DESC LIMIT 1",
-            (held["sync_id"],),
+            (known_columns["sync_id"],),
         ).fetchone()
-        if there is not None:
+        if existing is not None:
             alike = all(
-                there[name] == value for name, value in held.items() if name != "normalized_hash"
+                existing[name] == value
+                for name, value in known_columns.items()
+                if name != "normalized_hash"
             )
             self.same += alike
             self.different += not alike
@@ -276,8 +280,8 @@ class _Import:
         else:
             self._keys.add(mark)
             self.new += 1
-            key = {"sync_id": held["sync_id"]}
-            self.edits.append(RowEdit(self.path, table, key, None, held))
+            key = {"sync_id": known_columns["sync_id"]}
+            self.edits.append(RowEdit(self.path, table, key, None, known_columns))
 
     def _matching_sync_id(self, table: str, row: Row) -> str:
         """The sync_id of a row with the same text and time, as early exports have none; else a new

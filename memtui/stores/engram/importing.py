@@ -68,10 +68,10 @@ class ImportPlanner:
 
     def _observation(self, change: Change, id: str, extra: Row) -> Plan:
         sync_id = text(extra.get("sync_id")) or rules.sync_id_of("obs", id)
-        there = self._number("observations", sync_id)
-        if there is not None:
+        existing = self._number("observations", sync_id)
+        if existing is not None:
             reason = "this observation is there already"
-            return Plan((change,), (), Outcome.DEDUPE, reason, refs=(f"{self.label}:{there}",))
+            return Plan((change,), (), Outcome.DEDUPE, reason, refs=(f"{self.label}:{existing}",))
         row = {"id": self.number, "sync_id": sync_id, **self._columns(change, extra)}
         row = {
             name: value
@@ -83,12 +83,12 @@ class ImportPlanner:
             RowEdit(self.path, "observations", {"sync_id": sync_id}, None, row),
             *self._relations(extra),
         )
-        lost = ("former versions are not carried along",) if extra.get("versions") else ()
+        warnings = ("former versions are not carried along",) if extra.get("versions") else ()
         refs = (f"{self.label}:{self.number}",)
-        return Plan((change,), edits, Outcome.ADDED, refs=refs, warnings=lost)
+        return Plan((change,), edits, Outcome.ADDED, refs=refs, warnings=warnings)
 
     def _columns(self, change: Change, extra: Row) -> dict[str, Any]:
-        held = {
+        columns = {
             name: from_json_value(extra[name])
             for name in _FROM_EXTRA
             if extra.get(name) is not None
@@ -96,31 +96,33 @@ class ImportPlanner:
         content = _given(change, "content")
         title = _given(change, "title") or rules.title("", content)
         at = rules.address(_given(change, "entity"), title)
-        project = rules.project_name(text(held.get("project")) or at.project)
+        project = rules.project_name(text(columns.get("project")) or at.project)
         created = rules.timestamp(created_of(change, self.moment))
-        session = text(held.get("session_id")) or rules.manual_session(project)
-        return held | {
+        session = text(columns.get("session_id")) or rules.manual_session(project)
+        return columns | {
             "session_id": session,
             "type": _given(change, "type") or rules.DEFAULT_TYPE,
             "title": title,
             "content": content,
             "project": project or None,
-            "scope": text(held.get("scope")) or at.scope,
-            "topic_key": text(held.get("topic_key")) or ("" if held else at.topic_key) or None,
+            "scope": text(columns.get("scope")) or at.scope,
+            "topic_key": text(columns.get("topic_key"))
+            or ("" if columns else at.topic_key)
+            or None,
             "normalized_hash": rules.content_hash(content),
             "pinned": int(bool(change.fields.get("pinned"))),
-            "revision_count": max(1, count_of(held.get("revision_count"))),
-            "duplicate_count": max(1, count_of(held.get("duplicate_count"))),
-            "created_at": text(held.get("created_at")) or created,
-            "updated_at": text(held.get("updated_at")) or _updated(change) or created,
+            "revision_count": max(1, count_of(columns.get("revision_count"))),
+            "duplicate_count": max(1, count_of(columns.get("duplicate_count"))),
+            "created_at": text(columns.get("created_at")) or created,
+            "updated_at": text(columns.get("updated_at")) or _updated(change) or created,
         }
 
     def _prompt(self, change: Change, id: str, extra: Row) -> Plan:
         row = {name: extra[name] for name in _PROMPT_COLUMNS if extra.get(name) is not None}
         sync_id = text(row.setdefault("sync_id", rules.sync_id_of("prompt", id)))
-        there = self._number("user_prompts", sync_id)
-        if there is not None:
-            refs = (f"{self.label}:{PROMPT}{there}",)
+        existing = self._number("user_prompts", sync_id)
+        if existing is not None:
+            refs = (f"{self.label}:{PROMPT}{existing}",)
             return Plan((change,), (), Outcome.DEDUPE, "this prompt is there already", refs=refs)
         row["content"] = _given(change, "content")
         edit = RowEdit(self.path, "user_prompts", {"sync_id": sync_id}, None, row)
@@ -199,8 +201,8 @@ def _given(change: Change, name: str) -> str:
 
 def _updated(change: Change) -> str:
     value = change.fields.get("updated")
-    moment = value if isinstance(value, datetime) else from_iso(value)
-    return rules.timestamp(moment) if moment else ""
+    time = value if isinstance(value, datetime) else from_iso(value)
+    return rules.timestamp(time) if time else ""
 
 
 _CUT = "\n[cut]"
@@ -212,16 +214,16 @@ def convert(memory: Memory) -> ConvertedMemory:
     Engram knows no retired memory: what is not current becomes soft-deleted.
     """
     content, changed = _content(memory)
-    when = memory.created or memory.updated
+    created = memory.created or memory.updated
     extra: dict[str, Any] = {
         "sync_id": f"obs-{short_hash(memory.ref, 16)}",
         "tool_name": _plain(memory.ref),
         "project": rules.project_name(entity_parts(memory)[0]),
         "scope": "project",
     }
-    if when:
-        extra["created_at"] = rules.timestamp(when)
-        extra["updated_at"] = rules.timestamp(memory.updated or when)
+    if created:
+        extra["created_at"] = rules.timestamp(created)
+        extra["updated_at"] = rules.timestamp(memory.updated or created)
     if memory.status not in CURRENT:
         extra["deleted_at"] = extra.get("updated_at")
         changed += (f"status {memory.status} (becomes deleted)",)
@@ -259,5 +261,5 @@ def _content(memory: Memory) -> tuple[str, tuple[str, ...]]:
     data = text.encode()
     if len(data) <= rules.CONTENT_BYTES:
         return text, changed
-    kept = data[: rules.CONTENT_BYTES - len(_CUT)].decode("utf-8", "ignore") + _CUT
-    return kept, (*changed, f"content (cut to {rules.CONTENT_BYTES:,} bytes)")
+    shortened = data[: rules.CONTENT_BYTES - len(_CUT)].decode("utf-8", "ignore") + _CUT
+    return shortened, (*changed, f"content (cut to {rules.CONTENT_BYTES:,} bytes)")

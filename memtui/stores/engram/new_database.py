@@ -76,8 +76,8 @@ def _index_triggers(table: str, index: str, prefix: str, columns: str) -> str:
     delete = f"INSERT INTO {index}({index}, rowid, {columns}) VALUES ('delete', old.id, {old});"
     acts = (("insert", insert), ("delete", delete), ("update", delete + insert))
     return "".join(
-        f"CREATE TRIGGER {prefix}_{act} AFTER {act.upper()} ON {table} BEGIN {what} END;\n"
-        for act, what in acts
+        f"CREATE TRIGGER {prefix}_{act} AFTER {act.upper()} ON {table} BEGIN {statement} END;\n"
+        for act, statement in acts
     )
 
 
@@ -182,9 +182,9 @@ class _TableWriter:
 
     def _put(self, table: str, row: Row) -> None:
         """Insert a row unless its key exists, as Engram's own import does."""
-        held = {name: value for name, value in row.items() if self._schema.has(table, name)}
-        names = ", ".join(f'"{name}"' for name in held)
+        columns = {name: value for name, value in row.items() if self._schema.has(table, name)}
+        names = ", ".join(f'"{name}"' for name in columns)
         self._connection.execute(
-            f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({', '.join('?' * len(held))})",
-            tuple(held.values()),
+            f"INSERT OR IGNORE INTO {table} ({names}) VALUES ({', '.join('?' * len(columns))})",
+            tuple(columns.values()),
         )

@@ -161,25 +161,25 @@ class Planner:
         after: dict[str, Any],
         warnings: list[str],
     ) -> None:
-        held = {name: memory.extra.get(name) for name in ("project", "scope", "topic_key")}
-        scope = held["scope"] or "project"
+        current = {name: memory.extra.get(name) for name in ("project", "scope", "topic_key")}
+        scope = current["scope"] or "project"
         to = rules.address(entity, memory.title, scope)
         if not to.project:
             raise Refused("name a project, as PROJECT or PROJECT/SCOPE", where=memory.ref)
-        if to.project != (held["project"] or "") and self.schema.v3:
+        if to.project != (current["project"] or "") and self.schema.v3:
             raise Refused("since v3 Engram keeps the project of an observation", where=memory.ref)
         key = to.topic_key or None
         if "/" not in entity.strip("/"):
-            key = held["topic_key"]
+            key = current["topic_key"]
         elif key:
             warnings.append(f"agents that save under the topic key {key} will overwrite it")
-        before |= held
+        before |= current
         after |= {"project": to.project, "scope": to.scope, "topic_key": key}
 
     def _retire(self, change: Change, memory: Memory) -> Plan:
-        seen = {"title": memory.title, "content": memory.content}
+        read_values = {"title": memory.title, "content": memory.content}
         edit = self._observation(
-            memory, {"deleted_at": None, **seen}, {"deleted_at": self.now, **seen}
+            memory, {"deleted_at": None, **read_values}, {"deleted_at": self.now, **read_values}
         )
         return Plan(
             (change,), (edit,), reason="soft-deleted; restore undoes it", refs=(memory.ref,)
@@ -187,8 +187,8 @@ class Planner:
 
     def _restore(self, change: Change, memory: Memory) -> Plan:
         if memory.status == "deleted":
-            held = {"deleted_at": memory.extra["deleted_at"]}
-            edit = self._observation(memory, held, {"deleted_at": None})
+            deleted = {"deleted_at": memory.extra["deleted_at"]}
+            edit = self._observation(memory, deleted, {"deleted_at": None})
             return Plan((change,), (edit,), refs=(memory.ref,))
         return self._relations().reinstate(change, memory)
 
@@ -222,10 +222,10 @@ class Planner:
         return Plan((change,), tuple(edits), reason=reason, refs=(memory.ref,))
 
     def _pin(self, change: Change, memory: Memory) -> Plan:
-        wanted = change.act is Act.PIN
-        if memory.pinned == wanted:
-            return plan_nothing(change, memory, "it is pinned" if wanted else "it is not pinned")
-        edit = self._observation(memory, {"pinned": int(memory.pinned)}, {"pinned": int(wanted)})
+        pinned = change.act is Act.PIN
+        if memory.pinned == pinned:
+            return plan_nothing(change, memory, "it is pinned" if pinned else "it is not pinned")
+        edit = self._observation(memory, {"pinned": int(memory.pinned)}, {"pinned": int(pinned)})
         return Plan((change,), (edit,), refs=(memory.ref,))
 
     def _review(self, change: Change, memory: Memory) -> Plan:

@@ -197,12 +197,12 @@ def _marks(
     number: str,
     marks: Sequence[tuple[str, str]],
 ) -> list[tuple[int, tuple[Any, ...]]]:
-    wanted = [
-        how.format(column=column, number=number)
-        for column, how in marks
+    aggregates = [
+        aggregate.format(column=column, number=number)
+        for column, aggregate in marks
         if schema.has(table, column)
     ]
-    columns = ", ".join([f"count(*), max({number}), total({number})", *wanted])
+    columns = ", ".join([f"count(*), max({number}), total({number})", *aggregates])
     cursor = connection.execute(
         f"SELECT {number} / {SPAN} AS bucket, {columns} FROM {table} GROUP BY 1 ORDER BY 1"
     )
@@ -211,8 +211,8 @@ def _marks(
 
 def _combined_mark(schema: Schema, table: str, columns: Sequence[str]) -> tuple[str, str]:
     """One checksum over all of these columns; NULL differs from an empty text, as in edits."""
-    there = [f"coalesce({name}, char(30))" for name in columns if schema.has(table, name)]
-    joined = " || char(31) || ".join(there) or "''"
+    present = [f"coalesce({name}, char(30))" for name in columns if schema.has(table, name)]
+    joined = " || char(31) || ".join(present) or "''"
     return "id", f"total(memtui_sum({{number}}, CAST({joined} AS BLOB)))"
 
 
@@ -222,12 +222,12 @@ def _relation_marks(connection: sqlite3.Connection, schema: Schema) -> dict[int,
         return {}
     sums: dict[int, int] = defaultdict(int)
     for each in relations(connection):
-        seen = repr((sorted(each.columns.items()), each.source_alive, each.target_row)).encode(
+        state = repr((sorted(each.columns.items()), each.source_alive, each.target_row)).encode(
             "utf-8", "surrogatepass"
         )
         for number in {each.source_row, each.target_row} - {None}:
             bucket = _bucket(number or 0)
-            sums[bucket] = zlib.crc32(seen, sums[bucket])
+            sums[bucket] = zlib.crc32(state, sums[bucket])
     return sums
 
 
@@ -269,5 +269,5 @@ def _key(table: str, bucket: int) -> str:
 
 
 def _digest(value: object) -> str:
-    seen = repr((FORM, SPAN, value)).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(seen).hexdigest()[:32]
+    state = repr((FORM, SPAN, value)).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(state).hexdigest()[:32]

@@ -250,10 +250,10 @@ def _create(connection: sqlite3.Connection, record: Row) -> None:
     """Run one CREATE statement under an authorizer that allows nothing else."""
     sql, kind, name = str(record["sql"]), record["kind"], str(record["name"])
     words = sql.upper().split(None, 3)
-    wanted = {"virtual": ["CREATE", "VIRTUAL"], "index": ["CREATE"]}.get(
+    expected = {"virtual": ["CREATE", "VIRTUAL"], "index": ["CREATE"]}.get(
         kind, ["CREATE", str(kind).upper()]
     )
-    if kind not in _KINDS or words[: len(wanted)] != wanted:
+    if kind not in _KINDS or words[: len(expected)] != expected:
         raise ValueError(f"{name} is not made by a CREATE {kind}")
     connection.set_authorizer(_allowed)
     try:
@@ -277,8 +277,8 @@ def _allowed(action: int, first: str | None, second: str | None, *_: object) -> 
     """Deny what creating needs not: other modules than FTS5, loading of extensions, pragmas."""
     if action in _DENIED:
         # FTS5 asks for these while it makes its tables.
-        asked = first in ("data_version", "page_size")
-        return sqlite3.SQLITE_OK if asked else sqlite3.SQLITE_DENY
+        is_query = first in ("data_version", "page_size")
+        return sqlite3.SQLITE_OK if is_query else sqlite3.SQLITE_DENY
     if action == sqlite3.SQLITE_CREATE_VTABLE and (second or "").lower() != "fts5":
         return sqlite3.SQLITE_DENY
     if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() == "load_extension":

@@ -240,12 +240,10 @@ def row_key(row: Row) -> dict[str, Any]:
     return {"id": row["id"], **({"sync_id": sync_id} if sync_id else {})}
 
 
-def remaining_columns(row: Row, taken: frozenset[str]) -> dict[str, Any]:
+def remaining_columns(row: Row, used: frozenset[str]) -> dict[str, Any]:
     """Every column without a field of its own, except NULLs."""
     extra = {
-        name: to_json_value(row[name])
-        for name in row
-        if name not in taken and row[name] is not None
+        name: to_json_value(row[name]) for name in row if name not in used and row[name] is not None
     }
     damaged = [
         name for name, value in row.items() if isinstance(value, str) and not is_valid_text(value)

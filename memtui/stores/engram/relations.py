@@ -72,8 +72,8 @@ class RelationPlanner:
             if pending is None
             else self._judge(pending, source, target, verb)
         )
-        gone = (other.ref,) if verb == "supersedes" else ()
-        return Plan((change,), (edit,), refs=(memory.ref, other.ref), supersedes=gone)
+        superseded = (other.ref,) if verb == "supersedes" else ()
+        return Plan((change,), (edit,), refs=(memory.ref, other.ref), supersedes=superseded)
 
     def unlink(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
         """Orphan every relation of this kind from this memory to the named one."""

@@ -66,11 +66,11 @@ def apply(
             if schema.refusal:
                 raise Refused(f"nothing can be written: {schema.refusal}", where=str(path))
             writer = _Writer(path, connection, schema, SyncLog(connection, schema, _now(clock)))
-            name, made = writer.run(rows, recorder)
+            name, written = writer.run(rows, recorder)
     except sqlite3.Error as error:
         raise SaveError(f"SQLite: {error}", where=str(path), do="nothing was changed") from error
     recorder.done(name)
-    return made
+    return written
 
 
 def number_of(edit: Edit) -> object:
@@ -110,16 +110,16 @@ class _Writer:
         thousands of marks are synced to disk.)
         """
         mark: tuple[RowEdit, str] | None = None
-        made = []
+        written = []
         for edit in edits:
             pre = self._row(edit)
-            made.append(self._one(edit, pre))
+            written.append(self._one(edit, pre))
             if mark is None and row_digest(pre) != row_digest(self._row(edit)):
                 mark = (edit, row_digest(pre))
         edit, before = mark or (edits[0], row_digest(self._row(edits[0])))
         name = row_name(edit)
         recorder.intend(name, before, row_digest(self._row(edit)))
-        return name, made
+        return name, written
 
     def _one(self, edit: RowEdit, row: Row | None) -> RowEdit:
         """Apply one edit; returns it with the number that a new observation got."""
@@ -172,11 +172,11 @@ class _Writer:
         self._set("observations", row["id"], changed)
         if names <= LOCAL:
             return
-        fresh = self._fresh("observations", row["id"])
-        if names == {"deleted_at"} and fresh["deleted_at"] is not None:
-            self.sync_log.observation_deleted(fresh, fresh["deleted_at"], hard=False)
+        values = self._fresh("observations", row["id"])
+        if names == {"deleted_at"} and values["deleted_at"] is not None:
+            self.sync_log.observation_deleted(values, values["deleted_at"], hard=False)
         else:
-            self.sync_log.observation_saved(fresh)
+            self.sync_log.observation_saved(values)
 
     # -- insert ----------------------------------------------------------------------------
 
@@ -210,8 +210,8 @@ class _Writer:
     def _require_session(self, edit: RowEdit, columns: Row) -> None:
         """Raise Refused if the session is missing, as after undo and redo in another order."""
         session = columns.get("session_id")
-        asked = "SELECT 1 FROM sessions WHERE id = ?"
-        if session is not None and not self.connection.execute(asked, (session,)).fetchone():
+        query = "SELECT 1 FROM sessions WHERE id = ?"
+        if session is not None and not self.connection.execute(query, (session,)).fetchone():
             raise Refused(
                 f"its session {session} is gone",
                 where=row_name(edit),
@@ -247,18 +247,18 @@ class _Writer:
                 del columns["id"]
             elif number <= self._highest():
                 columns["updated_at"] = self.sync_log.now
-        fresh = self._fresh(
+        values = self._fresh(
             "observations", insert_row(self.connection, self.schema, "observations", columns)
         )
-        self.sync_log.observation_saved(fresh)
-        if fresh["deleted_at"] is not None:
-            self.sync_log.observation_deleted(fresh, fresh["deleted_at"], hard=False)
-        return int(fresh["id"])
+        self.sync_log.observation_saved(values)
+        if values["deleted_at"] is not None:
+            self.sync_log.observation_deleted(values, values["deleted_at"], hard=False)
+        return int(values["id"])
 
     def _reinstate_relation(self, edit: RowEdit, row: Row, columns: dict[str, Any]) -> None:
         """Judge again a relation that was orphaned (see `_delete_relation`)."""
-        same = all(row[name] == columns.get(name) for name in ("source_id", "target_id"))
-        if row["judgment_status"] != "orphaned" or not same:
+        is_same = all(row[name] == columns.get(name) for name in ("source_id", "target_id"))
+        if row["judgment_status"] != "orphaned" or not is_same:
             raise self._conflict(edit, row)
         columns.pop("id", None)
         self._set("memory_relations", row["id"], columns | {"updated_at": self.sync_log.now})
@@ -335,11 +335,11 @@ class _Writer:
         return int(found[0] or 0)
 
     def _conflict(self, edit: RowEdit, row: Row | None) -> Conflict:
-        what = "the row is gone" if row is None else "the row changed since it was read"
+        problem = "the row is gone" if row is None else "the row changed since it was read"
         if row is None and "id" in edit.key and self._taken(edit.key["id"], edit.table):
-            what = "the row is gone, and its number is another one's now"
+            problem = "the row is gone, and its number is another one's now"
         return Conflict(
-            what,
+            problem,
             where=row_name(edit),
             base=describe_columns(edit.before, edit, row),
             theirs=describe_columns(row, edit, row),

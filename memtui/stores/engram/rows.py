@@ -39,8 +39,8 @@ def row_digest(row: Row | None) -> str:
     """SHA-256 of a row's columns; '' for no row."""
     if row is None:
         return ""
-    held = {name: to_json_value(value) for name, value in row.items()}
-    return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
+    values = {name: to_json_value(value) for name, value in row.items()}
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()
 
 
 def current_digest(name: str) -> str | None:
@@ -77,8 +77,8 @@ def find_row(
     known = schema.tables.get(edit.table, frozenset())
     strange = (set(edit.key) | set(edit.before or ()) | set(edit.after or ())) - known
     if strange or not edit.key:
-        what = f"no column {min(strange)!r}" if strange else "no row without a key"
-        raise Refused(f"{edit.table} has {what}", where=edit.path)
+        problem = f"no column {min(strange)!r}" if strange else "no row without a key"
+        raise Refused(f"{edit.table} has {problem}", where=edit.path)
     where = " AND ".join(f'"{name}" IS ?' for name in edit.key)
     found = connection.execute(
         f"SELECT * FROM {edit.table} WHERE {where}", tuple(map(from_json_value, edit.key.values()))
@@ -92,11 +92,11 @@ def insert_row(
     connection: sqlite3.Connection, schema: Schema, table: str, columns: Mapping[str, Any]
 ) -> int:
     """Insert the columns that the table has; returns the row number. Raises sqlite3.Error."""
-    held = {name: value for name, value in columns.items() if schema.has(table, name)}
-    names = ", ".join(f'"{name}"' for name in held)
+    known_columns = {name: value for name, value in columns.items() if schema.has(table, name)}
+    names = ", ".join(f'"{name}"' for name in known_columns)
     cursor = connection.execute(
-        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(held))})",
-        tuple(held.values()),
+        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(known_columns))})",
+        tuple(known_columns.values()),
     )
     return cursor.lastrowid or 0
 
@@ -144,26 +144,26 @@ def find_row_statuses(sequences: Sequence[EditSequence]) -> Found:
         if edits and edits[0].table in MEMORY_TABLES:
             by_path.setdefault(edits[0].path, []).append((sequence, edits))
     found: Found = []
-    for path, asked in by_path.items():
+    for path, sequences_of_file in by_path.items():
         try:
-            found += run_read(Path(path), partial(_statuses, asked))
+            found += run_read(Path(path), partial(_statuses, sequences_of_file))
         except sqlite3.Error:
             continue
     return found
 
 
 def _statuses(
-    asked: Sequence[tuple[EditSequence, list[RowEdit]]], connection: sqlite3.Connection
+    sequences: Sequence[tuple[EditSequence, list[RowEdit]]], connection: sqlite3.Connection
 ) -> Found:
     schema = inspect(connection)
-    rows = [_row(connection, schema, edits[0]) for _, edits in asked]
+    rows = [_row(connection, schema, edits[0]) for _, edits in sequences]
     updated = {
         (edits[0].table, row["id"])
-        for row, (_, edits) in zip(rows, asked, strict=True)
+        for row, (_, edits) in zip(rows, sequences, strict=True)
         if row and edits[0].before is not None
     }
     found: Found = []
-    for row, (sequence, edits) in zip(rows, asked, strict=True):
+    for row, (sequence, edits) in zip(rows, sequences, strict=True):
         status = _edit_status(edits, row, updated)
         if status is not None:
             found.append((sequence, status))
@@ -203,36 +203,38 @@ def _deletion_status(edit: RowEdit, row: Row | None) -> EditStatus:
 def _insertion_status(edit: RowEdit, row: Row | None) -> EditStatus:
     if row is None:
         return EditStatus(EditState.REVERTED, edit)
-    gone = row.get("deleted_at")
-    if gone is None or (edit.after or {}).get("deleted_at") is not None:
+    deleted_at = row.get("deleted_at")
+    if deleted_at is None or (edit.after or {}).get("deleted_at") is not None:
         return HELD
-    before, after = {"deleted_at": gone}, {"deleted_at": None}
+    before, after = {"deleted_at": deleted_at}, {"deleted_at": None}
     return EditStatus(EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, before, after))
 
 
 def _update_status(sequence: Sequence[RowEdit], row: Row) -> EditStatus | None:
-    wanted: dict[str, Any] = {}
+    written: dict[str, Any] = {}
     former: dict[str, list[Any]] = {}
     for edit in sequence:
         before, after = edit.before or {}, edit.after or {}
         for name in after.keys() - ENGRAM_COLUMNS:
             if not _same(after[name], before.get(name)):
-                wanted.setdefault(name, after[name])
+                written.setdefault(name, after[name])
                 former.setdefault(name, []).append(before.get(name))
-    lost = [name for name in wanted if not _same(row[name], wanted[name])]
-    back = [name for name in lost if any(_same(row[name], old) for old in former[name])]
+    reverted_columns = [name for name in written if not _same(row[name], written[name])]
+    back = [name for name in reverted_columns if any(_same(row[name], old) for old in former[name])]
     if back:
         now = {name: to_json_value(row[name]) for name in back}
-        again = {name: wanted[name] for name in back}
+        reapplied = {name: written[name] for name in back}
         edit = sequence[0]
-        return EditStatus(EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, now, again))
-    if lost:
+        return EditStatus(
+            EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, now, reapplied)
+        )
+    if reverted_columns:
         return CHANGED
-    return HELD if wanted else None
+    return HELD if written else None
 
 
-def _same(one: object, other: object) -> bool:
-    return _read(from_json_value(one)) == _read(from_json_value(other))
+def _same(first: object, second: object) -> bool:
+    return _read(from_json_value(first)) == _read(from_json_value(second))
 
 
 def _read(value: object) -> object:

@@ -67,20 +67,20 @@ class Address:
     topic_key: str
 
 
-def timestamp(moment: datetime) -> str:
+def timestamp(time: datetime) -> str:
     """`2026-11-18 10:00:00`, UTC, as `datetime('now')` writes it."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def review_after(kind: str, moment: datetime) -> str | None:
+def review_after(kind: str, time: datetime) -> str | None:
     """When this type is due again; None for a type that never is. Adds months as Go does."""
     months = REVIEW_MONTHS.get(kind)
     if months is None:
         return None
-    moment = moment.astimezone(UTC)
-    year, month = divmod(moment.month - 1 + months, 12)
-    first = moment.replace(year=moment.year + year, month=month + 1, day=1)
-    return timestamp(first + timedelta(days=moment.day - 1))
+    time = time.astimezone(UTC)
+    year, month = divmod(time.month - 1 + months, 12)
+    first = time.replace(year=time.year + year, month=month + 1, day=1)
+    return timestamp(first + timedelta(days=time.day - 1))
 
 
 def manual_session(project: str) -> str:

@@ -68,8 +68,8 @@ def session_context(
     if sessions:
         parts.append("### Recent Sessions\n")
         for own, name, started, summary, count in sessions:
-            said = "" if summary is None else f": {_cut(summary, SHORT)}"
-            line = f"- **{text(name)}** ({text(started)}){said} [{count} observations]\n"
+            summary_text = "" if summary is None else f": {_cut(summary, SHORT)}"
+            line = f"- **{text(name)}** ({text(started)}){summary_text} [{count} observations]\n"
             add(line, f"sessions/{text(own)}")
         parts.append("\n")
     if prompts:
@@ -89,7 +89,7 @@ def session_context(
 
 def _cut(value: object, most: int) -> str:
     """Cut by bytes, as the program does; half a character at the end is shown as U+FFFD."""
-    whole = text(value).encode("utf-8", "surrogatepass")
-    if len(whole) <= most:
+    data = text(value).encode("utf-8", "surrogatepass")
+    if len(data) <= most:
         return text(value)
-    return whole[:most].decode("utf-8", "replace") + "..."
+    return data[:most].decode("utf-8", "replace") + "..."

@@ -153,8 +153,8 @@ class EngramStore:
         return mark_scan(scan, self.accesses.current())
 
     def _scan_rows(self) -> Scan:
-        seen = file_stamps(self.file)[:3]
-        if seen == self._seen:
+        stamps = file_stamps(self.file)[:3]
+        if stamps == self._seen:
             return self._scan
         try:
             self._schema, found = run_read(self.file, _survey)
@@ -163,7 +163,7 @@ class EngramStore:
             return Scan(self._scan.shards, (self._unreadable(error),))
         files = (str(self.file), f"{self.file}-wal")
         self._scan = Scan(tuple(Shard(key, files, mark) for key, mark in found.items()))
-        self._seen = seen if is_settled(seen) else ()
+        self._seen = stamps if is_settled(stamps) else ()
         return self._scan
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
@@ -241,8 +241,8 @@ class EngramStore:
 
         def work(connection: sqlite3.Connection) -> Plan:
             schema = inspect(connection)
-            held = (str(self.file), self.label, connection, schema, self.clock())
-            planner = Planner(*held, ahead=self._planned(view))
+            arguments = (str(self.file), self.label, connection, schema, self.clock())
+            planner = Planner(*arguments, ahead=self._planned(view))
             return planner.plan(change, view)
 
         try:
@@ -258,8 +258,10 @@ class EngramStore:
             shard = read.shard_of_row("observations", int(memory.id))
         entry = SidecarEntry(memory, self.root, self.sidecar.current(), shard)
         if change.act is Act.UNLINK:
-            kept = entry_links(entry.sidecar.entry(memory.id))
-            is_kept = requested_link(change, memory) in {(it.relation, it.target) for it in kept}
+            sidecar_links = entry_links(entry.sidecar.entry(memory.id))
+            is_kept = requested_link(change, memory) in {
+                (link.relation, link.target) for link in sidecar_links
+            }
             return plan_sidecar_act(change, entry, self.clock()) if is_kept else None
         why = why_beside(change, memory, view, self.schema())
         if not why:
@@ -296,8 +298,8 @@ class EngramStore:
             for planned, edit in zip(rows, written, strict=True)
             if edit is not planned
         }
-        made = iter(written)
-        every = (next(made) if isinstance(edit, RowEdit) else edit for edit in edits)
+        new_rows = iter(written)
+        every = (next(new_rows) if isinstance(edit, RowEdit) else edit for edit in edits)
         return Written(tuple(every), refs) if refs else None
 
     def export(self, version: str = export.FULL, only: Collection[str] | None = None) -> str:

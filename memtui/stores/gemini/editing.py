@@ -73,8 +73,8 @@ def _accept(change: Change, memory: Memory, context: ListContext) -> Plan:
         after = apply_patch(before, each, target)
         edits.append(TextEdit(str(file), before, after))
         ids = [
-            {id for id, _ in parse_item_file(target, file, said or "", context.sidecar).items}
-            for said in (before, after)
+            {id for id, _ in parse_item_file(target, file, note or "", context.sidecar).items}
+            for note in (before, after)
         ]
         refs |= dict.fromkeys(context.ref(id) for id in sorted(ids[0] ^ ids[1]))
     edits.append(TextEdit(memory.origin.file, text, None))
@@ -150,7 +150,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         text = f"{memory.entity}: {text}"
     found = convert_to_text(memory, "global", content=text)
     fields = {**found.fields, "extra": {**found.fields["extra"], SECTION: ADDED}}
-    lost = found.lost
+    lost_names = found.lost
     if memory.entity and memory.entity != "global":
-        lost = ("entity (becomes global; it stands in the text)", *lost)
-    return ConvertedMemory(fields, lost)
+        lost_names = ("entity (becomes global; it stands in the text)", *lost_names)
+    return ConvertedMemory(fields, lost_names)

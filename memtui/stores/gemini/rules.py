@@ -72,16 +72,16 @@ def _hunk(lines: list[str], at: int) -> tuple[Hunk, int]:
     hunk = Hunk(int(head[1]))
     at += 1
     while at < len(lines) and (len(hunk.old) < old_count or len(hunk.new) < new_count):
-        mark, said = lines[at][:1], f"{lines[at][1:]}\n"
+        mark, content = lines[at][:1], f"{lines[at][1:]}\n"
         if lines[at].startswith("\\"):
             _cut_end(hunk, lines[at - 1][:1])
         elif mark == "-":
-            hunk.old.append(said)
+            hunk.old.append(content)
         elif mark == "+":
-            hunk.new.append(said)
+            hunk.new.append(content)
         elif mark == " " or not lines[at]:
-            hunk.old.append(said)
-            hunk.new.append(said)
+            hunk.old.append(content)
+            hunk.new.append(content)
         else:
             break
         at += 1
@@ -107,17 +107,17 @@ def apply_patch(text: str | None, patch: FilePatch, where: str) -> str | None:
     if (text is None) is not (patch.old == ""):
         raise Refused("the file is not as the patch expects it", where=where)
     parts = (text or "").split("\n")
-    lines = [f"{part}\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+    lines = [f"{piece}\n" for piece in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
     result: list[str] = []
-    seen = 0
+    copied = 0
     for hunk in patch.hunks:
         start = hunk.start - 1 if hunk.old else hunk.start
-        if start < seen or lines[start : start + len(hunk.old)] != hunk.old or start > len(lines):
+        if start < copied or lines[start : start + len(hunk.old)] != hunk.old or start > len(lines):
             raise Refused("the patch does not fit: the file has changed since", where=where)
-        result += lines[seen:start] + hunk.new
-        seen = start + len(hunk.old)
-    result += lines[seen:]
+        result += lines[copied:start] + hunk.new
+        copied = start + len(hunk.old)
+    result += lines[copied:]
     if any(not line.endswith("\n") for line in result[:-1]):
         raise Refused("the patch does not fit: a line has no end", where=where)
-    made = "".join(result)
-    return None if not patch.new and not made else made
+    patched = "".join(result)
+    return None if not patch.new and not patched else patched

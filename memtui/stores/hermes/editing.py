@@ -43,17 +43,17 @@ class EntryFile(ListFile):
     def fit(self, text: str) -> str:
         return text.strip()
 
-    def replace(self, item: ListedText, wanted: str) -> str:
+    def replace(self, item: ListedText, new_text: str) -> str:
         before = self.before or ""
         entry = self.entries[item.at[0]]
         texts = [each.text for each in self.entries]
-        texts[item.at[0]] = wanted
-        return self._checked(before[: entry.start] + wanted + before[entry.end :], texts)
+        texts[item.at[0]] = new_text
+        return self._checked(before[: entry.start] + new_text + before[entry.end :], texts)
 
-    def remove(self, gone: Sequence[ListedText]) -> str:
+    def remove(self, removed: Sequence[ListedText]) -> str:
         text = self.before or ""
         left = [entry.text for entry in self.entries]
-        for number in sorted((item.at[0] for item in gone), reverse=True):
+        for number in sorted((item.at[0] for item in removed), reverse=True):
             del left[number]
             entries = parse_entries(text)
             entry = entries[number]
@@ -65,12 +65,12 @@ class EntryFile(ListFile):
                 text = ""
         return self._checked(text, left)
 
-    def insert(self, group: str, wanted: str, type: str = "") -> str:  # noqa: ARG002
-        texts = [*(entry.text for entry in self.entries), wanted]
+    def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
+        texts = [*(entry.text for entry in self.entries), new_text]
         if not self.entries:
-            return self._checked(wanted, texts)
+            return self._checked(new_text, texts)
         before, end = self.before or "", self.entries[-1].end
-        return self._checked(before[:end] + DELIMITER + wanted + before[end:], texts)
+        return self._checked(before[:end] + DELIMITER + new_text + before[end:], texts)
 
     def edit(self, after: str) -> tuple[Edit, ...]:
         """A file without entries is removed: Hermes reads both the same."""
@@ -134,6 +134,6 @@ def convert(memory: Memory) -> ConvertedMemory:
     entity = "user" if is_of_user else "memory"
     found = convert_to_text(memory, entity, content=text)
     if memory.entity and memory.entity != entity:
-        lost = (f"entity (becomes {entity}; it stands in the text)", *found.lost)
-        return ConvertedMemory(found.fields, lost)
+        lost_names = (f"entity (becomes {entity}; it stands in the text)", *found.lost)
+        return ConvertedMemory(found.fields, lost_names)
     return found

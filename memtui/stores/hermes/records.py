@@ -42,10 +42,10 @@ def entry_memories(
 ) -> Iterator[Memory]:
     """The memories of one file."""
     used = usage(size_of([entry.text for entry in entries]), limit)
-    seen: set[str] = set()
+    ids: set[str] = set()
     for item, entry in zip(listed_entries(entries, name, sidecar), entries, strict=True):
-        extra: dict[str, Any] = {"load_limit": used, "loaded_at_start": entry.text not in seen}
-        if entry.text in seen:
+        extra: dict[str, Any] = {"load_limit": used, "loaded_at_start": entry.text not in ids}
+        if entry.text in ids:
             extra["duplicate"] = True
         yield Memory(
             ref=f"{label}:{item.id}",
@@ -54,8 +54,8 @@ def entry_memories(
             kind="fact",
             content=entry.text,
             entity=ENTITIES[name],
-            importance="low" if entry.text in seen else importance_in(sidecar, item.id),
+            importance="low" if entry.text in ids else importance_in(sidecar, item.id),
             origin=Place(file, entry.line),
             extra=extra,
         )
-        seen.add(entry.text)
+        ids.add(entry.text)

@@ -60,10 +60,10 @@ def parse_entries(text: str) -> list[HermesEntry]:
     found, start = [], 0
     ends = [(match.start(), match.end()) for match in _DELIMITED.finditer(text)]
     for end, after in [*ends, (len(text), len(text))]:
-        part = text[start:end]
-        entry = part.strip()
+        segment = text[start:end]
+        entry = segment.strip()
         if entry:
-            at = start + part.index(entry)
+            at = start + segment.index(entry)
             line = 1 + len(_LINE_ENDS.findall(text, 0, at))
             found.append(HermesEntry(entry, at, at + len(entry), line))
         start = after

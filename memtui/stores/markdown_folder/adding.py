@@ -70,7 +70,7 @@ def _front(change: Change, context: NoteContext, path: str, title: str) -> dict[
 
 def _description(content: str, title: str) -> str:
     """The title, or the first line of the text in plain characters; memfs demands one."""
-    line = next((said for said in content.split("\n") if said.strip()), "")
-    said = " ".join((title or line).lstrip("# ").split())
-    plain = "".join(letter for letter in said if letter.isprintable())
+    line = next((description for description in content.split("\n") if description.strip()), "")
+    description = " ".join((title or line).lstrip("# ").split())
+    plain = "".join(letter for letter in description if letter.isprintable())
     return plain[:LONGEST_DESCRIPTION] or "a note"

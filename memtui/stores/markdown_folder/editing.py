@@ -60,9 +60,9 @@ def _edit(change: Change, memory: Memory, context: NoteContext) -> Plan:
     page = before = _open(memory, context)
     entry: dict[str, Any] = {}
     if "content" in changed:
-        wanted = content_of(change)
-        check_unchanged(memory, page.document.body, memory.origin.file, wanted)
-        page = page.with_text(with_body(page.document, wanted))
+        new_text = content_of(change)
+        check_unchanged(memory, page.document.body, memory.origin.file, new_text)
+        page = page.with_text(with_body(page.document, new_text))
     if "title" in changed:
         page = _with_title(page, changed["title"], context)
     if "type" in changed:
@@ -118,20 +118,22 @@ def _with_tags(
 ) -> OpenDocument:
     if isinstance(value, str) or not isinstance(value, list | tuple):
         raise Refused("tags are a list of words", where=page.memory.ref)
-    wanted = [word for word in dict.fromkeys(str(tag).strip() for tag in value) if word]
+    new_tags = [word for word in dict.fromkeys(str(tag).strip() for tag in value) if word]
     front = page.document.frontmatter
     native = words_of(front.get("tags")) if context.profile.frontmatter else ()
     is_locked = bool(page.memory.extra.get("read_only"))
     if not context.profile.tags or is_locked or split(page.text).front is None:
-        entry["tags"] = [tag for tag in wanted if tag not in native]
+        entry["tags"] = [tag for tag in new_tags if tag not in native]
         return page
-    kept = context.sidecar.entry(page.memory.id).get("tags", ())
-    entry["tags"] = [tag for tag in wanted if tag in kept and tag not in native]
-    mine = [tag for tag in wanted if tag not in entry["tags"]]
-    if mine == list(native):
+    sidecar_tags = context.sidecar.entry(page.memory.id).get("tags", ())
+    entry["tags"] = [tag for tag in new_tags if tag in sidecar_tags and tag not in native]
+    own_tags = [tag for tag in new_tags if tag not in entry["tags"]]
+    if own_tags == list(native):
         return page
     is_line = isinstance(front.get("tags"), str)
-    return page.with_text(set_field(page.text, "tags", ", ".join(mine) if is_line else mine))
+    return page.with_text(
+        set_field(page.text, "tags", ", ".join(own_tags) if is_line else own_tags)
+    )
 
 
 def _delete(change: Change, memory: Memory, context: NoteContext) -> Plan:
@@ -152,10 +154,10 @@ def _delete(change: Change, memory: Memory, context: NoteContext) -> Plan:
 def _add(change: Change, context: NoteContext) -> Plan:
     if is_import(change):
         return plan_import(change, context)
-    path, made = new_note(change, context)
-    facts = _new_facts(path, made.after or "", context)
+    path, creation = new_note(change, context)
+    facts = _new_facts(path, creation.after or "", context)
     reason = f"Adds the note {path}"
-    return Plan((change,), (made,), Outcome.ADDED, reason, (context.ref(path), *facts))
+    return Plan((change,), (creation,), Outcome.ADDED, reason, (context.ref(path), *facts))
 
 
 def _new_facts(path: str, text: str, context: NoteContext) -> tuple[str, ...]:

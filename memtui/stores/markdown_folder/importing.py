@@ -48,8 +48,8 @@ def plan_import(change: Change, context: NoteContext) -> Plan:
         raise Refused("this is no place for a note", where=path)
     if os.path.lexists(file):
         return plan_duplicate(change, "a note of this name", context.ref(path))
-    whole = change.fields.get("document")
-    text = whole if isinstance(whole, str) else _text(change, context, path)
+    document = change.fields.get("document")
+    text = document if isinstance(document, str) else _text(change, context, path)
     edits: tuple[Edit, ...] = (TextEdit(str(file), None, text),)
     edits += context.entry_edits(path, path, **_sidecar_values(change, context))
     refs = [context.ref(path)]

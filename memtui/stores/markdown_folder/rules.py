@@ -113,7 +113,7 @@ def _list_lines(body: str) -> Iterator[tuple[int, str]]:
 def observations(body: str) -> list[Observation]:
     """The observations of a note, in order. Task boxes, links and relations are none."""
     found: list[Observation] = []
-    seen: dict[str, int] = {}
+    repeats: dict[str, int] = {}
     for number, line in _list_lines(body):
         category, text = "", line
         named = _CATEGORY.match(line)
@@ -122,18 +122,18 @@ def observations(body: str) -> list[Observation]:
         elif line.startswith("[") or "[[" in line or not _TAG.search(line):
             continue
         context = _CONTEXT.search(text)
-        said = text[: context.start()] if context else text
-        if not category and not said.strip():
+        statement = text[: context.start()] if context else text
+        if not category and not statement.strip():
             continue
         key = text_key(line)
-        seen[key] = seen.get(key, 0) + 1
-        tags = tuple(dict.fromkeys(_TAG.findall(said)))
+        repeats[key] = repeats.get(key, 0) + 1
+        tags = tuple(dict.fromkeys(_TAG.findall(statement)))
         found.append(
             Observation(
-                key if seen[key] == 1 else f"{key}~{seen[key]}",
+                key if repeats[key] == 1 else f"{key}~{repeats[key]}",
                 number,
                 category or _NO_CATEGORY,
-                said.strip() or text,
+                statement.strip() or text,
                 tags,
                 context[1] if context else "",
             )
@@ -173,8 +173,8 @@ def memfs_fault(path: str, text: str) -> str:
     unknown = [str(key) for key in front if key not in MEMFS_KEYS]
     if unknown:
         return f"Letta refuses the frontmatter key {unknown[0][:40]!r}"
-    said = front.get("description")
-    is_empty = said is None or not str(said).strip()
+    description = front.get("description")
+    is_empty = description is None or not str(description).strip()
     return "Letta demands a description that is not empty" if is_empty else ""
 
 

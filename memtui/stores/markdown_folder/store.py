@@ -104,10 +104,10 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         ]
         paths = [each.key for each in notes]
         known = digest("\n".join(paths).encode("utf-8", "surrogateescape"))[:8]
-        said = f"{self.profile.name}|{known if len(paths) <= MOST_LINKED else ''}"
+        mark = f"{self.profile.name}|{known if len(paths) <= MOST_LINKED else ''}"
         for each in notes:
             locked = patterns.is_read_only(each.key.removesuffix(SUFFIX))
-            yield replace(each, mark=f"{each.mark}|{said}|{'read-only' if locked else ''}|")
+            yield replace(each, mark=f"{each.mark}|{mark}|{'read-only' if locked else ''}|")
         yield from faults
         if self._not_committed:
             why = f"the last change is written but not committed: {self._not_committed}"
@@ -241,8 +241,8 @@ def _commit(git: str, root: Path, names: Sequence[str]) -> None:
         return
     shown = names[0] if len(names) == 1 else f"{len(names)} files"
     parent = ("-p", head) if head else ()
-    made = _git(git, root, "commit-tree", tree, *parent, "-m", f"memtui: {shown}", env=_WHO)
-    _git(git, root, "update-ref", "-m", "commit: memtui", "HEAD", made, *([head] if head else []))
+    commit = _git(git, root, "commit-tree", tree, *parent, "-m", f"memtui: {shown}", env=_WHO)
+    _git(git, root, "update-ref", "-m", "commit: memtui", "HEAD", commit, *([head] if head else []))
     _update(git, root, entries, {})
 
 
@@ -257,7 +257,7 @@ def _entry(git: str, root: Path, name: str) -> str:
 
 
 def _update(git: str, root: Path, entries: Sequence[str], env: dict[str, str]) -> None:
-    _git(git, root, "update-index", "-z", "--index-info", env=env, given="".join(entries))
+    _git(git, root, "update-index", "-z", "--index-info", env=env, stdin="".join(entries))
 
 
 def _git(
@@ -265,7 +265,7 @@ def _git(
     root: Path,
     *arguments: str,
     env: dict[str, str] | None = None,
-    given: str = "",
+    stdin: str = "",
     check: bool = True,
 ) -> str:
     import subprocess
@@ -275,7 +275,7 @@ def _git(
         [git, *_SAFE, *arguments],
         cwd=root,
         env={**os.environ, **place, **(env or {})},
-        input=os.fsencode(given),
+        input=os.fsencode(stdin),
         capture_output=True,
         timeout=SECONDS,
         check=False,

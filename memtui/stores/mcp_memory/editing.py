@@ -83,19 +83,19 @@ class GraphFile(ListFile):
     def other_ids(self, text: str) -> set[str]:
         return {note.id for note in entity_notes(parse_graph(text))} if text.strip() else set()
 
-    def replace(self, item: ListedText, wanted: str) -> str:
+    def replace(self, item: ListedText, new_text: str) -> str:
         record = self.graph.entities[item.at[0]]
         old = record.raw
-        spelled = Spelling.of(old, old).string(wanted)
+        spelled = Spelling.of(old, old).string(new_text)
         return self.graph.with_record(
             record, replace_record(old, OBSERVATIONS, item.at[1], spelled)
         )
 
-    def remove(self, gone: Sequence[ListedText]) -> str:
+    def remove(self, removed: Sequence[ListedText]) -> str:
         """The entity stays, as it does when the server deletes observations."""
         graph = self.graph
         changed: dict[int, list[int]] = {}
-        for item in gone:
+        for item in removed:
             changed.setdefault(item.at[0], []).append(item.at[1])
         text = graph.text
         for number in sorted(changed, reverse=True):
@@ -104,23 +104,23 @@ class GraphFile(ListFile):
             text = text[: record.start] + raw + text[record.end :]
         return text
 
-    def insert(self, group: str, wanted: str, type: str = "") -> str:
+    def insert(self, group: str, new_text: str, type: str = "") -> str:
         """At the end of the entity's observations; a new entity stands after the last one."""
         known = self.entity(group)
         if known is None:
             value = {
                 "name": group,
                 "entityType": type or DEFAULT_TYPE,
-                "observations": [wanted],
+                "observations": [new_text],
             }
             return self.graph.with_new(ENTITY, value)
         raw = known.raw
         if "observations" not in known.value:
-            return self.graph.with_record(known, put_member(raw, "observations", [wanted]))
-        spelled = Spelling.of(raw, raw).string(wanted)
+            return self.graph.with_record(known, put_member(raw, "observations", [new_text]))
+        spelled = Spelling.of(raw, raw).string(new_text)
         if not known.observations:
             # an empty array shows no style of its own
-            return self.graph.with_record(known, put_member(raw, "observations", [wanted]))
+            return self.graph.with_record(known, put_member(raw, "observations", [new_text]))
         return self.graph.with_record(known, insert_record(raw, OBSERVATIONS, spelled))
 
     def entity(self, name: str) -> GraphRecord | None:
@@ -128,11 +128,11 @@ class GraphFile(ListFile):
         return next((each for each in self.graph.entities if each.text("name") == name), None)
 
     def related(self, name: str, relation: str, target: str) -> list[GraphRecord]:
-        wanted = (name, relation, target)
+        triple = (name, relation, target)
         return [
             each
             for each in self.graph.relations
-            if (each.text("from"), each.text("relationType"), each.text("to")) == wanted
+            if (each.text("from"), each.text("relationType"), each.text("to")) == triple
         ]
 
 
@@ -164,8 +164,8 @@ def _not_on(act: Act, memory: Memory) -> str:
 def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
     """The text and what the sidecar holds, then the type of the whole entity."""
     fields = dict(change.fields)
-    wanted = fields.pop("type", memory.type)
-    if wanted == memory.type:
+    new_type = fields.pop("type", memory.type)
+    if new_type == memory.type:
         return listed_texts.plan_edit(replace(change, fields=fields), memory, context)
     if changed_values(replace(change, fields=fields), memory, listed_texts.EDITABLE):
         raise Refused("the type is changed by itself, for the whole entity", where=memory.ref)
@@ -186,10 +186,10 @@ def _delete(change: Change, memory: Memory, context: ListContext) -> Plan:
     if not is_note(memory):
         return listed_texts.plan_delete(change, memory, context)
     file = _graph(memory, context)
-    gone = [each for each in file.graph.entities if each.text("name") == memory.entity]
+    removed = [each for each in file.graph.entities if each.text("name") == memory.entity]
     ends = ("from", "to")
-    gone += [r for r in file.graph.relations if memory.entity in (r.text(end) for end in ends)]
-    after = file.graph.without(gone)
+    removed += [r for r in file.graph.relations if memory.entity in (r.text(end) for end in ends)]
+    after = file.graph.without(removed)
     edits = (*file.edit(after), *context.sidecar_entry(memory).removal())
     refs = (memory.ref, *(r for r in context.other_refs(file, after) if r != memory.ref))
     reason = "Deletes the entity and its relations"
@@ -201,17 +201,17 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
     file = _graph(memory, context)
     relation, target = requested_link(change, memory)
     to_entity = file.entity(target) is not None and not listed_texts.is_kept(memory)
-    same = file.related(memory.entity, relation, target)
+    existing = file.related(memory.entity, relation, target)
     edits: tuple[Edit, ...] = ()
     if change.act is Act.LINK and to_entity:
         if not relation.strip() or "\n" in relation:
             raise Refused("a relation is one line of text")
-        if not same:
+        if not existing:
             value = {"from": memory.entity, "to": target, "relationType": relation}
             after = file.graph.with_new(RELATION, value)
             edits = file.edit(after)
-    elif change.act is Act.UNLINK and same:
-        after = file.graph.without(same)
+    elif change.act is Act.UNLINK and existing:
+        after = file.graph.without(existing)
         ended = ended_link_edits(change, context.sidecar_entry(memory), context.now)
         edits = (*file.edit(after), *ended)
     else:

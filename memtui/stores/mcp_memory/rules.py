@@ -84,19 +84,19 @@ class Graph:
             end += 1
         return f"{self.text[:end]}\n{raw}{self.text[end:]}"
 
-    def without(self, gone: Sequence[GraphRecord]) -> str:
+    def without(self, removed: Sequence[GraphRecord]) -> str:
         """Without these records and their lines."""
         if self.is_document:
             text = self.text
             for kind, array in _ARRAYS.items():
-                starts = {record.start for record in gone if record.kind == kind}
+                starts = {record.start for record in removed if record.kind == kind}
                 if starts:
                     known = load_records(self.text, array)
                     indexes = [n for n, each in enumerate(known) if each.start in starts]
                     text = remove_json(text, array, indexes)
             return text
         text = self.text
-        for record in sorted(gone, key=lambda each: -each.start):
+        for record in sorted(removed, key=lambda each: -each.start):
             start, end = text.rfind("\n", 0, record.start) + 1, text.find("\n", record.end)
             head = text[:start] if end >= 0 else text[: max(start - 1, 0)]
             text = head + (text[end + 1 :] if end >= 0 else "")

@@ -119,5 +119,5 @@ def convert(memory: Memory) -> ConvertedMemory:
     section = " ".join((memory.entity or memory.store).replace("#", " ").split())
     found = convert_to_text(memory, f"memory/{section}")
     fields = {**found.fields, "extra": {**found.fields["extra"], SECTION: section}}
-    lost = ("entity (becomes a heading)",) if memory.entity else ()
-    return ConvertedMemory(fields, (*lost, *found.lost))
+    lost_names = ("entity (becomes a heading)",) if memory.entity else ()
+    return ConvertedMemory(fields, (*lost_names, *found.lost))

@@ -82,9 +82,9 @@ class OpenClawStore(ListedTextStore):
         """The bootstrap files up to their cap, then the logs of yesterday and today."""
         days = [(now - timedelta(days=back)).date().isoformat() for back in (1, 0)]
         logs = [path for path in daily_files(self.root, []) if day_of(path) in days]
-        given = [name for name in notes(self.root) if name not in NOT_GIVEN]
+        loaded_names = [name for name in notes(self.root) if name not in NOT_GIVEN]
         texts = []
-        for path in (*given, memory_name(self.root), *logs):
+        for path in (*loaded_names, memory_name(self.root), *logs):
             text = self.text_of(path)
             if text is None:
                 continue

@@ -47,19 +47,19 @@ DEFAULT_KIND = "preference"
 
 def add(change: Change, context: RecordContext) -> Plan:
     """Plan an ADD. Raises Refused."""
-    part = _kind_for(change)
-    value = new_record_value(part, change, context)
-    id = new_id(part, content_of(change), context)
+    record_kind = _kind_for(change)
+    value = new_record_value(record_kind, change, context)
+    id = new_id(record_kind, content_of(change), context)
     record = {"id": id, **value}
-    entry = {"rating": rating(part, record, change), "tags": texts_in(change, "tags")}
+    entry = {"rating": rating(record_kind, record, change), "tags": texts_in(change, "tags")}
     return Plan(
         changes=(change,),
         edits=(
-            *context.open(part).file.insert(record, INDENT),
+            *context.open(record_kind).file.insert(record, INDENT),
             *context.record_entry_edits(id, **entry),
         ),
         outcome=Outcome.ADDED,
-        reason=f"Added {part.noun}, {id}",
+        reason=f"Added {record_kind.noun}, {id}",
         refs=(context.ref(id),),
     )
 
@@ -68,11 +68,11 @@ def supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
     """Plan a SUPERSEDE: a successor is added, and the old memory is no longer current."""
     old = context.target(memory)
     text = content_of(change)
-    id = new_id(old.part, text, context)
+    id = new_id(old.record_kind, text, context)
     successor = {**_inherited(old), **_new_values(old, text, context), "id": id}
     edits: list[Edit] = [*old.file.insert(successor, INDENT)]
     edits += context.record_entry_edits(id, supersedes=[memory.id])
-    if old.part is SCHEMA:
+    if old.record_kind is SCHEMA:
         edits += [
             *old.with_members({"status": OUTDATED}),
             *old.sidecar_entry.set(superseded_by=[id]),
@@ -83,7 +83,7 @@ def supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
         changes=(change,),
         edits=tuple(edits),
         outcome=Outcome.SUPERSEDED,
-        reason=f"Added {old.part.noun}, {id}, in place of {memory.id}",
+        reason=f"Added {old.record_kind.noun}, {id}, in place of {memory.id}",
         refs=(context.ref(id), memory.ref),
         supersedes=(memory.ref,),
     )
@@ -91,12 +91,12 @@ def supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
 
 def _inherited(old: RecordTarget) -> dict[str, Any]:
     """The keys the successor takes over: all but counts, pin and importance."""
-    gone = {"hits", "pinned", "importance"}
-    return {key: item for key, item in old.value.items() if key not in gone}
+    dropped = {"hits", "pinned", "importance"}
+    return {key: item for key, item in old.value.items() if key not in dropped}
 
 
 def _new_values(old: RecordTarget, text: str, context: RecordContext) -> dict[str, Any]:
-    if old.part is SCHEMA:
+    if old.record_kind is SCHEMA:
         return {"text": text, "status": CONFIRMED, "version": 1}
     words = {**_fact_words(text), "time": _today(context.now), "source_ids": []}
     return {**words, "confidence": CERTAIN}
@@ -113,28 +113,38 @@ def _kind_for(change: Change) -> RecordKind:
 
 
 def new_record_value(
-    part: RecordKind, change: Change, context: RecordContext, words: Mapping[str, Any] | None = None
+    record_kind: RecordKind,
+    change: Change,
+    context: RecordContext,
+    words: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Build the keys of a new record; `words` are a fact's s, p and o if known."""
     text = content_of(change)
     domain, _, topic = str(change.fields.get("entity") or "").strip("/").partition("/")
     place = {"domain": domain, "topic": topic}
     source = change.fields.get("source")
-    when = created_of(change, context.now)
-    if part is FACTS:
+    created_at = created_of(change, context.now)
+    if record_kind is FACTS:
         confidence = change.fields.get("confidence")
         return {
             **(_fact_words(text) if words is None else words),
-            "time": _today(when),
+            "time": _today(created_at),
             "source_ids": [str(source)] if source else [],
             "confidence": CERTAIN if confidence is None else confidence,
             **place,
         }
-    if part is EPISODES:
-        moment = _local(when)
+    if record_kind is EPISODES:
+        local_time = _local(created_at)
         title = str(change.fields.get("title") or text.strip().partition("\n")[0])
         links: dict[str, Any] = {"participants": [], "facts": []}
-        return {"title": title, "summary": text, "start": moment, "end": moment, **links, **place}
+        return {
+            "title": title,
+            "summary": text,
+            "start": local_time,
+            "end": local_time,
+            **links,
+            **place,
+        }
     kind = parse_schema_kind(change.fields.get("type") or DEFAULT_KIND)
     proposed = change.fields.get("status") == PROPOSED
     status = PROPOSED if proposed else CONFIRMED
@@ -155,11 +165,11 @@ def _fact_words(text: str) -> dict[str, str]:
     return dict(zip(("s", "p", "o"), words, strict=True))
 
 
-def rating(part: RecordKind, record: Mapping[str, Any], change: Change) -> int | None:
-    wanted = change.fields.get("importance")
-    if not wanted or wanted == importance(part, record, None):
+def rating(record_kind: RecordKind, record: Mapping[str, Any], change: Change) -> int | None:
+    requested = change.fields.get("importance")
+    if not requested or requested == importance(record_kind, record, None):
         return None
-    return RATING_OF.get(str(wanted))
+    return RATING_OF.get(str(requested))
 
 
 def _today(now: datetime) -> str:
@@ -171,7 +181,7 @@ def _local(now: datetime) -> str:
     return now.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-def new_id(part: RecordKind, text: str, context: RecordContext) -> str:
+def new_id(record_kind: RecordKind, text: str, context: RecordContext) -> str:
     """An id that the store neither has nor names, dangling references included.
 
     It follows from the text and the time, not from what is there, so that several new memories can
@@ -189,6 +199,8 @@ def new_id(part: RecordKind, text: str, context: RecordContext) -> str:
         for ref in plan.refs
     )
     number = int.from_bytes(hashlib.blake2b(seed, digest_size=16).digest(), "big")
-    digits = format(number, "x" if part.base == 16 else "d")
-    length = next(n for n in range(ID_DIGITS, len(digits)) if part.prefix + digits[:n] not in used)
-    return part.prefix + digits[:length]
+    digits = format(number, "x" if record_kind.base == 16 else "d")
+    length = next(
+        n for n in range(ID_DIGITS, len(digits)) if record_kind.prefix + digits[:n] not in used
+    )
+    return record_kind.prefix + digits[:length]

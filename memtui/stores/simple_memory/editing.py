@@ -58,7 +58,7 @@ def edit(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, 
 def retire(_change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
     """A schema item becomes outdated; a fact or an episode is retired in the sidecar."""
     target = context.target(memory)
-    if target.part is SCHEMA:
+    if target.record_kind is SCHEMA:
         return target.with_members({"status": OUTDATED})
     return target.sidecar_entry.set(**{KEPT_STATUS: "retired"})
 
@@ -67,7 +67,7 @@ def restore(_change: Change, memory: Memory, context: RecordContext) -> tuple[Ed
     """Make a schema item confirmed again, a fact or an episode as its file has it."""
     target = context.target(memory)
     lineage = target.sidecar_entry.set(**{KEPT_STATUS: None, "superseded_by": None})
-    if target.part is SCHEMA and target.memory.status not in ("active", "proposed"):
+    if target.record_kind is SCHEMA and target.memory.status not in ("active", "proposed"):
         return (*target.with_members({"status": CONFIRMED}), *lineage)
     return lineage
 
@@ -87,66 +87,72 @@ def decline(_change: Change, memory: Memory, context: RecordContext) -> tuple[Ed
 
 def merge(change: Change, memory: Memory, context: RecordContext) -> Plan:
     """Plan a MERGE. Raises Refused."""
-    kept = context.target(memory)
+    remaining = context.target(memory)
     others = [context.target(other) for other in context.others(change, memory)]
-    if any(target.part is not FACTS for target in (kept, *others)):
+    if any(target.record_kind is not FACTS for target in (remaining, *others)):
         raise Refused("only facts can be merged", where=memory.ref)
-    lineage = dict.fromkeys([*kept.memory.supersedes, *(one.memory.id for one in others)])
+    merged = [record.memory for record in others]
+    values = _merged_values(remaining.value, [record.value for record in others])
+    supersedes = dict.fromkeys([*remaining.memory.supersedes, *(other.id for other in merged)])
     edits: list[Edit] = [
-        *kept.with_members(_merged_values(kept.value, [one.value for one in others])),
-        *kept.sidecar_entry.set(supersedes=list(lineage)),
+        *remaining.with_members(values),
+        *remaining.sidecar_entry.set(supersedes=list(supersedes)),
     ]
-    for one in others:
-        edits += [one.removal(), *_keep_merged(one, kept)]
-    gone = [one.memory for one in others]
-    return plan_merge(change, memory, gone, tuple(edits), _differences(kept, others))
+    for record in others:
+        edits += [record.removal(), *_keep_merged(record, remaining)]
+    return plan_merge(change, memory, merged, tuple(edits), _differences(remaining, others))
 
 
-def _keep_merged(one: RecordTarget, into: RecordTarget) -> tuple[Edit, ...]:
-    former = replace(one.memory, status="superseded", superseded_by=(into.memory.id,), pinned=False)
-    place = {"file": one.part.file, "raw": one.raw}
-    return one.sidecar_entry.set(
+def _keep_merged(other: RecordTarget, into: RecordTarget) -> tuple[Edit, ...]:
+    former = replace(
+        other.memory, status="superseded", superseded_by=(into.memory.id,), pinned=False
+    )
+    place = {"file": other.record_kind.file, "raw": other.raw}
+    return other.sidecar_entry.set(
         kept=kept_value(former, [place]), superseded_by=[into.memory.id], pinned=None
     )
 
 
-def _merged_values(kept: Mapping[str, Any], others: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _merged_values(
+    target: Mapping[str, Any], others: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
     """The keys of the remaining fact that change because the others add to them."""
     values: dict[str, Any] = {}
-    every = [kept, *others]
+    every = [target, *others]
     for key in ("source_ids", "links"):
         items = [item for value in every for item in list_of(value.get(key))]
         distinct = [item for index, item in enumerate(items) if item not in items[:index]]
-        if distinct and distinct != kept.get(key):
+        if distinct and distinct != target.get(key):
             values[key] = distinct
     hits = [whole_number(value.get("hits")) for value in every]
     if sum(hits) != hits[0]:
         values["hits"] = sum(hits)
     known = [value["confidence"] for value in every if is_number(value.get("confidence"))]
-    if known and max(known) != kept.get("confidence"):
+    if known and max(known) != target.get("confidence"):
         values["confidence"] = max(known)
-    if any(value.get("pinned") is True for value in others) and kept.get("pinned") is not True:
+    if any(value.get("pinned") is True for value in others) and target.get("pinned") is not True:
         values["pinned"] = True
     return values
 
 
-def _differences(kept: RecordTarget, others: Sequence[RecordTarget]) -> tuple[str, ...]:
+def _differences(target: RecordTarget, others: Sequence[RecordTarget]) -> tuple[str, ...]:
     """Warn of each merged fact whose text differs."""
     return tuple(
-        f"{one.memory.id} does not say the same as {kept.memory.id}: its text is only kept beside"
-        for one in others
-        if any(one.value.get(key) != kept.value.get(key) for key in ("s", "p", "o"))
+        f"{other.memory.id} does not say the same as {target.memory.id}: "
+        "its text is only kept beside"
+        for other in others
+        if any(other.value.get(key) != target.value.get(key) for key in ("s", "p", "o"))
     )
 
 
 def pin(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...]:
     """Plan PIN and UNPIN, in the record's own `pinned` where it has one."""
     target = context.target(memory)
-    wanted = change.act is Act.PIN
+    pinned = change.act is Act.PIN
     if has_member(target.raw, "pinned"):
-        native = target.with_members({"pinned": wanted})
+        native = target.with_members({"pinned": pinned})
         return (*native, *target.sidecar_entry.set(pinned=None))
-    return target.sidecar_entry.set(pinned=True if wanted else None)
+    return target.sidecar_entry.set(pinned=True if pinned else None)
 
 
 def native_link(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...] | None:
@@ -161,17 +167,17 @@ def native_link(change: Change, memory: Memory, context: RecordContext) -> tuple
     if not isinstance(old, list):
         return None
     if change.act is Act.LINK:
-        there = any(_same_link(known, item) for known in old)
-        return () if there else target.with_members({key: [*old, item]})
+        exists = any(_same_link(known, item) for known in old)
+        return () if exists else target.with_members({key: [*old, item]})
     left = [known for known in old if not _same_link(known, item)]
     return None if len(left) == len(old) else target.with_members({key: left})
 
 
 def _place(target: RecordTarget, relation: str, other: str) -> tuple[str, Any]:
     """The key of the list for links of this relation, and the item for this one."""
-    if relation == "evidence" and target.part is SCHEMA:
+    if relation == "evidence" and target.record_kind is SCHEMA:
         return "evidence", other
-    if relation == "fact" and target.part is EPISODES:
+    if relation == "fact" and target.record_kind is EPISODES:
         return "facts", other
     return "links", {"rel": relation, "to": other}
 

@@ -50,34 +50,34 @@ def plan_import(change: Change, context: RecordContext) -> Plan:
     id, kind = str(fields["id"]), str(fields.get("kind") or "")
     if kind not in RECORD_KIND_OF:
         raise Refused(f"Simple Memory holds no {kind or 'such'} memory", where=id)
-    part = RECORD_KIND_OF[kind]
+    record_kind = RECORD_KIND_OF[kind]
     if extra_in(change).get("kept"):
         return _plan_kept(change, context, id)
-    opened = context.open(part)
+    opened = context.open(record_kind)
     if id in opened.by_id:
         return plan_duplicate(change, "a record with this id")
-    record = {"id": id, **_record(part, change, context)}
-    entry_edits = context.record_entry_edits(id, **_sidecar_values(part, record, change))
+    record = {"id": id, **_record(record_kind, change, context)}
+    entry_edits = context.record_entry_edits(id, **_sidecar_values(record_kind, record, change))
     return Plan(
         changes=(change,),
         edits=(*opened.file.insert(record, INDENT), *entry_edits),
         outcome=Outcome.ADDED,
-        reason=f"Added {part.noun}, {id}",
+        reason=f"Added {record_kind.noun}, {id}",
         refs=(context.ref(id),),
     )
 
 
-def _record(part: RecordKind, change: Change, context: RecordContext) -> dict[str, Any]:
+def _record(record_kind: RecordKind, change: Change, context: RecordContext) -> dict[str, Any]:
     extra = extra_in(change)
-    native = part is FACTS and {"s", "p", "o"} <= extra.keys()
+    native = record_kind is FACTS and {"s", "p", "o"} <= extra.keys()
     words = {key: extra[key] for key in ("s", "p", "o")} if native else None
-    value = new_record_value(part, change, context, words)
-    if part is EPISODES and change.fields.get("source") and "start" not in extra:
+    value = new_record_value(record_kind, change, context, words)
+    if record_kind is EPISODES and change.fields.get("source") and "start" not in extra:
         value["source_ids"] = [str(change.fields["source"])]
     value |= _links(change, value)
     if change.fields.get("pinned"):
         value["pinned"] = True
-    if part is SCHEMA and change.fields.get("status") in _GONE:
+    if record_kind is SCHEMA and change.fields.get("status") in _GONE:
         value["status"] = OUTDATED
     return value | native_keys(change, ("id",))
 
@@ -95,16 +95,18 @@ def _links(change: Change, value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: found for key, found in lists.items() if found or key in value}
 
 
-def _sidecar_values(part: RecordKind, record: Mapping[str, Any], change: Change) -> dict[str, Any]:
+def _sidecar_values(
+    record_kind: RecordKind, record: Mapping[str, Any], change: Change
+) -> dict[str, Any]:
     """The keys of the sidecar entry: what the record cannot hold."""
-    values = sidecar_values(change, tags=tags_of(part, record))
+    values = sidecar_values(change, tags=tags_of(record_kind, record))
     status = str(change.fields.get("status") or "")
-    gone = "retired" if status == "deleted" else status
+    former_status = "retired" if status == "deleted" else status
     return values | {
         "pinned": None,
         "links": None,
-        "rating": values["rating"] or rating(part, record, change),
-        KEPT_STATUS: gone if part is not SCHEMA and status in _GONE else None,
+        "rating": values["rating"] or rating(record_kind, record, change),
+        KEPT_STATUS: former_status if record_kind is not SCHEMA and status in _GONE else None,
     }
 
 
@@ -176,9 +178,9 @@ def convert(memory: Memory) -> ConvertedMemory:
 
 def _id(kind: str, ref: str) -> str:
     """An id derived from the ref of the memory."""
-    part = RECORD_KIND_OF[kind]
+    record_kind = RECORD_KIND_OF[kind]
     number = int(short_hash(ref, 12), 16)
-    return part.prefix + format(number, "x" if part.base == 16 else "d")[:ID_DIGITS]
+    return record_kind.prefix + format(number, "x" if record_kind.base == 16 else "d")[:ID_DIGITS]
 
 
 def _kind(memory: Memory) -> str:

@@ -51,7 +51,7 @@ KEPT = "kept"
 
 
 @dataclass(frozen=True, slots=True)
-class PartFile:
+class RecordFile:
     """One of the three files, read to plan a change."""
 
     file: JsonFile
@@ -63,28 +63,28 @@ class PartFile:
 class RecordContext(PlanContext):
     """The context of planning a change in one Simple Memory."""
 
-    last: LastRead[PartFile] = field(repr=False)
+    last: LastRead[RecordFile] = field(repr=False)
 
     def target(self, memory: Memory) -> RecordTarget:
         """Find the record of a memory. Raises Refused, or Conflict when it is gone."""
         why = why_fixed(memory)
         if why:
             raise Refused(why, where=memory.ref)
-        part = RECORD_KIND_OF[memory.kind]
-        opened = self.open(part)
+        record_kind = RECORD_KIND_OF[memory.kind]
+        opened = self.open(record_kind)
         named = opened.by_id.get(memory.id)
         if named is None:
             raise Conflict("another program removed this record", where=str(opened.file.path))
-        return RecordTarget(memory, part, opened.file, named, self.sidecar_entry(memory))
+        return RecordTarget(memory, record_kind, opened.file, named, self.sidecar_entry(memory))
 
-    def open(self, part: RecordKind) -> PartFile:
+    def open(self, record_kind: RecordKind) -> RecordFile:
         """Read one file as it is now. Raises Refused if it cannot be read."""
-        path = self.root / part.file
+        path = self.root / record_kind.file
 
-        def read() -> PartFile:
+        def read() -> RecordFile:
             file = read_or_new(path, self.root)
-            found, _ = named_records(file, part.file)
-            return PartFile(file, {named.id: named for named in reversed(found)})
+            found, _ = named_records(file, record_kind.file)
+            return RecordFile(file, {named.id: named for named in reversed(found)})
 
         return self.last.get([path], read)
 
@@ -98,7 +98,7 @@ class RecordTarget:
     """One record in its file, read to plan a change."""
 
     memory: Memory
-    part: RecordKind
+    record_kind: RecordKind
     file: JsonFile
     named: NamedRecord
     sidecar_entry: SidecarEntry
@@ -142,40 +142,42 @@ def read(root: Path, label: str, sidecar: Sidecar) -> Reading:
     """Read the memories of all three files."""
     memories: list[Memory] = []
     faults: list[Unreadable] = []
-    for part in RECORD_KINDS:
-        path = root / part.file
+    for record_kind in RECORD_KINDS:
+        path = root / record_kind.file
         if not os.path.lexists(path):
             continue
         try:
-            found, bad = _read_part(part, read_json(path, root), label, sidecar)
+            found, file_faults = _read_records(record_kind, read_json(path, root), label, sidecar)
         except UnreadableFile as error:
             faults.append(as_unreadable(error, path))
         else:
             memories += found
-            faults += bad
+            faults += file_faults
     return Reading(tuple(with_unique_ids(memories)), tuple(faults))
 
 
-def _read_part(
-    part: RecordKind, file: JsonFile, label: str, sidecar: Sidecar
+def _read_records(
+    record_kind: RecordKind, file: JsonFile, label: str, sidecar: Sidecar
 ) -> tuple[list[Memory], list[Unreadable]]:
-    named, faults = named_records(file, part.file)
+    named, faults = named_records(file, record_kind.file)
     memories = []
     for record in named:
         place = Place(str(file.path), record.record.line, file.key(record.index))
-        memory = memory_of(part, record.value, id=record.id, label=label, place=place)
+        memory = memory_of(record_kind, record.value, id=record.id, label=label, place=place)
         if record.fault:
             memory = replace(memory, extra={**memory.extra, UNADDRESSABLE: record.fault})
-        memories.append(_with_entry(part, memory, record.value, sidecar.entry(record.id)))
+        memories.append(_with_entry(record_kind, memory, record.value, sidecar.entry(record.id)))
     return memories, faults
 
 
-def _with_entry(part: RecordKind, memory: Memory, value: Mapping[str, Any], entry: Entry) -> Memory:
+def _with_entry(
+    record_kind: RecordKind, memory: Memory, value: Mapping[str, Any], entry: Entry
+) -> Memory:
     """Apply the rating and the status of the sidecar entry to the memory."""
     if "rating" in entry:
-        memory = replace(memory, importance=importance(part, value, entry["rating"]))
+        memory = replace(memory, importance=importance(record_kind, value, entry["rating"]))
     status = entry.get(KEPT_STATUS)
-    if part is SCHEMA or status not in ("retired", "superseded"):
+    if record_kind is SCHEMA or status not in ("retired", "superseded"):
         return memory
     return replace(memory, status=status)
 
@@ -212,11 +214,11 @@ EPISODES = RecordKind(EPISODES_FILE, "episode", "ep_", 10, "an episode", "summar
 SCHEMA = RecordKind(SCHEMA_FILE, "schema", "sch_", 10, "a schema item", "text")
 RECORD_KINDS = (FACTS, EPISODES, SCHEMA)
 
-RECORD_KIND_OF = {part.kind: part for part in RECORD_KINDS}
+RECORD_KIND_OF = {kind.kind: kind for kind in RECORD_KINDS}
 
 
 def memory_of(
-    part: RecordKind, value: Mapping[str, Any], *, id: str, label: str, place: Place
+    record_kind: RecordKind, value: Mapping[str, Any], *, id: str, label: str, place: Place
 ) -> Memory:
     """Convert a record to a memory, without its sidecar entry."""
     status = text_of(value.get("status"))
@@ -225,17 +227,19 @@ def memory_of(
         ref=f"{label}:{id}",
         id=id,
         store=label,
-        kind=part.kind,
-        type=text_of(value.get("kind")) if part is SCHEMA else "",
+        kind=record_kind.kind,
+        type=text_of(value.get("kind")) if record_kind is SCHEMA else "",
         title=text_of(value.get("title")),
-        content=sentence(value) if part is FACTS else text_of(value.get(part.text_key)),
+        content=sentence(value)
+        if record_kind is FACTS
+        else text_of(value.get(record_kind.text_key)),
         entity="/".join(name for name in (domain, topic) if name),
-        created=created(part, value),
-        importance=importance(part, value, None),
+        created=created(record_kind, value),
+        importance=importance(record_kind, value, None),
         confidence=_number(value.get("confidence")),
-        status=SCHEMA_STATUSES.get(status, "active") if part is SCHEMA else "active",
+        status=SCHEMA_STATUSES.get(status, "active") if record_kind is SCHEMA else "active",
         pinned=value.get("pinned") is True,
-        tags=tags_of(part, value),
+        tags=tags_of(record_kind, value),
         links=_links(value),
         source=", ".join(texts_of(value.get("source_ids"))),
         origin=place,
@@ -249,16 +253,16 @@ def sentence(value: Mapping[str, Any]) -> str:
     return " ".join(word for word in words if word)
 
 
-def created(part: RecordKind, value: Mapping[str, Any]) -> datetime | None:
-    return from_iso(value.get("start" if part is EPISODES else "time"))
+def created(record_kind: RecordKind, value: Mapping[str, Any]) -> datetime | None:
+    return from_iso(value.get("start" if record_kind is EPISODES else "time"))
 
 
-def importance(part: RecordKind, value: Mapping[str, Any], rating: object) -> str:
+def importance(record_kind: RecordKind, value: Mapping[str, Any], rating: object) -> str:
     """High, medium or low; `rating` is the person's, from the sidecar."""
     for stated in (importance_of_rating(rating), _stated_importance(value.get("importance"))):
         if stated:
             return stated
-    if part is SCHEMA and value.get("kind") == "goal":
+    if record_kind is SCHEMA and value.get("kind") == "goal":
         return "high"
     affect = value.get("affect")
     valence = _number(affect.get("valence")) if isinstance(affect, dict) else None
@@ -286,8 +290,8 @@ def _number(value: object) -> float | None:
         return None
 
 
-def tags_of(part: RecordKind, value: Mapping[str, Any]) -> tuple[str, ...]:
-    predicate = text_of(value.get("p")) if part is FACTS else ""
+def tags_of(record_kind: RecordKind, value: Mapping[str, Any]) -> tuple[str, ...]:
+    predicate = text_of(value.get("p")) if record_kind is FACTS else ""
     own = texts_of(value.get("tags"))
     return tuple(dict.fromkeys([predicate, *own] if predicate else own))
 

@@ -71,18 +71,18 @@ def _content(
 ) -> None:
     text = content_of(change)
     check_unchanged(target.memory, _content_now(target), target.path, text)
-    if target.part is FACTS:
+    if target.record_kind is FACTS:
         draft.members["o"] = _object(text, target)
         return
-    draft.members[target.part.text_key] = text
-    if target.part is SCHEMA:
+    draft.members[target.record_kind.text_key] = text
+    if target.record_kind is SCHEMA:
         _next_version(target, draft, context)
 
 
 def _content_now(target: RecordTarget) -> str:
-    if target.part is FACTS:
+    if target.record_kind is FACTS:
         return sentence(target.value)
-    return text_of(target.value.get(target.part.text_key))
+    return text_of(target.value.get(target.record_kind.text_key))
 
 
 def _object(text: str, target: RecordTarget) -> object:
@@ -126,7 +126,7 @@ def former_version(memory: Memory, id: str) -> Memory:
 
 
 def _title(value: object, target: RecordTarget, draft: RecordDraft) -> None:
-    if target.part is not EPISODES:
+    if target.record_kind is not EPISODES:
         raise Refused("only an episode has a title", where=target.memory.ref)
     if not isinstance(value, str) or not value.strip():
         raise Refused("a title must say something", where=target.memory.ref)
@@ -134,7 +134,7 @@ def _title(value: object, target: RecordTarget, draft: RecordDraft) -> None:
 
 
 def _type(value: object, target: RecordTarget, draft: RecordDraft) -> None:
-    if target.part is not SCHEMA:
+    if target.record_kind is not SCHEMA:
         raise Refused("only a schema item has a type", where=target.memory.ref)
     draft.members["kind"] = parse_schema_kind(value)
 
@@ -142,14 +142,14 @@ def _type(value: object, target: RecordTarget, draft: RecordDraft) -> None:
 def _importance(value: object, target: RecordTarget, draft: RecordDraft) -> None:
     if value not in IMPORTANCES:
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
-    wanted = str(value)
+    word = str(value)
     if not has_member(target.raw, "importance"):
-        draft.sidecar_entry["rating"] = RATING_OF[wanted]
+        draft.sidecar_entry["rating"] = RATING_OF[word]
         return
     old = target.value["importance"]
     is_share = isinstance(old, float) or (isinstance(old, int) and old in (0, 1))
     scale: Mapping[str, object] = SHARE_OF if is_share else RATING_OF
-    draft.members["importance"] = wanted if isinstance(old, str) else scale[wanted]
+    draft.members["importance"] = word if isinstance(old, str) else scale[word]
     draft.sidecar_entry["rating"] = None
 
 
@@ -163,12 +163,12 @@ def _entity(value: object, target: RecordTarget, draft: RecordDraft) -> None:
 
 
 def _tags(value: object, target: RecordTarget, draft: RecordDraft) -> None:
-    wanted = [str(tag) for tag in value] if isinstance(value, list | tuple) else []
-    native = tags_of(target.part, target.value)
-    missing = [tag for tag in native if tag not in wanted]
+    tags = [str(tag) for tag in value] if isinstance(value, list | tuple) else []
+    native = tags_of(target.record_kind, target.value)
+    missing = [tag for tag in native if tag not in tags]
     if missing:
         raise Refused(f"the record itself says {missing[0]!r}: that tag stays")
-    draft.sidecar_entry["tags"] = [tag for tag in wanted if tag.strip() and tag not in native]
+    draft.sidecar_entry["tags"] = [tag for tag in tags if tag.strip() and tag not in native]
 
 
 def _confidence(value: object, target: RecordTarget, draft: RecordDraft) -> None:

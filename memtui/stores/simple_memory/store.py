@@ -15,8 +15,8 @@ from memtui.stores.simple_memory import records
 from memtui.stores.simple_memory.editing import ACTS
 from memtui.stores.simple_memory.records import (
     RECORD_KINDS,
-    PartFile,
     RecordContext,
+    RecordFile,
 )
 from memtui.stores.values import utc_now
 
@@ -29,11 +29,11 @@ class SimpleMemoryStore(FileStore[RecordContext]):
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
-        self._last: LastRead[PartFile] = LastRead()
+        self._last: LastRead[RecordFile] = LastRead()
 
     def found(self) -> list[FoundShard]:
         """All files together: the records refer to each other across them."""
-        paths = (str(self.root / part.file) for part in RECORD_KINDS)
+        paths = (str(self.root / record_kind.file) for record_kind in RECORD_KINDS)
         return [FoundShard(records.SHARD, tuple(path for path in paths if os.path.lexists(path)))]
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002

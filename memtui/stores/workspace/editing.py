@@ -72,25 +72,25 @@ def _edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
     return plan_one(change, memory, edits)
 
 
-def _type_edits(memory: Memory, wanted: str, context: DocumentContext) -> tuple[Edit, ...]:
+def _type_edits(memory: Memory, new_type: str, context: DocumentContext) -> tuple[Edit, ...]:
     types = context.types.value
-    if not wanted and with_entry(types, memory.id, "").by_path(memory.id).type:
+    if not new_type and with_entry(types, memory.id, "").by_path(memory.id).type:
         pattern = next(p for p, word in types.patterns if matches(p, memory.id) and word in TYPES)
         raise Refused(
             "a pattern of the type map gives this type",
             where=memory.ref,
             do=f"change the type of the pattern {pattern}",
         )
-    if not wanted and memory.id not in types.exact:
+    if not new_type and memory.id not in types.exact:
         raise Refused("the task rules of the type map give this type", where=memory.ref)
-    return entry_edits(memory.id, wanted, context)
+    return entry_edits(memory.id, new_type, context)
 
 
 def retype_by_pattern(change: Change, context: DocumentContext) -> Plan:
     """Plan a type for every document that matches a pattern; the warnings name each."""
-    pattern, wanted = str(change.fields["pattern"]), str(change.fields.get("type") or "")
-    edits = entry_edits(pattern, wanted, context)
-    types = with_entry(context.types.value, pattern, wanted)
+    pattern, new_type = str(change.fields["pattern"]), str(change.fields.get("type") or "")
+    edits = entry_edits(pattern, new_type, context)
+    types = with_entry(context.types.value, pattern, new_type)
     changed = type_changes(types, context.view.memories(context.label))
     count = len(changed)
     return Plan(
@@ -106,11 +106,11 @@ def retype_by_pattern(change: Change, context: DocumentContext) -> Plan:
 def _add(change: Change, context: DocumentContext) -> Plan:
     if is_import(change):
         return plan_import(change, context)
-    path, made = new_document(change, context)
-    edits: tuple[Edit, ...] = (made,)
-    wanted = str(change.fields.get("type") or "")
-    if wanted and context.types.value.by_path(path).type != wanted:
-        edits += entry_edits(path, wanted, context)
+    path, creation = new_document(change, context)
+    edits: tuple[Edit, ...] = (creation,)
+    new_type = str(change.fields.get("type") or "")
+    if new_type and context.types.value.by_path(path).type != new_type:
+        edits += entry_edits(path, new_type, context)
     return Plan(
         changes=(change,),
         edits=edits,
@@ -164,15 +164,15 @@ EMPTY_MAP = json.dumps({EXACT: {}, PATTERNS: {}, TASK_RULES: {}}, indent=2) + "\
 """What a workspace without a map gets, before its first entry."""
 
 
-def entry_edits(entry: str, wanted: str, context: DocumentContext) -> tuple[Edit, ...]:
+def entry_edits(entry: str, new_type: str, context: DocumentContext) -> tuple[Edit, ...]:
     """The edits that set the type of an entry of the map, a path or a pattern ("": remove it).
 
     Raises Refused.
     """
-    if wanted not in ("", *TYPES):
+    if new_type not in ("", *TYPES):
         raise Refused(
             f"the workspace knows the types {', '.join(TYPES)} and ignores every other",
-            where=wanted,
+            where=new_type,
         )
     if context.types.fault or context.types.value.faults:
         fault = context.types.fault or context.types.value.faults[0]
@@ -183,21 +183,27 @@ def entry_edits(entry: str, wanted: str, context: DocumentContext) -> tuple[Edit
         )
     section = PATTERNS if is_pattern(entry) else EXACT
     if not os.path.lexists(context.map_path):
-        made = TextEdit(str(context.map_path), None, EMPTY_MAP)
-        return (made, *_map_edits(EMPTY_MAP, section, entry, wanted, made.path)) if wanted else ()
-    return _map_edits(context.text(context.map_path), section, entry, wanted, str(context.map_path))
+        creation = TextEdit(str(context.map_path), None, EMPTY_MAP)
+        return (
+            (creation, *_map_edits(EMPTY_MAP, section, entry, new_type, creation.path))
+            if new_type
+            else ()
+        )
+    return _map_edits(
+        context.text(context.map_path), section, entry, new_type, str(context.map_path)
+    )
 
 
-def _map_edits(text: str, section: str, entry: str, wanted: str, path: str) -> tuple[Edit, ...]:
-    whole = load(text)
-    after = _json(wanted) if wanted else ""
-    if section not in whole:
-        made = ValueEdit(path, (section,), "", "{}")
-        return (made, ValueEdit(path, (section, entry), "", after)) if wanted else ()
-    entries = whole[section]
+def _map_edits(text: str, section: str, entry: str, new_type: str, path: str) -> tuple[Edit, ...]:
+    type_map = load(text)
+    after = _json(new_type) if new_type else ""
+    if section not in type_map:
+        creation = ValueEdit(path, (section,), "", "{}")
+        return (creation, ValueEdit(path, (section, entry), "", after)) if new_type else ()
+    entries = type_map[section]
     if entry not in entries:
-        return (ValueEdit(path, (section, entry), "", after),) if wanted else ()
-    if [*entries] == [entry] and not wanted:  # only the whole says how the last one stood in it
+        return (ValueEdit(path, (section, entry), "", after),) if new_type else ()
+    if [*entries] == [entry] and not new_type:  # only the whole says how the last one stood in it
         return (ValueEdit(path, (section,), raw_value(text, (section,)), "{}"),)
     before, index = raw_value(text, (section, entry)), [*entries].index(entry)
     return (
@@ -248,14 +254,14 @@ def _title(
 ) -> OpenDocument:
     if not isinstance(value, str) or not value.strip() or "\n" in value:
         raise Refused("a title is one line that says something", where=page.memory.ref)
-    wanted = value.strip()
+    title = value.strip()
     for key in ("title", "name"):
         if page.document.frontmatter.get(key):
-            return page.with_text(set_field(page.text, key, wanted))
+            return page.with_text(set_field(page.text, key, title))
     if outline(page.document.body).title == page.memory.title:
-        return with_heading(page, wanted)
+        return with_heading(page, title)
     if _has_frontmatter(page):
-        return page.with_text(set_field(page.text, "title", wanted))
+        return page.with_text(set_field(page.text, "title", title))
     raise Refused("the title is the file's name", do="write a heading into the text")
 
 
@@ -264,18 +270,20 @@ def _tags(
 ) -> OpenDocument:
     if isinstance(value, str) or not isinstance(value, list | tuple):
         raise Refused("tags are a list of words", where=page.memory.ref)
-    wanted = [word for word in dict.fromkeys(str(tag).strip() for tag in value) if word]
+    new_tags = [word for word in dict.fromkeys(str(tag).strip() for tag in value) if word]
     native = words_of(page.document.frontmatter.get("tags"))
-    kept = context.sidecar.entry(page.memory.id).get("tags", ())
+    sidecar_tags = context.sidecar.entry(page.memory.id).get("tags", ())
     if not _has_frontmatter(page):
-        entry["tags"] = wanted
+        entry["tags"] = new_tags
         return page
-    entry["tags"] = [tag for tag in wanted if tag in kept and tag not in native]
-    mine = [tag for tag in wanted if tag not in entry["tags"]]
-    if mine == list(native):
+    entry["tags"] = [tag for tag in new_tags if tag in sidecar_tags and tag not in native]
+    own_tags = [tag for tag in new_tags if tag not in entry["tags"]]
+    if own_tags == list(native):
         return page
     is_line = isinstance(page.document.frontmatter.get("tags"), str)
-    return page.with_text(set_field(page.text, "tags", ", ".join(mine) if is_line else mine))
+    return page.with_text(
+        set_field(page.text, "tags", ", ".join(own_tags) if is_line else own_tags)
+    )
 
 
 def _importance(
@@ -312,12 +320,12 @@ def new_document(change: Change, context: DocumentContext) -> tuple[str, TextEdi
     title = word_of(change, "title", "")
     folder = str(change.fields.get("entity") or "").strip("/")
     path = _path(change, folder, title or outline(content).title or content.strip(), context)
-    made = TextEdit(
+    creation = TextEdit(
         str(new_file(context.root, path, SKIPPED)), None, _text(change, context, folder, title)
     )
     if context.ref(path) in {ref for plan in planned_before(context.view) for ref in plan.refs}:
         raise Refused("another new document gets this name", where=path, do="give it a title")
-    return path, made
+    return path, creation
 
 
 def _path(change: Change, folder: str, name: str, context: DocumentContext) -> str:

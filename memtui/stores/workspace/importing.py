@@ -48,10 +48,13 @@ def plan_import(change: Change, context: DocumentContext) -> Plan:
     file = _file(context.root, path)
     if os.path.lexists(file):
         return plan_duplicate(change, "a document of this name")
-    whole = change.fields.get("document")
-    text = whole if isinstance(whole, str) else _text(change, context)
-    made = TextEdit(str(file), None, text)
-    edits: tuple[Edit, ...] = (made, *context.entry_edits(path, path, **_sidecar_values(change)))
+    document = change.fields.get("document")
+    text = document if isinstance(document, str) else _text(change, context)
+    creation = TextEdit(str(file), None, text)
+    edits: tuple[Edit, ...] = (
+        creation,
+        *context.entry_edits(path, path, **_sidecar_values(change)),
+    )
     return Plan((change,), edits, Outcome.ADDED, f"Added {path}", (context.ref(path),))
 
 
@@ -88,9 +91,9 @@ def _front(change: Change, context: DocumentContext) -> dict[str, Any]:
     }
     fields = change.fields
     if fields.get("created") and not {"created", "date"} & front.keys():
-        when = created_of(change, context.now)
+        created = created_of(change, context.now)
         if str(extra_in(change).get("created_from", "file time")) == "file time":
-            front["created"] = to_iso_seconds(when)
+            front["created"] = to_iso_seconds(created)
     updated = fields.get("updated")
     if updated is not None and "updated" not in front and "created_from" in extra_in(change):
         changed = from_iso(updated) if isinstance(updated, str) else updated
@@ -114,8 +117,8 @@ def _is_frontmatter_value(value: object) -> bool:
 def _sidecar_values(change: Change) -> dict[str, Any]:
     """The keys of the sidecar entry: what the document cannot hold."""
     was_document = "created_from" in extra_in(change)
-    gone = dict.fromkeys(("tags", "supersedes", "superseded_by"))
-    return sidecar_values(change, links=links_in(change) if was_document else ()) | gone
+    cleared = dict.fromkeys(("tags", "supersedes", "superseded_by"))
+    return sidecar_values(change, links=links_in(change) if was_document else ()) | cleared
 
 
 ARCHIVE = "archive"

@@ -46,9 +46,9 @@ def detect(path: Path) -> Path | None:
     """The root of the workspace that this path is, directly holds, or whose type map it is."""
     candidates = [path, path / "workspace"]
     inside = Path(MAP_PATH)
-    for part in (inside, inside.parent):
-        if path.parts[-len(part.parts) :] == part.parts:
-            candidates.append(path.parents[len(part.parts) - 1])
+    for folder in (inside, inside.parent):
+        if path.parts[-len(folder.parts) :] == folder.parts:
+            candidates.append(path.parents[len(folder.parts) - 1])
     return next((root for root in candidates if _is_workspace(root)), None)
 
 
@@ -112,7 +112,7 @@ NO_LOG = InjectionLog({})
 def parse_log(text: str) -> InjectionLog:
     """Add up the log per document. Only a newline ends a line: a text may hold U+2028."""
     usage: dict[str, DocumentUsage] = {}
-    bad: list[int] = []
+    faulty_lines: list[int] = []
     lines = text.removeprefix("\ufeff").split("\n")
     last = max((number for number, line in enumerate(lines, 1) if line.strip()), default=0)
     for number, line in enumerate(lines, 1):
@@ -125,20 +125,20 @@ def parse_log(text: str) -> InjectionLog:
         if isinstance(entry, dict):
             _add(usage, entry)
         elif number != last:
-            bad.append(number)
-    return InjectionLog(usage, tuple(bad))
+            faulty_lines.append(number)
+    return InjectionLog(usage, tuple(faulty_lines))
 
 
 def _add(usage: dict[str, DocumentUsage], entry: Mapping[str, Any]) -> None:
     hits = entry.get("hits")
-    given = entry.get("num_injected")
-    given = given if isinstance(given, int) else 0
+    count = entry.get("num_injected")
+    count = count if isinstance(count, int) else 0
     for position, hit in enumerate(hits if isinstance(hits, list) else ()):
         path = hit.get("path") if isinstance(hit, dict) else None
         if not isinstance(path, str):
             continue
         before = usage.get(path, DocumentUsage())
-        if position >= given:
+        if position >= count:
             usage[path] = DocumentUsage(
                 before.found + 1, before.injected, before.last, before.query
             )

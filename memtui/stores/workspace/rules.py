@@ -144,9 +144,9 @@ def is_pattern(text: str) -> bool:
 
 
 def _part(value: dict[str, Any], name: str, faults: list[str]) -> dict[str, Any]:
-    part = value.get(name, {})
-    if isinstance(part, dict):
-        return part
+    section = value.get(name, {})
+    if isinstance(section, dict):
+        return section
     faults.append(f"{name} is not an object; its rules are left out")
     return {}
 
@@ -203,13 +203,13 @@ def matches(pattern: str, path: str) -> bool:
     return compiled(pattern).match(path) is not None
 
 
-def with_entry(types: TypeMap, entry: str, wanted: str) -> TypeMap:
+def with_entry(types: TypeMap, entry: str, new_type: str) -> TypeMap:
     """A copy of the map with this entry."""
     if not is_pattern(entry):
-        exact = {**types.exact, entry: wanted}
+        exact = {**types.exact, entry: new_type}
         return replace(types, exact=_without_empty(exact))
     return replace(
-        types, patterns=tuple(_without_empty({**dict(types.patterns), entry: wanted}).items())
+        types, patterns=tuple(_without_empty({**dict(types.patterns), entry: new_type}).items())
     )
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memtui.errors import MemtuiError
 from memtui.model import Memory
@@ -184,8 +183,7 @@ class MemoryActions:
 MOST_JUMPS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+class Jump(NamedTuple):
     """A memory that was shown."""
 
     ref: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from time import sleep
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.errors import MemtuiError
+from memtui.errors import MemtuiError, WorkerError
 from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
 from memtui.tui.controllers.journal import JournalActions
@@ -17,24 +17,24 @@ from memtui.tui.diff_lines import diff_files
 from memtui.tui.key_bindings import hint
 
 if TYPE_CHECKING:
-    from memtui.files.save_transaction import FileDiff
     from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
-    from memtui.library.review import Decision, Queue, ReviewQueue
+    from memtui.library.review import ReviewQueue
+    from memtui.library.review_decisions import Decision, Queue
     from memtui.progress import Progress
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
+    from memtui.tui.diff_lines import DiffLine
     from memtui.tui.jobs import Job
     from memtui.tui.screen_interface import ScreenInterface
     from memtui.upkeep.proposals import Proposal
 
-PAUSE = 0.001
-"""Seconds that a scan rests between two groups of memories, or between 16 texts."""
-KEYS_REST = 0.15
-"""Seconds after a key in which a scan stands still: what the key asks for comes first."""
 RESCAN_AFTER = 1.5
 """Seconds after a change of the stores before they are scanned again."""
+LONGEST_RESCAN = 60.0
+RESCAN_SHARE = 0.2
+"""Share of the time that scans take while agents write without a pause."""
 
 
 ReviewState = tuple["Queue", dict[str, list[str]]]
@@ -62,6 +62,9 @@ class ReviewActions(WritingController):
         """Ref of a memory -> what was found about it."""
         self.queue: Queue | None = None
         self.is_scanning = False
+        self._seconds = 0.0
+        """That the last scan took."""
+        self._has_failed = False
 
     def handlers(self) -> ActionHandlers:
         return {"queue": self._open}
@@ -76,7 +79,8 @@ class ReviewActions(WritingController):
         """The memories changed: scan again in a moment."""
         if self.queue is not None and not self._is_due:
             self._is_due = True
-            self._screen.set_timer(RESCAN_AFTER, self._rescan)
+            pause = min(LONGEST_RESCAN, self._seconds / RESCAN_SHARE)
+            self._screen.set_timer(max(RESCAN_AFTER, pause), self._rescan)
 
     def _rescan(self) -> None:
         self._is_due = False
@@ -87,40 +91,32 @@ class ReviewActions(WritingController):
 
     def scan(self) -> None:
         """Scan in the background; a scan that still runs is given up."""
-
-        keys = self._screen.app.key_queue
+        begun = monotonic()
 
         def work(library: Library, job: Job) -> ReviewState:
             review = self._queue_of(library)
             if self.queue is None and (last := review.last()) is not None:
-                job.call(self._show, with_badges(last))
-
-            def is_stopped() -> bool:
-                sleep(PAUSE)  # lets the screen's thread run between two slices of the scan
-                while keys.seconds_since_last < KEYS_REST and not job.is_cancelled():
-                    sleep(KEYS_REST / 5)
-                return job.is_cancelled()
-
-            return with_badges(review.scan(None, job.report, is_stopped))
-
-        def with_badges(queue: Queue) -> ReviewState:
-            from memtui.upkeep.proposals import badges_of
-
-            return queue, badges_of(queue.proposals)
+                job.call(self._show, _with_badges(last))
+            found = review.scan_aside(job.report, job.is_cancelled)
+            self._seconds = monotonic() - begun
+            return _with_badges(found)
 
         self.is_scanning = True
-        self._job = self._writer.worker.run(
-            "review",
-            work,
-            self._scanned,
-            self._stopped,
-            only_reads=True,
-            on_progress=self._progressed,
+        run, told = self._writer.worker.run, self._progressed
+        self._job = run(
+            "review", work, self._scanned, self._stopped, only_reads=True, on_progress=told
         )
 
     def stop(self) -> None:
         if self._job is not None:
             self._job.stop()
+
+    def use_settings(self) -> None:
+        """The settings of the findings changed: what was found with the former ones goes."""
+        self.stop()
+        self._review = None
+        if self.queue is not None:
+            self.scan()
 
     def _queue_of(self, library: Library) -> ReviewQueue:
         from memtui.library.review import ReviewQueue
@@ -140,6 +136,9 @@ class ReviewActions(WritingController):
         if (dialog := self._open_dialog()) is not None:
             dialog.show_progress(None)
             self._screen.app.notify(f"Scan stopped: {error}", timeout=3)
+        elif isinstance(error, WorkerError) and not self._has_failed:
+            self._has_failed = True  # said once: each change would say it again
+            self._changes.failed(error)
 
     def _progressed(self, progress: Progress) -> None:
         if (dialog := self._open_dialog()) is not None and self.is_scanning:
@@ -174,15 +173,13 @@ class ReviewActions(WritingController):
 
         def work(library: Library) -> ProposalDetail:
             from memtui.tui.dialogs.review import ProposalDetail
-            from memtui.upkeep.proposals import mask_diffs
 
             review = self._queue_of(library)
             memories = tuple(review.shown_memories(proposal))
             if not proposal.changes:
                 return ProposalDetail(memories)
             try:
-                diffs = mask_diffs(_below_stores(library, review.plan([proposal]).diffs()))
-                return ProposalDetail(memories, tuple(diff_files(diffs)))
+                return ProposalDetail(memories, _diff_lines(library, review.plan([proposal])))
             except MemtuiError as error:
                 return ProposalDetail(memories, problem=str(error))
 
@@ -237,19 +234,10 @@ class ReviewActions(WritingController):
                 self._write(found.planned, proposals)
 
         def plan(library: Library) -> Preview:
-            from memtui.upkeep.proposals import mask_diffs
-
             made = self._queue_of(library).plan(proposals)
-            diffs = mask_diffs(_below_stores(library, made.diffs()))
-            return Preview(made, tuple(diff_files(diffs)))
+            return Preview(made, _diff_lines(library, made))
 
-        self._writer.ask(
-            plan,
-            planned,
-            self._changes.failed,
-            "plan",
-            opens=preview,
-        )
+        self._writer.ask(plan, planned, self._changes.failed, "plan", opens=preview)
 
     def _ask(self, found: Preview, proposals: Sequence[Proposal]) -> None:
         from memtui.tui.dialogs.diff import DiffScreen
@@ -276,12 +264,12 @@ class ReviewActions(WritingController):
 
         self._writer.apply(planned, done, self._changes.failed)
 
-    def _take_out(self, proposals: Sequence[Proposal]) -> None:
-        """Show the queue without these until the next scan has looked."""
+    def _take_out(self, proposals: Sequence[Proposal], counted: Queue | None = None) -> None:
+        """Show the queue without these, and what `counted` says of those put aside."""
         if self.queue is not None:
             gone = {one.id for one in proposals}
             left = tuple(one for one in self.queue.proposals if one.id not in gone)
-            self._show((replace(self.queue, proposals=left), self._badges))
+            self._show(_with_badges(replace(counted or self.queue, proposals=left)))
 
     def edit(self, proposal: Proposal) -> None:
         """Edit the text that a proposal writes, then preview and accept it."""
@@ -309,12 +297,12 @@ class ReviewActions(WritingController):
         self._screen.app.push_screen(ProposalTextScreen("Edit, then accept", before), edited)
 
     def decline(self, proposals: Sequence[Proposal]) -> None:
-        from memtui.library.review import Decision
+        from memtui.library.review_decisions import Decision
 
         self._decide(proposals, Decision.DECLINED, "Declined")
 
     def snooze(self, proposals: Sequence[Proposal]) -> None:
-        from memtui.library.review import Decision
+        from memtui.library.review_decisions import Decision
 
         self._decide(proposals, Decision.SNOOZED, "Snoozed for a week")
 
@@ -322,16 +310,20 @@ class ReviewActions(WritingController):
         if not proposals:
             return
 
-        def done(_: None) -> None:
+        def done(counted: Queue | None) -> None:
             what = text.counted(len(proposals), "finding")
             self._screen.app.clear_notifications()
             self._screen.app.notify(f"{word}: {what}", timeout=3)
-            self._take_out(proposals)
-            self.scan()
+            self._take_out(proposals, counted)
+
+        def work(library: Library, _: Job) -> Queue | None:
+            review = self._queue_of(library)
+            review.decisions.decide(proposals, decision)
+            return review.last()
 
         self._writer.worker.run(
             "review-decide",
-            lambda library, _: self._queue_of(library).decide(proposals, decision),
+            work,
             done,
             self._changes.failed,
             replaces=False,
@@ -387,13 +379,22 @@ class ReviewActions(WritingController):
         self._screen.app.push_screen(SendScreen(server.name, request), answered)
 
 
-def _below_stores(library: Library, diffs: Sequence[FileDiff]) -> list[FileDiff]:
-    """The diffs with each path as it is below the folder of its store."""
+def _with_badges(queue: Queue) -> ReviewState:
+    from memtui.upkeep.proposals import badges_of
+
+    return queue, badges_of(queue.proposals)
+
+
+def _diff_lines(library: Library, planned: Planned) -> tuple[DiffLine, ...]:
+    """What a plan changes, its secrets masked, each path as it is below the folder of its store."""
+    from memtui.upkeep.proposals import mask_diffs
+
     roots = [f"{store.root}/" for store in library.stores]
-    return [
+    diffs = [
         replace(
             diff,
             path=next((diff.path[len(r) :] for r in roots if diff.path.startswith(r)), diff.path),
         )
-        for diff in diffs
+        for diff in planned.diffs()
     ]
+    return tuple(diff_files(mask_diffs(diffs)))

@@ -150,7 +150,8 @@ class GraphScreen(Dialog[str]):
             lambda library, job: find_links(library, start, wanted, now, job.is_cancelled),
             self.if_open(done),
             self.if_open(failed),
-            present=True,
+            present=self._fixed is None,
+            holds_keys=True,
         )
 
     def _lay_out(self, keep: Node | None = None) -> None:
@@ -221,7 +222,9 @@ class GraphScreen(Dialog[str]):
         if placed.edge is not None:
             relation = text.one_line(placed.edge.relation)
             way = f"─{relation}▶ " if placed.is_forward else f"◀{relation}─ "
-        return f"{way}{self._texts.name(placed.node)}"
+        ended = placed.edge.period(text.date)[1] if placed.edge is not None else ""
+        until = f" · until {ended}" if ended not in ("", "now") else ""
+        return f"{way}{self._texts.name(placed.node)}{until}"
 
     def _edges(self, node: Node) -> list[Edge]:
         edges = self._found.edges if self._found is not None else ()

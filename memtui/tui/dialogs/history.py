@@ -197,8 +197,8 @@ class HistoryScreen(FittingDialog[str]):
             version = found.versions[index]
             lines = self._version(version, found.previous(index), versions.palette, width)
             blocks.append(Version(version.memory.ref, tuple(lines)))
-        if not found.is_complete:
-            words = text.cut("older versions were not read: git took too long", width)
+        if found.left_out:
+            words = text.cut(f"not all versions, git: {text.one_line(found.left_out)}", width)
             blocks.append(
                 Version(
                     "",

@@ -96,6 +96,8 @@ class BrowseScreen(SearchableScreen):
             view = view.ordered(queries.Sort(now.sort) if now.sort else None)
         if now.status != before.status:
             view = view.with_values("status", status_values(now.status))
+        if now.review != before.review and self._editing is not None:
+            self._editing.review.use_settings()
         if view != self.view:
             self.set_view(view)
         self.update_keys()

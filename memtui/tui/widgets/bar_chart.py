@@ -147,8 +147,11 @@ class BarChart(ThemedWidget):
     def _style(self, index: int, bar: Bar, palette: Palette) -> Style:
         if index == self.cursor and self.has_focus:
             return palette.bar_cursor
-        if self._since and not self._since <= bar.start.isoformat() <= (self._until or "9999"):
-            return palette.faint
+        if self._since or self._until:
+            unit = self._timeline.unit if self._timeline is not None else "day"
+            first, last = find_bar_range(bar.start, unit)
+            if last.isoformat() < self._since or first.isoformat() > (self._until or "9999"):
+                return palette.faint
         return palette.bar
 
     def _labels(self, width: int) -> Strip:

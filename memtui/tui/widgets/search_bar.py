@@ -18,13 +18,13 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.tui import actions
-from memtui.tui.completion import Counts, Offer, Vocabulary, offers
 from memtui.tui.messages import QueryEntered, QueryTyped
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from memtui.search.aggregates import Facets
+    from memtui.tui.completion import Counts, Offer, Vocabulary
 
 PLACEHOLDER = 'words, "a phrase", -without, type:decision, since:7d, entity:alice'
 COMPLETE = actions.BY_ID["complete"]
@@ -47,7 +47,7 @@ class SearchInput(Input):
         super().__init__(placeholder=PLACEHOLDER, compact=True, select_on_focus=False)
         self.history: list[str] = []
         """Earlier searches, the newest last."""
-        self._vocabulary = Vocabulary()
+        self._vocabulary: Vocabulary | None = None
         self._tags: Mapping[str, int] = {}
         self._counts: Counts = {}
         self._offers: tuple[Offer, ...] = ()
@@ -68,10 +68,16 @@ class SearchInput(Input):
 
     def watch_value(self, value: str) -> None:
         """Compute the completions of the last word."""
-        self._offers = offers(value, self._counts, self._vocabulary)
+        self._offers = self._find_offers(value) if value else ()
         first = self._offers[0].line if self._offers else ""
         # Not a Textual suggester, which would start a worker for every letter.
         self._suggestion = first if first.startswith(value) else ""
+
+    def _find_offers(self, value: str) -> tuple[Offer, ...]:
+        # Imported once something is typed, after the first paint.
+        from memtui.tui.completion import Vocabulary, offers
+
+        return offers(value, self._counts, self._vocabulary or Vocabulary())
 
     def action_accept_completion(self) -> None:
         """Accept the first completion; without one the key keeps its other meaning."""

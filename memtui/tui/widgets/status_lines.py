@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -21,8 +21,7 @@ UNREADABLE, REVIEW = "unreadable", "queue"
 """Key of the alert among the clickable spans."""
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(NamedTuple):
     """One filter as it is shown."""
 
     key: str

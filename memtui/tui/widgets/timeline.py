@@ -65,17 +65,26 @@ class TimelinePane(BarChart, can_focus=True):
             times: What calendar, growth and spans are drawn from.
         """
         before = self._timeline
-        self._timeline, self._since, self._until = timeline, since, until
+        self._since, self._until = since, until
         if times is not None:
             self._times, self._heat = times, None
+        at = None  # the cursor stays at its time, or at the newest bar
+        if before is not None and before.unit == timeline.unit:
+            at = before.bars[self.cursor].start if self.cursor < len(before.bars) - 1 else None
+        if at is not None and self._times is not None and (timeline.earlier or timeline.later):
+            days, undated = self._times.days, self._times.undated
+            timeline = timelines.build_around(days, undated, timeline.unit, at)
+        self._timeline = timeline
         if not since and not until:
             self._anchor = None
         count = len(timeline.bars)
-        if before is None or before.unit != timeline.unit or self.cursor >= len(before.bars) - 1:
-            self.cursor = count - 1
-        self.cursor = max(0, min(self.cursor, count - 1))
+        self.cursor = max(0, count - 1 if at is None else self._index_of(at))
         self._update_subtitle()
         self.refresh()
+
+    def _index_of(self, day: date) -> int:
+        """The bar with a day; the nearest before it, or the first, if there is none."""
+        return max(0, bisect_right([bar.start for bar in self._bars], day) - 1)
 
     @property
     def timeline(self) -> Timeline | None:
@@ -105,9 +114,8 @@ class TimelinePane(BarChart, can_focus=True):
         if self._times is None or not self._timeline or not self._bars:
             return
         at = self._bars[self.cursor].start
-        self._timeline = timelines.build(self._times.days, self._times.undated, unit)
-        starts = [bar.start for bar in self._timeline.bars]
-        self.cursor = max(0, bisect_right(starts, at) - 1)
+        self._timeline = timelines.build_around(self._times.days, self._times.undated, unit, at)
+        self.cursor = self._index_of(at)
         self._update_subtitle()
         self.refresh()
 
@@ -222,7 +230,12 @@ class TimelinePane(BarChart, can_focus=True):
         bar = self._bars[self.cursor]
         parts = [f"{span_words(bar.start, self._timeline.unit)}: {text.number(bar.count)}"]
         parts += self._span_counts(bar)
-        parts += [f"{text.number(undated)} undated"] if undated else []
+        for count, words in (
+            (undated, "undated"),
+            (self._timeline.earlier, "earlier"),
+            (self._timeline.later, "later"),
+        ):
+            parts += [f"{text.number(count)} {words}"] if count else []
         self.border_title = Content(f"4 Timeline by {self._timeline.unit}")
         self.say_below(Content(" · ".join(parts)))
 

@@ -112,3 +112,15 @@ def test_range_of_at_the_end_of_time() -> None:
     assert find_bar_range(date(9999, 12, 1), "month") == (date(9999, 12, 1), date.max)
     assert find_bar_range(date(9999, 12, 27), "week") == (date(9999, 12, 27), date.max)
     assert find_bar_range(date(2026, 12, 1), "month") == (date(2026, 12, 1), date(2026, 12, 31))
+
+
+def test_what_is_zoomed_into_stays_in_sight_however_many_bars_there_are() -> None:
+    days = dict.fromkeys(range(0, 20000, 7), 1)
+    for at in (date(1970, 1, 1), date(1990, 5, 5), date(2024, 9, 30)):
+        made = timeline.build_around(days, 3, "day", at)
+        assert made.bars[0].start <= at <= made.bars[-1].start
+        assert len(made.bars) <= timeline.MAX_BARS
+        inside = sum(bar.count for bar in made.bars)
+        assert inside + made.earlier + made.later == len(days)
+    assert timeline.build_around(days, 3, "week", date(1990, 5, 5)).undated == 3
+    assert timeline.build_around({}, 3, "day", date(1990, 5, 5)).bars == ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -143,10 +144,13 @@ def test_a_link_ends_with_the_memory_that_states_it(library: Library, name: str)
     )
     other = next(each for store in library.stores for each in library.memories(store.label))
     library.apply(library.plan([change(library, Act.LINK, memory, other.ref)]))
+    linked = library.now() - timedelta(seconds=1)
     fields = {"content": f"{memory.content} now"} if act is Act.SUPERSEDE else {}
     library.apply(library.plan([Change(act, memory.store, memory.ref, fields, force=True)]))
     edge = edges(library, memory.ref).get(other.ref)
     assert edge is None or not edge.is_valid(library.now())
+    if edge is not None:  # the memory is not deleted: before, the link did hold
+        assert edge._replace(since=None).is_valid(linked)
     library.undo()
     assert edges(library, memory.ref)[other.ref].is_valid(library.now())
     library.undo()

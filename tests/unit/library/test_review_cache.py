@@ -8,7 +8,8 @@ import pytest
 
 from memtui.config import ReviewSettings
 from memtui.library import Library
-from memtui.library.review import Queue, ReviewQueue
+from memtui.library.review import ReviewQueue
+from memtui.library.review_decisions import Queue
 from memtui.model import Memory
 from memtui.upkeep import checks
 from tests.unit.library.stores_for_tests import agent_memory
@@ -77,10 +78,11 @@ def test_after_a_change_only_the_changed_text_is_read(
     assert sum(one.kind == "secret" for one in found.proposals) == 2
 
 
-@pytest.mark.parametrize("harm", ["", "{", "[]", '{"rules": 1}'])
+@pytest.mark.parametrize("harm", ["", "{", "[]", '{"rules": 1}', "[]\n[]\n"])
 def test_a_damaged_cache_costs_a_scan_and_nothing_else(processes: Processes, harm: str) -> None:
     first = processes.scan()
-    (processes.folder / "cache" / "review.json").write_text(harm)
+    (file,) = (processes.folder / "cache" / "reviews").iterdir()
+    file.write_text(harm)
     assert processes.scan() == first
 
 

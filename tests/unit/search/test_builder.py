@@ -12,7 +12,7 @@ import pytest
 
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import builder, catalog, columns, segment_files
+from memtui.search import builder, catalog, child_processes, columns, segment_files
 from memtui.search.whoosh_index import WhooshIndex
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -69,8 +69,8 @@ def test_a_child_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
     hanging = tmp_path / "hang"
     hanging.write_text("#!/bin/sh\nexec sleep 600\n")
     hanging.chmod(0o700)
-    monkeypatch.setattr(builder.sys, "executable", str(hanging))
-    monkeypatch.setattr(builder, "SILENCE_LIMIT", 0.1)
+    monkeypatch.setattr(child_processes.sys, "executable", str(hanging))
+    monkeypatch.setattr(child_processes, "SILENCE_LIMIT", 0.1)
     start = time.monotonic()
     assert not builder.build_arrays(tmp_path)
     assert time.monotonic() - start < 30

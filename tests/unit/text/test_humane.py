@@ -35,7 +35,7 @@ def test_the_zone_of_a_time_does_not_matter() -> None:
 
 
 def test_dates_in_a_zone_and_at_the_edges_of_time() -> None:
-    assert date(NOW, UTC) == "2026-11-21 12:00"
+    assert date(NOW, UTC) == date(NOW) == "2026-11-21 12:00"
     assert date(NOW, timezone(timedelta(hours=9))) == "2026-11-21 21:00"
     assert date(datetime(1, 1, 1, tzinfo=UTC), timezone(timedelta(hours=-9))) == "0001-01-01 00:00"
 
