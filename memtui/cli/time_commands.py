@@ -72,7 +72,8 @@ def history(
 def _history_record(found: VersionHistory) -> dict[str, Any]:
     return {
         "ref": found.lineage.memory.ref,
-        "complete": found.is_complete,
+        "complete": not found.left_out,
+        "left_out": found.left_out,
         "missing": list(found.missing),
         "versions": [
             {
@@ -111,8 +112,8 @@ def _print_history(found: VersionHistory) -> None:
             print(f"    {line}")
     for id in found.missing:
         print(f"\n{one_line(id)}  {_NOT_OPEN}")
-    if not found.is_complete:
-        click.echo("older versions in git were not read: it took too long", err=True)
+    if found.left_out:
+        click.echo(f"not all versions, git: {one_line(found.left_out)}", err=True)
 
 
 def _headline(at: int, version: TextVersion, found: VersionHistory) -> str:

@@ -311,7 +311,6 @@ SCHEMA: tuple[Setting, ...] = (
         _review,
         "Constants of the findings in the review queue, and the kinds that are off.",
         "{ duplicate = 0.7, cluster = 0.85, project_events = 40, branch_events = 80, off = [] }",
-        at_start=True,
         field_name="review",
     ),
     Setting(

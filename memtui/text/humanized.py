@@ -88,6 +88,17 @@ def number(count: int) -> str:
     return f"{count:,}"
 
 
+def counted(count: int, noun: str) -> str:
+    """A number and its noun: `1 memory`, `33,000 memories`, `0 matches`."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{number(count)} {noun}es"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{number(count)} {noun[:-1]}ies"
+    return f"{number(count)} {noun}s"
+
+
 def scored_words(words: Sequence[tuple[str, float]]) -> str:
     """Words of a store with their scores on one line: `heat .61, coil .52`."""
     return ", ".join(f"{one_line(word)} {score:.2f}".replace(" 0.", " .") for word, score in words)

@@ -176,7 +176,8 @@ class MemtuiApp(AppInterface):
 
     def _painted(self) -> None:
         """The first paint is done: what was imported stays, so keep the collector away from it."""
-        gc.freeze()
+        if not self.is_headless:  # a process with one app after another would keep every one
+            gc.freeze()
         gc.enable()
         self.browse.worker.open()
 

@@ -150,7 +150,8 @@ class GraphScreen(Dialog[str]):
             lambda library, job: find_links(library, start, wanted, now, job.is_cancelled),
             self.if_open(done),
             self.if_open(failed),
-            present=True,
+            present=self._fixed is None,
+            holds_keys=True,
         )
 
     def _lay_out(self, keep: Node | None = None) -> None:
@@ -176,7 +177,7 @@ class GraphScreen(Dialog[str]):
             parts.append(f"{text.number(layout.hidden)} not drawn")
         if layout.other_edges:
             count = len(layout.other_edges)
-            parts.append(f"{text.number(count)} more link{'s' if count > 1 else ''} between them")
+            parts.append(f"{text.counted(count, 'more link')} between them")
         parts += self._filter.words()
         head = self.query_one("#graph-head", Static)
         room = max(1, self.app.size.width - 2)

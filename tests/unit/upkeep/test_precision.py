@@ -30,7 +30,7 @@ from memtui.upkeep.proposals import LEAST_PRECISION, RULES, Proposal, ProposalKi
 from memtui.upkeep.scanning import scan
 from memtui.upkeep.secrets import find_secrets
 
-from . import held_out_secrets, labelled_secrets
+from . import labelled_instructions, labelled_secrets
 from .labelled_findings import (
     CASES,
     HIDDEN_FALSE,
@@ -40,15 +40,8 @@ from .labelled_findings import (
     LabelledCase,
     memories,
 )
-from .labelled_instructions import (
-    BY_LANGUAGE,
-    FURTHER_HONEST,
-    FURTHER_POISONED,
-    HONEST,
-    POISONED,
-)
 from .sample_labels import LABELS, STORY, TOWER, SampleLabel
-from .test_instructions import SAMPLES, named_twice
+from .test_instructions import SAMPLES
 
 PAGE = Path(__file__).parents[3] / "docs" / "review.md"
 REMOTE = "git@git.example.org:quarterbell/test-tower.git"
@@ -93,20 +86,18 @@ def measure(cases: Iterator[tuple[bool, bool]]) -> Measured:
 
 
 def texts_of(kind: ProposalKind) -> Iterator[tuple[bool, bool]]:
-    """The labelled lines of a finding that reads one text."""
+    """The labelled lines of a finding that reads one text; of those measured, the reported half."""
     named: Callable[[str], object]
     if kind is ProposalKind.SECRET:
-        true = [line for _, _, line in labelled_secrets.secrets()]
-        true += [line for _, line in held_out_secrets.secrets()]
-        false = labelled_secrets.HONEST + held_out_secrets.HONEST
+        lines = labelled_secrets.measured_lines(labelled_secrets.REPORTED)
+        true = [text for is_secret, _, text in lines if is_secret]
+        false = [text for is_secret, _, text in lines if not is_secret]
         named = lambda text: list(find_secrets(text))  # noqa: E731
     elif kind is ProposalKind.INSTRUCTION:
-        true = (
-            POISONED + FURTHER_POISONED + [line[3] for line in BY_LANGUAGE if line[1] != "honest"]
-        )
-        false = HONEST + FURTHER_HONEST + [line[3] for line in BY_LANGUAGE if line[1] == "honest"]
-        known = named_twice(HONEST)
-        named = lambda text: find_suspicions(text, known)  # noqa: E731
+        reported = labelled_instructions.measured_lines(labelled_instructions.REPORTED)
+        true = [line.text for line in reported if line.is_planted]
+        false = [line.text for line in reported if not line.is_planted]
+        named = find_suspicions
     elif kind is ProposalKind.HIDDEN:
         true, false, named = HIDDEN_TRUE, HIDDEN_FALSE, hidden_count
     else:

@@ -15,8 +15,7 @@ from memtui.files.save_transaction import FileDiff
 from memtui.upkeep.proposals import mask_diffs
 from memtui.upkeep.secrets import find_secrets
 
-from . import held_out_secrets
-from .labelled_secrets import HONEST, UPPER, secrets
+from .labelled_secrets import HONEST, REPORTED, TUNING, UPPER, measured_lines, secrets
 
 FOUND, FALSE = 0.95, 0.01
 """At least, and at most, of the labelled lines."""
@@ -40,19 +39,19 @@ def test_the_labelled_lines(figures: Callable[[str], None]) -> None:
     )
 
 
-def test_lines_that_were_never_used_for_tuning(figures: Callable[[str], None]) -> None:
-    found = [
-        line
-        for secret, line in held_out_secrets.secrets()
-        if any(_covers(line[s.start : s.end], secret) for s in find_secrets(line))
-    ]
-    count, honest = len(held_out_secrets.secrets()), held_out_secrets.HONEST
-    false = [line for line in honest if list(find_secrets(line))]
-    assert len(found) >= 0.7 * count
-    assert len(false) <= 0.1 * len(honest), false
+@pytest.mark.parametrize("half", [TUNING, REPORTED])
+def test_lines_by_another_hand(half: str, figures: Callable[[str], None]) -> None:
+    """Half of them was never used for tuning: it is only counted."""
+    lines = measured_lines(half)
+    with_secrets = [text for is_secret, _, text in lines if is_secret]
+    honest = [text for is_secret, _, text in lines if not is_secret]
+    found = sum(any(find_secrets(text)) for text in with_secrets)
+    false = sum(any(find_secrets(text)) for text in honest)
+    assert found >= 0.9 * len(with_secrets)
+    assert false <= 0.03 * len(honest)
     figures(
-        f"secrets, held out: {len(found)} of {count} found, "
-        f"{len(false)} of {len(honest)} honest lines named"
+        f"secrets, {half}: {found} of {len(with_secrets)} found, "
+        f"{false} of {len(honest)} honest lines named"
     )
 
 
