@@ -176,13 +176,13 @@ def _add_bonuses(match: Match, at: Longs, columns: Columns) -> Match:
     """Add the parts of the score that only matches with all words have; `at`: those shown."""
     if match.bonuses is None:
         return match
-    losses = match.bonuses.losses(match.slots)
-    added = match.added
-    if match.bonuses.may_add and len(held := at[match.all_words.take(at)]):
-        slots = match.slots.take(held)
-        when = columns.when.take(slots)
-        added += match.bonuses.added(slots, match.text.take(held), losses.take(held), when)
-    return match.changed(losses=losses, added=added)
+    held = at.take(match.all_words.take(at).nonzero()[0])
+    if len(held) < 2:  # one memory with all words is before all others, whatever else it has
+        return match
+    if len(held) == len(at):
+        held = at
+    slots, text = match.slots.take(held), match.text.take(held)
+    return match.changed(added=match.bonuses.added(held, slots, text, columns.when.take))
 
 
 def explain_hit(
