@@ -203,6 +203,10 @@ class PackDraft:
     budget: int | None = None
     """The recipe's own."""
 
+    def pack(self, budget: int | None = None) -> Pack:
+        """Return the pack within this budget in tokens; None: the recipe's own, if it has one."""
+        return self.fit(self.budget if budget is None else budget)
+
     def fit(self, budget: int | None) -> Pack:
         """Put the pack together within this budget, and those of the sections; None: no budget.
 
