@@ -98,12 +98,14 @@ class Memory:
 
     @property
     def headline(self) -> str:
-        """The title, or the first line of the content that is not blank."""
+        """The title, or the first line of the content that is not blank, without a heading's #."""
         if self.title:
             return self.title
         text = self.content.lstrip()
         end = text.find("\n")
-        return text if end < 0 else text[:end].rstrip()
+        line = text if end < 0 else text[:end].rstrip()
+        words = line.lstrip("#") if line.startswith("#") else line
+        return words.strip() or line if words.startswith((" ", "\t")) else line
 
     @property
     def when(self) -> datetime | None:

@@ -22,7 +22,7 @@ from memtui.model import Memory, find_defect, from_record
 from memtui.stores import registry
 from memtui.stores.format import IncomingStore
 from memtui.stores.registry import format_of
-from memtui.text import visible
+from memtui.text import counted, visible
 
 LARGEST_TEXT = 256 << 20
 """Most bytes of a file that is no bundle; larger ones are refused."""
@@ -264,12 +264,14 @@ def verify_document(document: ImportDocument) -> list[str]:
 
 
 def _describe_checked(store: IncomingStore) -> str:
-    line = f"{store.label} ({store.format or 'format not said'}): {len(store.memories)} memories"
+    held = counted(len(store.memories), "memory")
+    line = f"{store.label} ({store.format or 'format not said'}): {held}"
+    files = counted(len(store.files), "file")
     if store.rows is not None:
-        return f"{line}, {_rebuild(store)} rows that make a sound database"
+        return f"{line}, {counted(_rebuild(store), 'row')} that make a sound database"
     if store.whole:
-        return f"{line}, {len(store.files)} files"
-    return f"{line}, a part of the store{f', {len(store.files)} files' if store.files else ''}"
+        return f"{line}, {files}"
+    return f"{line}, a part of the store{f', {files}' if store.files else ''}"
 
 
 def _rebuild(store: IncomingStore) -> int:

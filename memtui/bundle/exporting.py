@@ -25,7 +25,7 @@ from memtui.model import CURRENT, UNTYPED, Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.format import ExchangeDocument, ExportRequest
-from memtui.text import date, number, one_line, visible
+from memtui.text import counted, date, number, one_line, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,11 +302,11 @@ def describe_unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list
     retired = [(status, count) for status, count in rest.most_common() if status not in CURRENT]
     lines = []
     if retired:
-        total = _counted(sum(count for _, count in retired))
+        total = counted(sum(count for _, count in retired), "memory")
         counts = ", ".join(f"{number(count)} {status}" for status, count in retired)
         lines.append(f"{total}, not current ({counts}); status:all takes them too")
     if current:
-        lines.append(f"{_counted(current)} by the filters")
+        lines.append(f"{counted(current, 'memory')} by the filters")
     return lines
 
 
@@ -316,13 +316,11 @@ def describe_lost_fields(memories: Iterable[Memory], form: str, names: Sequence[
     if not found:
         return []
     counts = ", ".join(
-        f"{_WORDS.get(name, name)} ({_counted(found[name])})" for name in names if found[name]
+        f"{_WORDS.get(name, name)} ({counted(found[name], 'memory')})"
+        for name in names
+        if found[name]
     )
     return [f"{counts}: {form} has no place for them"]
-
-
-def _counted(count: int) -> str:
-    return "1 memory" if count == 1 else f"{number(count)} memories"
 
 
 def _is_set(memory: Memory, name: str) -> bool:

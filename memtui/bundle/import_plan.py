@@ -31,6 +31,7 @@ from memtui.stores.base import Store, WritableStore
 from memtui.stores.format import ExportRequest, Format, IncomingStore
 from memtui.stores.plans import BatchView
 from memtui.stores.registry import format_of
+from memtui.text import counted
 
 _NOT_IMPORTED = frozenset({"ref", "store", "origin", "also", "also_entities"})
 """Fields that say where the memory was stored."""
@@ -237,7 +238,7 @@ def plan_import(
         imports.append(planner.plan_store(incoming, target))
     count = sum(len(store_import.new) for store_import in imports)
     return ImportPlan(
-        f"import {count} memories", tuple(imports), tuple(planner.plans), planner.parts
+        f"import {counted(count, 'memory')}", tuple(imports), tuple(planner.plans), planner.parts
     )
 
 

@@ -37,6 +37,7 @@ from memtui.paths import private_folder
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.format import WHOLE, DatabaseSupport, IncomingStore, rows_digest
 from memtui.stores.registry import format_of
+from memtui.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Restoration:
     def title(self) -> str:
         """Its name in the log and the undo message."""
         count = sum(len(placed.store.memories) for placed in self.stores)
-        return f"import {count} memories"
+        return f"import {counted(count, 'memory')}"
 
     @property
     def parts(self) -> tuple[StoreEdits, ...]:

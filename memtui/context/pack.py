@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from memtui.search.ranking import ScorePart
+from memtui.text import counted
 from memtui.text.tokens import estimate_tokens
 
 
@@ -163,10 +164,10 @@ def format_markdown(pack: Pack) -> str:
         "",
     ]
     for section in pack.sections:
-        lines.append(f"- {section.title} ({section.tokens:,} tokens): {section.rule}")
+        lines.append(f"- {section.title} ({counted(section.tokens, 'token')}): {section.rule}")
         for entry in section.entries:
             if entry.ref:
-                lines.append(f"  - {entry.ref}: {entry.why} ({entry.tokens:,} tokens)")
+                lines.append(f"  - {entry.ref}: {entry.why} ({counted(entry.tokens, 'token')})")
     if pack.dropped:
         lines += ["", "## Left out", ""]
         lines += [
@@ -201,6 +202,10 @@ class PackDraft:
     notes: tuple[str, ...] = ()
     budget: int | None = None
     """The recipe's own."""
+
+    def pack(self, budget: int | None = None) -> Pack:
+        """Return the pack within this budget in tokens; None: the recipe's own, if it has one."""
+        return self.fit(self.budget if budget is None else budget)
 
     def fit(self, budget: int | None) -> Pack:
         """Put the pack together within this budget, and those of the sections; None: no budget.
@@ -299,7 +304,7 @@ def _build(draft: PackDraft, taken: _Taken, budget: int | None) -> Pack:
         entries = tuple(e for at, e in enumerate(full.entries) if (number, at) in chosen)
         for at, entry in enumerate(full.entries):
             if (number, at) not in chosen:
-                reason = f"over the budget: it needs {entry.tokens} tokens"
+                reason = f"over the budget: it needs {counted(entry.tokens, 'token')}"
                 dropped.append(DroppedEntry(full.title, entry, reason))
         dropped += [
             dropped_entry for dropped_entry in full.dropped if dropped_entry.entry.ref not in refs

@@ -1,4 +1,4 @@
-"""A kind of store as the registry knows it: how it is found, opened, and moved between machines.
+"""Describe a format to the registry: how its stores are found, opened, exported and imported.
 
 A format is one value of `Format`. Only name, title, places, detect and open are required; what a
 format has beyond reading and changing memories is given by one optional value each: `database`
@@ -83,8 +83,8 @@ class TransferSupport:
     convert: Callable[[Memory], ConvertedMemory] | None = None
     """What a memory of another format becomes here; None: its fields as they are."""
     place_facts: Callable[[Store], Mapping[str, Any]] | None = None
-    """What the place of a store tells about it and its files do not, such as a folder's name: a
-    bundle keeps it as JSON in `.memtui/place.json` of the restored store, where
+    """Facts about a store that its location tells and its files do not, such as a folder's name: a
+    bundle stores them as JSON in `.memtui/place.json` of the restored store, where
     `memtui.stores.scanning.read_place_facts` finds it. None: nothing."""
     local_keys: tuple[str, ...] = ()
     """Keys of `Memory.extra` that name files beside the store: left out of a bundle's records."""

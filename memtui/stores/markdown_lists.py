@@ -88,7 +88,7 @@ class MarkdownList(ListFile):
         return self._with(body)
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
-        """After the last bullet of the section; a section that is not there is made at the end."""
+        """Insert after the last bullet of the section; a missing section is added at the end."""
         body = self.body
         if self.before is None and self.title:
             body = f"{self.title}\n\n"
@@ -110,7 +110,7 @@ class MarkdownList(ListFile):
 
 
 def _with_last(body: str, new_text: str) -> str:
-    """With one more bullet before the first heading that has a text of its own, else at the end."""
+    """Add a bullet before the first heading that has a text of its own, else at the end."""
     items = parse_items(body)
     first = [item for item in items if not item.section and item.is_bullet]
     if first or not any(item.section for item in items):
@@ -119,7 +119,7 @@ def _with_last(body: str, new_text: str) -> str:
 
 
 def _with_section(body: str, section: str, new_text: str) -> str:
-    """With a bullet below a heading that has none yet, or is not there."""
+    """Add a bullet below a heading that has none yet, or a new heading with it."""
     if "\n" in section or not section.strip():
         raise Refused("a heading is one line of text", where=section)
     pattern = rf"^ {{0,3}}#{{1,6}}[ \t]+{re.escape(section)}[ \t#]*$"

@@ -8,15 +8,14 @@ Textual writes every line of a redrawn widget, and the whole screen (40 KB and m
 which is slow over a network. Here every frame is compared with what the terminal shows; a step of
 the cursor then takes a few hundred bytes.
 
-A segment with characters whose width differs between terminals (wide letters, emoji, joined
-characters) is written whole or not at all, so that a wrong width causes no more damage than in
-Textual.
+A strip with characters whose width differs between terminals (wide letters, emoji, joined
+characters) is written whole or not at all, with the cursor placed anew behind each of them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import cast
@@ -34,6 +33,7 @@ FIXED_WIDTH = re.compile(
     "\u2190-\u2193\u2500-\u25fc]*"
 )
 """Characters that are one cell wide in every terminal."""
+_CERTAIN_PIECE = re.compile(f"({FIXED_WIDTH.pattern[:-1]}+)")
 BLANK_TERMINAL = "\x0f\x1b(B\x1b[?6l\x1b[r\x1b[4l\x1b[?7l\x1b[?25l\x1b[0m\x1b[2J"
 """Resets what stray output may have changed (character set, scrolling region, insert mode,
 wrapping, cursor, colours) and clears the screen."""
@@ -139,9 +139,26 @@ class OutputBuilder:
         self._put_words("".join(words), style)
 
     def put_whole(self, x: int, y: int, strip: Strip, console: Console) -> None:
-        """Write a strip as Textual does."""
+        """Write a strip whose width is uncertain.
+
+        The cursor is placed anew behind each such character: where a terminal gives it more cells
+        than we do, what follows covers them, and neither it nor the next pane is shifted.
+        """
         self._set_style(PLAIN)
-        self._written.append(f"\x1b[{y + 1};{x + 1}H{strip.render(console)}")
+        colours = console._color_system
+        self._written.append(f"\x1b[{y + 1};{x + 1}H")
+        for words, style, control in strip:
+            ink = style or Style.null()
+            for piece in [words] if control else _CERTAIN_PIECE.split(words):
+                cells = 0 if control else cell_len(piece)
+                if control or FIXED_WIDTH.fullmatch(piece):
+                    self._written.append(ink.render(piece, color_system=colours))
+                else:
+                    blank = ink.render(" " * cells, color_system=colours)
+                    drawn = ink.render(piece, color_system=colours)
+                    back, after = f"\x1b[{x + 1}G", f"\x1b[{x + cells + 1}G"
+                    self._written.append(f"{blank}{back}{drawn}{after}")
+                x += cells
 
     def finish(self) -> str:
         """Return the output, with the SGR state reset at the end."""
@@ -246,7 +263,10 @@ Line = dict[int, Strip | None]
 
 
 class LineCompositor(Compositor):
-    """Textual's compositor with a cheaper partial update."""
+    """Textual's compositor, which renders no line of a widget where others cover it.
+
+    Textual renders them all: of 290 lines of a first frame 180 are those of containers.
+    """
 
     def render_partial_update(self) -> ChopsUpdate | None:
         """Render the dirty regions; None if there are none."""
@@ -258,6 +278,13 @@ class LineCompositor(Compositor):
         spans = [span for span in self._regions_to_spans(regions) if 0 <= span[0] < height]
         chops = cast("Sequence[Mapping[int, Strip]]", self._render_spans(spans))
         return ChopsUpdate(chops, spans, [cuts[1:] for cuts in self.cuts])
+
+    def _render_chops(
+        self, crop: Region, is_rendered_line: Callable[[int], bool]
+    ) -> Sequence[Mapping[int, Strip]]:
+        lines = (y for y in crop.line_range if 0 <= y < len(self.cuts) and is_rendered_line(y))
+        spans = [(y, crop.x, crop.right) for y in lines]
+        return cast("Sequence[Mapping[int, Strip]]", self._render_spans(spans))
 
     def _render_spans(self, spans: Sequence[tuple[int, int, int]]) -> list[Line]:
         cuts = self.cuts

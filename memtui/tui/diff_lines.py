@@ -40,6 +40,15 @@ class DiffLine:
     """The same words as (changed, piece) pairs; empty when the whole line changed."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """The text of a memory before and after a change."""
+
+    headline: str
+    before: str
+    after: str
+
+
 def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
     """Diff every file that changed, one after the other."""
     lines: list[DiffLine] = []

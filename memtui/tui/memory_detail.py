@@ -210,7 +210,7 @@ class MemoryDetail:
         yield from self._flow(bits)
         hidden = text.hidden_count(f"{memory.title}{memory.content[:COUNTED]}")
         if hidden:
-            badge = f" {text.number(hidden)} hidden character{'' if hidden == 1 else 's'} "
+            badge = f" {text.counted(hidden, 'hidden character')} "
             yield _line(Segment(text.cut(badge, self._width), palette.badge))
         for found in self._findings:
             words = f"{appearance.FINDING_GLYPH} {text.one_line(found)}"

@@ -140,7 +140,7 @@ def describe_restore(plan: Restoration) -> list[OutcomeLine]:
             OutcomeLine(f"{count} in {where}", Tone.GOOD, f"creates {placed.store.format}:")
         )
     said.append(
-        OutcomeLine(f"{text.number(plan.files)} files, identical to the exported ones", Tone.QUIET)
+        OutcomeLine(f"{text.counted(plan.files, 'file')}, as exported, byte for byte", Tone.QUIET)
     )
     return said
 
@@ -181,4 +181,4 @@ def _short(headline: str) -> str:
 
 
 def _count_memories(count: int) -> str:
-    return f"{text.number(count)} memor{'y' if count == 1 else 'ies'}"
+    return text.counted(count, "memory")

@@ -203,8 +203,7 @@ def describe_losses(report: StoreLosses, keys: Mapping[str, Sequence[str]]) -> t
     label = text.one_line(report.store)
     title = f"{label}: unreadable"
     if report.memories:
-        plural = "y" if report.memories == 1 else "ies"
-        title = f"{label}: {text.number(report.memories)} memor{plural} became unreadable"
+        title = f"{label}: {text.counted(report.memories, 'memory')} became unreadable"
     listed = any(loss.is_listed for loss in report.losses)
     advice = key_bindings.press(keys, _LIST_UNREADABLE) if listed else ""
     return title, f"{words} {advice}".rstrip()

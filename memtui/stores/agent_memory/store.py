@@ -1,4 +1,4 @@
-"""One agent-memory folder as a store: what to read, and how each shard reads."""
+"""One agent-memory folder as a store: lists its shards and reads them."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def export(request: ExportRequest) -> ExportedDocument:
 
 @dataclass(slots=True)
 class AmbientBackup:
-    """The document, and how many memories lost something on the way into it."""
+    """The document, and how many memories were cut or left out."""
 
     document: dict[str, Any]
     cut: int = 0
@@ -204,7 +204,7 @@ class BackupSelection:
 
 @dataclass(slots=True)
 class SelectedProjects:
-    """The `projects` of the document, and why memories are not in it."""
+    """The `projects` of the document, and why memories were left out."""
 
     projects: dict[str, Any] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)

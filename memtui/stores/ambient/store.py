@@ -1,4 +1,4 @@
-"""One Ambient memory folder as a store: what to read, and how each project reads.
+"""One Ambient memory folder as a store: lists its projects and reads them.
 
 The block of a project's and a branch's events for a prompt is built as `formatMemoryForPrompt` does
 (src/memory/store.ts:197-227): the last events of project.json that are not low, then the last of
@@ -73,14 +73,14 @@ class Ambient(FileStore[EventContext]):
         super().apply(_marked_once(edits), recorder)
 
     def _marked_at(self, time: datetime) -> int:
-        """The time to mark files with: that of the plan before when it was made just now."""
+        """The time written to files: that of the previous plan if it was made just now."""
         now = to_milliseconds(time)
         if not 0 <= now - self._marked < ONE_ACTION:
             self._marked = now
         return self._marked
 
     def _project_names(self) -> dict[str, str]:
-        """What each project directory goes by; project.json is read again only when it changed."""
+        """The name of each project directory; project.json is read again only when it changed."""
         names: dict[str, str] = {}
         for found in layout.projects(self.root):
             if isinstance(found, Unreadable):

@@ -181,7 +181,7 @@ class ImportPlanner:
 
 
 def next_number(connection: sqlite3.Connection) -> int:
-    """The number that SQLite would give the next observation."""
+    """The row number that SQLite would give the next observation."""
     found = connection.execute(
         "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'observations'), 0),"
         " coalesce((SELECT max(id) FROM observations), 0))"

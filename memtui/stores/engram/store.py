@@ -189,7 +189,7 @@ class EngramStore:
 
     @cached_property
     def sidecar(self) -> SidecarReader:
-        """Where links are kept that are no relations of Engram's."""
+        """The sidecar, for links that are no relations of Engram's."""
         return SidecarReader(self.root)
 
     @cached_property
@@ -270,7 +270,7 @@ class EngramStore:
         return replace(plan, reason=plan.reason or f"kept beside the database: {why}")
 
     def take_rules(self, other: EngramStore) -> None:
-        """Lay the sidecar of this other store over the memories; for a copy of its database."""
+        """Use the sidecar of this other store; for a copy of its database."""
         self.sidecar = other.sidecar
 
     def _planned(self, view: StoreView) -> int:

@@ -110,7 +110,7 @@ class HermesStore(ListedTextStore):
         return found
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
-        """Make the edits under Hermes's lock: a lock on a file beside, which saving waits for."""
+        """Make the edits under Hermes's lock, a lock file beside each file."""
         for file in {edit.path for edit in edits if isinstance(edit, TextEdit)}:
             if os.path.basename(file) in NAMES:
                 make_foreign_lock(Path(file))

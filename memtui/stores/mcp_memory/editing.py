@@ -105,7 +105,7 @@ class GraphFile(ListFile):
         return text
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:
-        """At the end of the entity's observations; a new entity stands after the last one."""
+        """Insert at the end of the entity's observations; a new entity goes after the last one."""
         known = self.entity(group)
         if known is None:
             value = {
@@ -162,7 +162,7 @@ def _not_on(act: Act, memory: Memory) -> str:
 
 
 def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
-    """The text and what the sidecar holds, then the type of the whole entity."""
+    """Plan an edit of the text, the sidecar's values and the type of the whole entity."""
     fields = dict(change.fields)
     new_type = fields.pop("type", memory.type)
     if new_type == memory.type:
@@ -197,7 +197,7 @@ def _delete(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 
 def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
-    """A relation, if it leads to an entity of the graph; else a link in the sidecar."""
+    """Plan a relation if it leads to an entity of the graph; else a link in the sidecar."""
     file = _graph(memory, context)
     relation, target = requested_link(change, memory)
     to_entity = file.entity(target) is not None and not listed_texts.is_kept(memory)

@@ -1,4 +1,4 @@
-"""A Simple Memory on disk: where it is, what it holds."""
+"""A Simple Memory on disk as a store: all three files are one shard."""
 
 from __future__ import annotations
 

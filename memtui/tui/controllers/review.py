@@ -254,7 +254,7 @@ class ReviewActions(WritingController):
             what = (
                 text.cut(text.one_line(proposals[0].title), SHOWN)
                 if len(proposals) == 1
-                else f"{text.number(len(proposals))} proposals"
+                else text.counted(len(proposals), "proposal")
             )
             app = self._screen.app
             app.clear_notifications()
@@ -311,7 +311,7 @@ class ReviewActions(WritingController):
             return
 
         def done(counted: Queue | None) -> None:
-            what = "1 finding" if len(proposals) == 1 else f"{text.number(len(proposals))} findings"
+            what = text.counted(len(proposals), "finding")
             self._screen.app.clear_notifications()
             self._screen.app.notify(f"{word}: {what}", timeout=3)
             self._take_out(proposals, counted)

@@ -177,7 +177,7 @@ class GraphScreen(Dialog[str]):
             parts.append(f"{text.number(layout.hidden)} not drawn")
         if layout.other_edges:
             count = len(layout.other_edges)
-            parts.append(f"{text.number(count)} more link{'s' if count > 1 else ''} between them")
+            parts.append(f"{text.counted(count, 'more link')} between them")
         parts += self._filter.words()
         head = self.query_one("#graph-head", Static)
         room = max(1, self.app.size.width - 2)

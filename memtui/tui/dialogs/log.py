@@ -246,7 +246,7 @@ def _contents(tree: Mapping[str, Any] | None) -> dict[str, str]:
         return {}
     found = {name: text for name, (text, _) in tree["files"].items()}
     for name, (_, rows) in tree["databases"].items():
-        found[name] = f"{len(rows)} rows\n"
+        found[name] = f"{text.counted(len(rows), 'row')}\n"
     return found
 
 
