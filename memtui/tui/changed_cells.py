@@ -15,7 +15,7 @@ characters) is written whole or not at all, with the cursor placed anew behind e
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import cast
@@ -284,7 +284,10 @@ Line = dict[int, Strip | None]
 
 
 class LineCompositor(Compositor):
-    """Textual's compositor with a cheaper partial update."""
+    """Textual's compositor, which renders no line of a widget where others cover it.
+
+    Textual renders them all: of 290 lines of a first frame 180 are those of containers.
+    """
 
     def render_partial_update(self) -> ChopsUpdate | None:
         """Render the dirty regions; None if there are none."""
@@ -296,6 +299,13 @@ class LineCompositor(Compositor):
         spans = [span for span in self._regions_to_spans(regions) if 0 <= span[0] < height]
         chops = cast("Sequence[Mapping[int, Strip]]", self._render_spans(spans))
         return ChopsUpdate(chops, spans, [cuts[1:] for cuts in self.cuts])
+
+    def _render_chops(
+        self, crop: Region, is_rendered_line: Callable[[int], bool]
+    ) -> Sequence[Mapping[int, Strip]]:
+        lines = (y for y in crop.line_range if 0 <= y < len(self.cuts) and is_rendered_line(y))
+        spans = [(y, crop.x, crop.right) for y in lines]
+        return cast("Sequence[Mapping[int, Strip]]", self._render_spans(spans))
 
     def _render_spans(self, spans: Sequence[tuple[int, int, int]]) -> list[Line]:
         cuts = self.cuts

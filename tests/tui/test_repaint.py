@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyte
 import pytest
@@ -14,7 +14,6 @@ from rich.console import Console, RenderableType
 from textual._compositor import CompositorUpdate
 from textual.screen import Screen
 
-from memtui.tui import app
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
 from memtui.tui.dialogs.unreadable import UnreadableScreen
@@ -37,8 +36,6 @@ CONSOLE = Console(color_system="truecolor", force_terminal=True)
 
 class OnTerminal(MemtuiApp):
     """The app, with a terminal emulator that is told what a terminal would be told."""
-
-    CSS_PATH: ClassVar = [Path(app.__file__).parent / name for name in MemtuiApp.CSS_PATH]
 
     def __init__(self, launch: Launch) -> None:
         super().__init__(launch)

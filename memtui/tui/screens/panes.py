@@ -20,7 +20,7 @@ from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ANYWHERE, BY_ID, ActionHandlers
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.changed_cells import LineCompositor
-from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized
+from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized, shape_of
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
 from memtui.tui.widgets.memory_list import MemoryList
@@ -96,6 +96,8 @@ class PaneScreen(ActionScreen):
         self.keys = KeyLine()
 
     def compose(self) -> ComposeResult:
+        # Before there are children, whose styles would all be computed again.
+        self.add_class(f"-{shape_of(*self.app.size)}", update=False)
         yield self.banner
         yield self.search_bar
         yield self.chips
