@@ -42,9 +42,8 @@ def was_there(memory: Memory, at: datetime) -> bool:
 
 def with_times_at(memory: Memory, at: datetime) -> Memory:
     """The memory without the time of a change that came after this time."""
-    return (
-        memory if memory.updated is None or memory.updated <= at else replace(memory, updated=None)
-    )
+    is_later = memory.updated is not None and memory.updated > at
+    return replace(memory, updated=None) if is_later else memory
 
 
 def find_end(memory: Memory, find: FindMemory) -> datetime | None:
