@@ -92,7 +92,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
     def plan_context(self, view: StoreView) -> NoteContext:
         return NoteContext(**self.context_fields(view), profile=self.profile)
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         patterns = self.name_patterns()
         if patterns.fault:
             yield Unreadable(str(self._patterns.path), patterns.fault)
