@@ -87,7 +87,7 @@ def context(
         settings,
         datetime.now().astimezone(),
         types=preferred,
-        only=_only(types),
+        only=_type_filter(types),
         limit=limit,
         page_in=page_in,
     ).pack(budget)
@@ -122,7 +122,7 @@ def _settings() -> ContextSettings:
     return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
 
 
-def _only(types: Sequence[str]) -> Query:
+def _type_filter(types: Sequence[str]) -> Query:
     if not types:
         return Query()
     condition = queries.parse_condition("type", ",".join(types))

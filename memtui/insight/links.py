@@ -179,6 +179,10 @@ class LinkIndex:
             return node.name in self._key_of
         return node.kind == NodeKind.ENTITY and node.name in self._entities
 
+    def knows(self, store: str, name: str) -> bool:
+        """Whether a name means a memory or an entity in a store."""
+        return self.resolve(store, name).kind != NodeKind.UNKNOWN
+
     def resolve(self, store: str, name: str, origin: EdgeOrigin = EdgeOrigin.LINK) -> Node:
         """Return the node that a name means in a store.
 

@@ -180,11 +180,11 @@ def open_stores(
         wanted = labels[number] if number < len(labels) and labels[number] else item.format.name
         label = unique_label(_PLAIN.sub("-", wanted), used)
         used.add(label)
-        stores.append(_opened(item, label, (rules or {}).get(item.format.name)))
+        stores.append(_open_store(item, label, (rules or {}).get(item.format.name)))
     return tuple(stores)
 
 
-def _opened(item: FoundStore, label: str, rules: Mapping[str, Any] | None) -> Store:
+def _open_store(item: FoundStore, label: str, rules: Mapping[str, Any] | None) -> Store:
     """The open store; one that lists its fault when the format's own code fails."""
     try:
         store = item.format.open(item.root, label)

@@ -68,7 +68,7 @@ class FileStore(ABC, Generic[AnyContext]):
     # ---- implemented by a format --------------------------------------------------------------
 
     @abstractmethod
-    def found(self) -> Iterable[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterable[FoundShard | Unreadable]:
         """List the shards on disk, in reading order, by stat calls only."""
 
     @abstractmethod
@@ -112,8 +112,8 @@ class FileStore(ABC, Generic[AnyContext]):
         }
 
     def scan(self) -> Scan:
-        """The shards of `found`, and one for memories that only the sidecar still holds."""
-        scan = build_scan(self.root, self.sidecar.current(), self.found())
+        """The shards of `find_shards`, and one for memories that only the sidecar still holds."""
+        scan = build_scan(self.root, self.sidecar.current(), self.find_shards())
         return mark_scan(scan, self.accesses.current())
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:

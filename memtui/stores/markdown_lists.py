@@ -57,7 +57,7 @@ class MarkdownList(ListFile):
     ) -> None:
         """`title`: of a new file, with its mark; empty: it has none."""
         if before is not None and not before.strip():
-            raise Refused(EMPTY, where=str(file), do="mend the file first")
+            raise Refused(EMPTY, where=str(file), do="fix the file first")
         self.path, self.shard, self.before, self.title = file, path, before, title
         self.parsed = parse_item_file(path, file, before or "", sidecar)
         self.items = [
@@ -79,13 +79,13 @@ class MarkdownList(ListFile):
         return str(memory.extra.get(SECTION) or "")
 
     def replace(self, item: ListedText, new_text: str) -> str:
-        return self._with(replace_item(self.body, self._item(item), new_text))
+        return self._with_body(replace_item(self.body, self._item(item), new_text))
 
     def remove(self, removed: Sequence[ListedText]) -> str:
         body = self.body
         for item in sorted(removed, key=lambda each: each.at, reverse=True):
             body = remove_item(body, self._item(item))
-        return self._with(body)
+        return self._with_body(body)
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
         """Insert after the last bullet of the section; a missing section is added at the end."""
@@ -99,12 +99,12 @@ class MarkdownList(ListFile):
         else:
             body = _with_last(body, new_text)
         head = self.parsed.document.head
-        return self._with(f"\n{body}" if head and not head.endswith("\n") else body)
+        return self._with_body(f"\n{body}" if head and not head.endswith("\n") else body)
 
     def _item(self, item: ListedText) -> MarkdownItem:
         return self.parsed.items[item.at[0]][1]
 
-    def _with(self, body: str) -> str:
+    def _with_body(self, body: str) -> str:
         document = self.parsed.document
         return with_body(document, body) if body else document.head or "\n"
 

@@ -99,15 +99,15 @@ def _link(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
     link = Link(
         relation=relation,
         target=target,
-        valid_from=_when(change.fields.get("valid_from")),
-        valid_to=_when(change.fields.get("valid_to")),
+        valid_from=_time_of(change.fields.get("valid_from")),
+        valid_to=_time_of(change.fields.get("valid_to")),
         note=str(change.fields.get("note") or ""),
     )
     sidecar_links = entry_links(entry.sidecar.entry(entry.memory.id))
     return entry.set(links=[link_to_json(item) for item in (*sidecar_links, link)])
 
 
-def _when(value: object) -> datetime | None:
+def _time_of(value: object) -> datetime | None:
     return value if isinstance(value, datetime) else from_iso(value)
 
 
@@ -206,7 +206,7 @@ def plan_duplicate(change: Change, subject: str, ref: str = "") -> Plan:
         subject: What is repeated, for people: `the same text`.
         ref: Ref of the existing memory, if it is known.
     """
-    reason = f"{subject} is there already"
+    reason = f"{subject} already exists"
     return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=(ref,) if ref else ())
 
 
@@ -343,7 +343,7 @@ ActHandler = Callable[[Change, Memory, AnyContext], Plan]
 """Plans one act on a memory that exists. Raises Refused, Conflict or RefError."""
 
 
-def _always(_act: Act, _memory: Memory) -> str:
+def _no_reason(_act: Act, _memory: Memory) -> str:
     return ""
 
 
@@ -367,7 +367,7 @@ class ActionSupport(Generic[AnyContext]):
     """Why the format has no way to do an act."""
     shard_of: Callable[[Memory], str]
     """Key of the shard that holds a memory."""
-    not_on: Callable[[Act, Memory], str] = _always
+    not_on: Callable[[Act, Memory], str] = _no_reason
     """Why an act that the format has cannot be done on this memory; empty when it can."""
     native_tags: Callable[[Memory], Iterable[str]] = _no_tags
     """Tags that the files themselves give, so that they are not kept twice."""

@@ -342,14 +342,14 @@ def kept_shard(root: Path, sidecar: Sidecar, shards: Sequence[Shard]) -> tuple[S
 
     None as long as every entry's own shard is there.
     """
-    missing = _gone(sidecar, shards)
+    missing = _missing_shards(sidecar, shards)
     if not missing:
         return ()
     mark = "".join(sidecar.mark(key) for key in missing)
     return (Shard(KEPT_SHARD, (str(sidecar_path(root)),), "".join(missing) + mark),)
 
 
-def _gone(sidecar: Sidecar, shards: Sequence[Shard]) -> list[str]:
+def _missing_shards(sidecar: Sidecar, shards: Sequence[Shard]) -> list[str]:
     named = (e.get("shard", "") for e in sidecar.entries.values() if "kept" in e)
     found = {key for key in named if isinstance(key, str)}
     return sorted(found.difference(shard.key for shard in shards)) if found else []
@@ -358,7 +358,7 @@ def _gone(sidecar: Sidecar, shards: Sequence[Shard]) -> list[str]:
 def read_kept_shard(sidecar: Sidecar, shards: Sequence[Shard], label: str) -> Reading:
     """The memories of `kept_shard`."""
     memories = []
-    for key in _gone(sidecar, shards):
+    for key in _missing_shards(sidecar, shards):
         for _, entry in sidecar.of_shard(key):
             memory = kept_memory(entry, label)
             if memory is not None:

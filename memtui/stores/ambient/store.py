@@ -43,7 +43,7 @@ class Ambient(FileStore[EventContext]):
         self._last: LastRead[ProjectFiles] = LastRead()
         self._names: dict[str, tuple[str, str]] = {}
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each project directory and each legacy file."""
         yield from layout.projects(self.root)
         yield from layout.legacy(self.root)
@@ -164,10 +164,10 @@ def _block(
             )
             text += line
 
-    if own is not None and _is_read(own, now) and own.records:
+    if own is not None and _is_unexpired(own, now) and own.records:
         shown = [r for r in own.records if r.value.get("importance") != "low"]
         add(f"[Project: {project.name}]", shown[-PROJECT_EVENTS:])
-    if branch is not None and _is_read(branch, now) and branch.records:
+    if branch is not None and _is_unexpired(branch, now) and branch.records:
         add(f"{chr(10) * 2 if text else ''}[Task: {branch.branch}]", branch.records[-TASK_EVENTS:])
     if not text:
         return None
@@ -176,7 +176,7 @@ def _block(
     return LoadedText(title, text, file, entries=tuple(entries), is_of_entity=True, note=LOADED)
 
 
-def _is_read(file: EventFile, now: datetime) -> bool:
+def _is_unexpired(file: EventFile, now: datetime) -> bool:
     return file.expires is None or file.expires >= now
 
 

@@ -57,7 +57,7 @@ class HermesStore(ListedTextStore):
         text = planned_text(path, self.root, view)
         return editing.EntryFile(path, text, self.limit(key), self.sidecar.current())
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         folder = memory_folder(self.root)
         for name in NAMES:
             if os.path.lexists(folder / name):

@@ -86,13 +86,13 @@ class MarkdownFolder(TextFileStore[NoteContext]):
             if isinstance(edit, TextEdit) and edit.after is not None:
                 path = os.path.relpath(edit.path, self.root).replace(os.sep, "/")
                 if why := memfs_fault(path, edit.after):
-                    raise Refused(why, where=path, do="mend its frontmatter first")
+                    raise Refused(why, where=path, do="fix its frontmatter first")
         return plan
 
     def plan_context(self, view: StoreView) -> NoteContext:
         return NoteContext(**self.context_fields(view), profile=self.profile)
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         patterns = self.name_patterns()
         if patterns.fault:
             yield Unreadable(str(self._patterns.path), patterns.fault)

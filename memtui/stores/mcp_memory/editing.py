@@ -146,7 +146,7 @@ def _graph(memory: Memory, context: ListContext) -> GraphFile:
     return file
 
 
-def _together(entity: str, context: ListContext) -> tuple[str, ...]:
+def _entity_refs(entity: str, context: ListContext) -> tuple[str, ...]:
     """Refs of all memories of an entity."""
     every = context.view.memories(context.label)
     return tuple(memory.ref for memory in every if memory.entity == entity)
@@ -178,7 +178,7 @@ def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
         raise Conflict("another program removed the entity", where=str(file.path))
     after = file.graph.with_record(known, put_member(known.raw, "entityType", type))
     plan = plan_one(change, memory, file.edit(after))
-    others = (ref for ref in _together(memory.entity, context) if ref != memory.ref)
+    others = (ref for ref in _entity_refs(memory.entity, context) if ref != memory.ref)
     return replace(plan, refs=(memory.ref, *others), reason=f"of all of {memory.entity}")
 
 
@@ -217,7 +217,7 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
     else:
         return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
     plan = plan_one(change, memory, edits)
-    others = (ref for ref in _together(memory.entity, context) if ref != memory.ref)
+    others = (ref for ref in _entity_refs(memory.entity, context) if ref != memory.ref)
     notes = context.other_refs(file, after) if edits else ()
     refs = tuple(dict.fromkeys((memory.ref, *others, *notes)))
     return replace(plan, refs=refs, reason=plan.reason or f"A relation of {memory.entity}")
