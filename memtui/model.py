@@ -135,9 +135,13 @@ def _link(link: Link) -> dict[str, Any]:
     }
 
 
+_NAMES = tuple(field.name for field in fields(Memory))
+_values_of = attrgetter(*_NAMES)
+
+
 def to_record(memory: Memory) -> dict[str, Any]:
     """Return a memory as a JSON object, the format of `--json`, export and the cache."""
-    record = {f.name: getattr(memory, f.name) for f in fields(memory)}
+    record: dict[str, Any] = dict(zip(_NAMES, _values_of(memory), strict=True))
     record["created"] = _format_time(memory.created)
     record["updated"] = _format_time(memory.updated)
     record["origin"] = _place(memory.origin)

@@ -70,13 +70,13 @@ def read_document(path: Path) -> ImportDocument:
         raise _with_path(error, path) from None
     except (ValueError, RecursionError) as error:
         raise BundleError(
-            f"unknown file format: {_why(error)}",
+            f"unknown file format: {_describe_error(error)}",
             where=visible(str(path)),
             do=f"it reads {describe_importable_files()}",
         ) from None
 
 
-def _why(error: ValueError | RecursionError) -> str:
+def _describe_error(error: ValueError | RecursionError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"no JSON at line {error.lineno}, column {error.colno}"
     if isinstance(error, UnicodeDecodeError):

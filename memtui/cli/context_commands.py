@@ -70,7 +70,7 @@ def context(
     TEXT is the task, taken as plain words; for session and loaded a project or branch. Without
     RECIPE the recipes are listed.
     """
-    from memtui.context import build_pack, find_recipe, format_markdown, list_recipes
+    from memtui.context import draft_pack, find_recipe, format_markdown, list_recipes
 
     settings = _settings()
     if recipe is None:
@@ -80,18 +80,17 @@ def context(
     chosen = find_recipe(recipe, settings)
     library = load_library(stores)
     library.index()
-    pack = build_pack(
+    pack = draft_pack(
         chosen,
         " ".join(text),
         library,
         settings,
         datetime.now().astimezone(),
         types=preferred,
-        only=_only(types),
+        only=_type_filter(types),
         limit=limit,
-        budget=budget,
         page_in=page_in,
-    )
+    ).pack(budget)
     if track:
         library.count_accesses(pack.refs)
     if as_json:
@@ -123,7 +122,7 @@ def _settings() -> ContextSettings:
     return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
 
 
-def _only(types: Sequence[str]) -> Query:
+def _type_filter(types: Sequence[str]) -> Query:
     if not types:
         return Query()
     condition = queries.parse_condition("type", ",".join(types))

@@ -203,13 +203,17 @@ class PackDraft:
     budget: int | None = None
     """The recipe's own."""
 
+    def pack(self, budget: int | None = None) -> Pack:
+        """Return the pack within this budget in tokens; None: the recipe's own, if it has one."""
+        return self.fit(self.budget if budget is None else budget)
+
     def fit(self, budget: int | None) -> Pack:
         """Put the pack together within this budget, and those of the sections; None: no budget.
 
         Entries are taken in the order of their ranks. One that does not fit is left out, and
         smaller ones behind it may still fit.
         """
-        chosen = _take(self.sections, self.head + self.tail, budget)
+        chosen = _choose_entries(self.sections, self.head + self.tail, budget)
         pack = _build(self, chosen, budget)
         while budget is not None and pack.tokens > budget and chosen:
             # The sum of the parts is an estimate of the whole; the whole decides.
@@ -265,11 +269,11 @@ def _measured(section: Section) -> Section:
     return replace(section, entries=entries, dropped=dropped)
 
 
-_Taken = list[tuple[int, int]]
+_ChosenEntries = list[tuple[int, int]]
 """Section and position in it, in the order of the ranks."""
 
 
-def _take(drafts: Sequence[Section], frame: str, budget: int | None) -> _Taken:
+def _choose_entries(drafts: Sequence[Section], frame: str, budget: int | None) -> _ChosenEntries:
     ordered = sorted(
         (section.ranks[at] if section.ranks else 0, number, at)
         for number, section in enumerate(drafts)
@@ -277,7 +281,7 @@ def _take(drafts: Sequence[Section], frame: str, budget: int | None) -> _Taken:
     )
     left = None if budget is None else budget - estimate_tokens(frame)
     spent = [0] * len(drafts)
-    chosen: _Taken = []
+    chosen: _ChosenEntries = []
     for _, number, at in ordered:
         section = drafts[number]
         cost = section.entries[at].tokens
@@ -291,7 +295,7 @@ def _take(drafts: Sequence[Section], frame: str, budget: int | None) -> _Taken:
     return chosen
 
 
-def _build(draft: PackDraft, taken: _Taken, budget: int | None) -> Pack:
+def _build(draft: PackDraft, taken: _ChosenEntries, budget: int | None) -> Pack:
     chosen = set(taken)
     refs = {draft.sections[number].entries[at].ref for number, at in taken} - {""}
     sections: list[Section] = []

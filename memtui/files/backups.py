@@ -68,7 +68,7 @@ def _folder(path: Path, state: Path) -> Path:
     return state / "kept" / hashlib.sha256(os.fsencode(path)).hexdigest()[:32]
 
 
-def _prepared(path: Path, state: Path) -> Path:
+def _prepare_folder(path: Path, state: Path) -> Path:
     folder = _folder(path, state)
     if not (folder / _NAME).exists():
         private_folder(folder)
@@ -89,7 +89,7 @@ def _new_name(folder: Path, known: list[Backup], content: str) -> Path:
 def move_in(path: Path, displaced: Path, content: str, state: Path) -> Backup:
     """Move a file that was displaced from `path`, and has this digest, to the backups."""
     failpoint("keep")
-    target = _new_name(_prepared(path, state), list_backups(path, state), content)
+    target = _new_name(_prepare_folder(path, state), list_backups(path, state), content)
     try:
         os.rename(displaced, target)
     except OSError as error:
@@ -119,7 +119,7 @@ def save_copy(path: Path, data: bytes, state: Path) -> Backup | None:
     if known and known[0].digest == content:
         return None
     try:
-        target = _new_name(_prepared(path, state), known, content)
+        target = _new_name(_prepare_folder(path, state), known, content)
         _write(target, data)
     except OSError:  # a full disk must not stop the reading that called this
         return None

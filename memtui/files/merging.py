@@ -107,7 +107,7 @@ def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], 
     result = spans.splice(text, [(records[i].start, records[i].end, changed[i]) for i in changed])
     if removed:
         result = spans.remove_records(result, array, removed)
-    for place, raw in sorted((item for item in added if item[0] is not None), key=_first):
+    for place, raw in sorted((item for item in added if item[0] is not None), key=_position):
         result = spans.insert_record(result, array, raw, place)
     last = [raw for place, raw in added if place is None]
     if last:
@@ -117,7 +117,7 @@ def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], 
     return result
 
 
-def _first(item: tuple[int | None, str]) -> int:
+def _position(item: tuple[int | None, str]) -> int:
     return item[0] or 0
 
 

@@ -1,7 +1,8 @@
 """What was believed at a time: the memories that were there then, with their status and text.
 
-A memory was there if it was created by then; one whose creation has no date is taken to have
-been there always. It was in use if it was not yet superseded, retired or deleted: superseded at
+A memory was there if it was created by then, or, if its creation has no date, changed by then; one
+without any date is taken to have been there always. Of one that was changed since, the last change
+by then is not known. It was in use if it was not yet superseded, retired or deleted: superseded at
 the creation of its first successor (or at the start of the link that says so), retired or deleted
 at the time that the store gives, else at its last change. If none of this is known, its present
 status is taken. What the journal, the versions a store keeps, or git know of that time goes before
@@ -34,11 +35,15 @@ class FormerStates:
 
 
 def was_there(memory: Memory, at: datetime) -> bool:
-    """Whether a memory had been created by this time.
+    """Whether a memory had been created by this time."""
+    begun = memory.created or memory.updated
+    return begun is None or begun <= at
 
-    `updated` alone says nothing of that: it is often the time of a file, which every write sets.
-    """
-    return memory.created is None or memory.created <= at
+
+def with_times_at(memory: Memory, at: datetime) -> Memory:
+    """The memory without the time of a change that came after this time."""
+    is_later = memory.updated is not None and memory.updated > at
+    return replace(memory, updated=None) if is_later else memory
 
 
 def find_end(memory: Memory, find: FindMemory) -> datetime | None:

@@ -97,7 +97,7 @@ class FormerReader:
                 log.warning("a former version cannot be read: %r", error)
                 return {}
             found = {
-                memory.id: _placed(memory, str(top), str(self._base))
+                memory.id: _with_root(memory, str(top), str(self._base))
                 for reading in readings
                 for memory in reading.memories
             }
@@ -141,7 +141,7 @@ class FormerReader:
         return self._folders
 
 
-def _placed(memory: Memory, folder: str, root: str) -> Memory:
+def _with_root(memory: Memory, folder: str, root: str) -> Memory:
     def moved(file: str) -> str:
         return root + file.removeprefix(folder) if file.startswith(folder) else file
 

@@ -261,14 +261,14 @@ class IndexUpdates:
     def start(self) -> None:
         """Cover the rows that the indexes loaded from disk lack."""
         with self._lock:
-            self._cover()
+            self._cover_new_rows()
             self.load_vectors()
 
     def update(self) -> None:
         """Cover new rows, and compact the table when it has many dead ones."""
         with self._lock:
             self._compact()
-            self._cover()
+            self._cover_new_rows()
 
     def load_vectors(self) -> None:
         """Load the cached vectors and compute those of a few new rows."""
@@ -277,7 +277,7 @@ class IndexUpdates:
             self._semantic.load(self._loaded.caches, len(rows))
             self._semantic.cover(rows)
 
-    def _cover(self) -> None:
+    def _cover_new_rows(self) -> None:
         loaded = self._loaded.state
         self._index.cover(loaded.snapshot.rows, loaded.columns.alive)
         self._semantic.cover(loaded.snapshot.rows)

@@ -105,7 +105,8 @@ class PastViews:
         columns, revived = past_columns.columns_at(
             state.columns, at.timestamp(), self._ends, hidden
         )
-        return PastStores(self.library.loaded, state, columns, revived, tuple(known.values()))
+        former_rows = tuple(as_of.with_times_at(memory, at) for memory in known.values())
+        return PastStores(self.library.loaded, state, columns, revived, former_rows, at)
 
 
 def _find_versioned(rows: Rows) -> Iterator[int]:
@@ -151,11 +152,13 @@ def _find_ends(state: LoadedState, slots: Mapping[str, int]) -> dict[int, float]
 
 
 class _RevivedRows(Sequence[Memory]):
-    """The rows of the present; those that were still in use then are active again."""
+    """The rows of the present; those that were still in use then are active again, and none has the
+    time of a later change."""
 
-    def __init__(self, rows: Rows, revived: Any) -> None:
+    def __init__(self, rows: Rows, revived: Any, at: datetime) -> None:
         self._rows = rows
         self._revived = revived
+        self._at = at
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -163,7 +166,7 @@ class _RevivedRows(Sequence[Memory]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[slot] for slot in range(*index.indices(len(self)))]
-        memory = self._rows[index]
+        memory = as_of.with_times_at(self._rows[index], self._at)
         if not self._revived[index]:
             return memory
         return as_of.with_status_at(memory, datetime.min.replace(tzinfo=UTC), _LATEST)
@@ -187,12 +190,16 @@ class PastStores(LoadedStores):
         columns: columns_of.Columns,
         revived: Any,
         known: Sequence[Memory],
+        at: datetime,
     ) -> None:
         self.lock = RLock()
         self.caches = present.caches
         rows = state.snapshot.rows
         self._table = SlotTable()
-        parts: list[Sequence[Memory]] = [_RevivedRows(rows, revived), *((known,) if known else ())]
+        parts: list[Sequence[Memory]] = [
+            _RevivedRows(rows, revived, at),
+            *((known,) if known else ()),
+        ]
         serials = rows.serials
         if known:
             columns = columns_of.concat([columns, columns_of.build(known)])

@@ -71,14 +71,16 @@ def columns_at(
         hidden: Slots of rows that were not there then, or that other rows stand for.
 
     Returns:
-        The columns, and the slots of rows that are in use again.
+        The columns, and the slots of rows that are in use again. A row that was changed later has
+        the time of its creation as its last change.
     """
     begun = np.where(np.isnan(columns.created), columns.when, columns.created)
     alive = columns.alive & ~(begun > at)
     alive[np.asarray(hidden, np.int64)] = False
     revived = alive & (ends > at)
     status = np.where(revived, columns.status.dtype.type(_ACTIVE), columns.status)
-    return replace(columns, alive=alive, status=status), revived
+    when = np.where(columns.when > at, begun, columns.when)
+    return replace(columns, alive=alive, status=status, when=when), revived
 
 
 def live_slots(columns: Columns, store: int | None = None) -> Sequence[int]:

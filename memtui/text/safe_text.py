@@ -182,10 +182,10 @@ def one_line(text: str, most: int | None = None) -> str:
         text = text[:most]
     if _is_plain(text):
         return _BLANKS.sub(" ", text).strip() if "  " in text else text.strip()
-    return _SPACE.sub(_joint, visible(text).strip())
+    return _SPACE.sub(_join_run, visible(text).strip())
 
 
-def _joint(run: re.Match[str]) -> str:
+def _join_run(run: re.Match[str]) -> str:
     return f" {BREAK} " if "\n" in run[0] else _BLANKS.sub(" ", run[0])
 
 

@@ -13,8 +13,9 @@ import binascii
 import re
 import unicodedata
 from collections.abc import Collection, Iterator
+from functools import cache
 
-from memtui.upkeep.filtered_pattern import FilteredPattern
+from memtui.upkeep.filtered_pattern import ExpressionFilter, fold
 from memtui.upkeep.instruction_languages import PHRASES as FOREIGN
 
 _PERSON = r"(?:the |any |a )?(?:user|human|person|reviewer|owner|operator|anyone|anybody|team)s?\b"
@@ -222,10 +223,12 @@ SENDING = (
 IN_TAGS = "hides words in characters that are not shown"
 IN_BASE64 = "encoded in base64"
 
-_PATTERNS = {
-    reason: FilteredPattern("|".join((*phrases, *FOREIGN.get(reason, ()))))
+_PATTERNS = tuple(
+    (phrase, reason)
     for reason, phrases in PHRASES.items()
-}
+    for phrase in (*phrases, *FOREIGN.get(reason, ()))
+)
+_FILTER = ExpressionFilter([phrase for phrase, _ in _PATTERNS])
 _SENDING = re.compile(SENDING, re.IGNORECASE)
 _HOST = re.compile(
     r"(?:\b(?:https?|ftp|wss?)://(?:[^\s/@]{0,64}@)?"
@@ -262,8 +265,10 @@ def find_suspicions(text: str, known: Collection[str] | None = None) -> tuple[st
 
 def _reasons(text: str, known: Collection[str] | None) -> Iterator[str]:
     unhidden, spelled = _normalize(text), _decode_tags(text)
-    lower = unhidden.casefold().replace("ı", "i")  # which `re` takes for the same letter
-    yield from (reason for reason, phrases in _PATTERNS.items() if phrases.is_in(unhidden, lower))
+    for at in _FILTER.candidates(fold(unhidden)):
+        phrase, reason = _PATTERNS[at]
+        if _compiled(phrase).search(unhidden):
+            yield reason
     if spelled:
         yield IN_TAGS
     if known is not None and _sends_elsewhere(unhidden, known):
@@ -272,6 +277,12 @@ def _reasons(text: str, known: Collection[str] | None) -> Iterator[str]:
         decoded = _decode_base64(coded[0])
         if decoded and any(_reasons(decoded, None)):
             yield IN_BASE64
+
+
+@cache
+def _compiled(phrase: str) -> re.Pattern[str]:
+    """Compiled when first needed: all of them take 30 ms."""
+    return re.compile(phrase, re.IGNORECASE)
 
 
 def _sends_elsewhere(text: str, known: Collection[str]) -> bool:
@@ -283,14 +294,16 @@ def _normalize(text: str) -> str:
     """Normalize a text as a model reads it: forms folded, look-alikes as Latin, invisibles gone."""
     if text.isascii():
         return text
-    folded = unicodedata.normalize("NFKC", text)
-    shown = "".join(c for c in folded if unicodedata.category(c) not in ("Cf", "Mn", "Cs"))
+    shown = unicodedata.normalize("NFKC", text)
+    hidden = {ord(c): None for c in set(shown) if unicodedata.category(c) in ("Cf", "Mn", "Cs")}
+    if hidden:
+        shown = shown.translate(hidden)
     return shown.translate(_LATIN) if re.search("[A-Za-z]", shown) else shown
 
 
 def _decode_tags(text: str) -> str:
     """Decode words in tag characters or variation selectors, which no terminal shows."""
-    if text.isascii():
+    if max(text, default="") < "\U000e0020":
         return ""
     tags = "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) <= 0xE007E)
     bytes_ = [ord(c) - 0xE0100 + 16 for c in text if 0xE0100 <= ord(c) <= 0xE01EF]

@@ -10,6 +10,9 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+
+from memtui.upkeep.filtered_pattern import ExpressionFilter, fold
 
 _UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 
@@ -139,7 +142,7 @@ _LONG = re.compile(rf"[^\s,;()\"'`]{{{MIN_CHARS},}}")
 _KEY = re.compile(PRIVATE_KEY)
 _ELLIPSIS = re.compile(r"\.{3}|…")
 _ISSUED_NAMES = tuple(ISSUED)
-_NAMED = re.compile("|".join(NAMED))
+_NAMED_FILTER = ExpressionFilter(NAMED)
 _NAMED_AS = {
     "inurl": "password in a URL",
     "header": "authorization header",
@@ -231,8 +234,16 @@ def _find_issued(text: str) -> Iterator[Secret]:
             yield Secret("private key", *found.span(), mask_secret(found[0]))
 
 
+@cache
+def _named(numbers: tuple[int, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(NAMED[at] for at in numbers))
+
+
 def _find_named(text: str) -> Iterator[Secret]:
-    for found in _NAMED.finditer(text):
+    numbers = _NAMED_FILTER.candidates(fold(text))
+    if not numbers:
+        return
+    for found in _named(tuple(numbers)).finditer(text):
         group = found.lastgroup or ""
         value = found[group]
         if _is_secret(value, strict=group not in _LOOSE, is_bare=group == "bare"):

@@ -1,7 +1,7 @@
 """Plan changes of existing facts.
 
-Nothing is deleted unless `delete` is said: retiring and superseding make a fact historical, and
-restoring makes it active again. A note is a file: its text can be changed, or the file deleted.
+Only DELETE deletes: retiring and superseding make a fact historical, restoring makes it active
+again. A note is a file: its text can be changed, or the file deleted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One agent-memory folder as a store: what to read, and how each shard reads."""
+"""One agent-memory folder as a store: lists its shards and reads them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AgentMemory(FileStore[FactContext]):
         super().__init__(root, label, now)
         self._last: LastRead[FactFile] = LastRead()
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each entity folder, each daily note, and MEMORY.md one level up."""
         yield from layout.entities(self.root)
         yield from layout.notes(self.root)

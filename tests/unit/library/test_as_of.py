@@ -14,6 +14,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.library.past_library import PastViews
+from memtui.library.time_views import read_times
 from memtui.model import CURRENT, Memory
 from memtui.query import Query, parse_query
 from memtui.stores.registry import FORMATS
@@ -113,6 +114,22 @@ def test_each_moment_between_changes_of_memtui_is_seen_again(known: Any, tmp_pat
     for at, then in seen:
         now_believed = believed(views.at(at))
         assert now_believed == then, at
+
+
+@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
+def test_nothing_as_of_a_time_is_later_than_it(known: Any, tmp_path: Path) -> None:
+    """Neither in what is shown, nor in the order, nor in the bars: files changed later too."""
+    library = loaded(sample(known, tmp_path / "store"))
+    views = PastViews(library)
+    for at in (datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 9, 1, 12, tzinfo=UTC)):
+        past = views.at(at)
+        found = past.find(parse_query("status:all", at))
+        rows = [found.rows[slot] for slot in found.slots]
+        assert all(memory.when is None or memory.when <= at for memory in rows)
+        whens = [memory.when.timestamp() if memory.when else 0 for memory in rows]
+        assert whens == sorted(whens, reverse=True)
+        days = read_times(found).days
+        assert max(days, default=0) <= at.timestamp() // 86_400
 
 
 def test_a_text_of_then_is_found_and_the_text_of_now_is_not(tmp_path: Path) -> None:
