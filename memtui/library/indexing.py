@@ -182,8 +182,10 @@ def _overlay(rows: Sequence[Memory], slots: range, alive: Mask) -> Segment:
 
 
 def _first_to_merge(overlays: Sequence[Segment]) -> int:
-    """Position of the first overlay to merge with all after it: one that is no larger than they
-    are together, so that a row is indexed again only when the rows after it have doubled."""
+    """Position of the first overlay that is no larger than all overlays after it together.
+
+    It is merged with those, so a row is indexed again only when the rows after it have doubled.
+    """
     if len(overlays) <= MOST_OVERLAYS:
         return len(overlays)
     end = overlays[-1].first + overlays[-1].count

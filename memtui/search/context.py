@@ -165,15 +165,13 @@ def _find_best(worth: Floats, limit: int) -> Longs:
 
 
 def _find_beside(match: Match, near: Ints) -> Longs:
-    """Slots without any of the words that stand in these windows."""
-    beside = near[match.text_by_slot.take(near) == 0].astype(np.int64)
+    """Slots that do not match and stand in these windows."""
+    near = near[near < match.size]  # no slot where a group ends
+    beside = near[~match.found.take(near)].astype(np.int64)
     beside.sort()
     first = np.ones(len(beside), np.bool_)
     np.not_equal(beside[1:], beside[:-1], out=first[1:])
-    beside = beside[first]
-    # What windows have where a group ends comes last.
-    inside: Longs = beside[:-1] if len(beside) and beside[-1] == match.size else beside
-    return inside
+    return beside[first]
 
 
 def _score_windows(match: Match, near: Ints, first: int) -> tuple[Floats, Ints]:

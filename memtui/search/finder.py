@@ -98,7 +98,7 @@ def add_meaning(
     leaves: LeafMasks | None = None,
     floor: float = 0.0,
 ) -> Match:
-    """Add the scores of the vectors, and the memories that only they find, to a match.
+    """Return a match with the scores of the vectors and the memories that only they find.
 
     Args:
         query: Memories that its filters, excluded terms or phrases reject are not added.
@@ -130,7 +130,7 @@ def find_hits(
     id_matches: Collection[int] = (),
     leaves: LeafMasks | None = None,
 ) -> RankedHits:
-    """Sort the slots that pass the filters and match the text, and count their facets.
+    """Return the slots that pass the filters and match the text, in order, and their facets.
 
     Args:
         query: Its filters and its order are applied.
@@ -193,7 +193,16 @@ def explain_hit(
     now: datetime,
     weights: Weights = DEFAULTS,
 ) -> tuple[ScorePart, ...]:
-    """The parts of the score of a slot, which add up to it; () if the order has no scores."""
+    """The parts of the score of a slot, which add up to it; () if the order has no scores.
+
+    Args:
+        query: As for `find_hits`.
+        hits: What `find_hits` found.
+        columns: The columns of all slots.
+        slot: The hit.
+        now: The time from which recency is counted.
+        weights: The weights of the score.
+    """
     if hits.match is None:
         return ()
     wanted: Any = query.prefer or filter_values(query, "type")
@@ -218,7 +227,7 @@ class HiddenMatches:
 def count_hidden(
     query: Query, columns: Columns, match: Match, leaves: LeafMasks | None = None
 ) -> tuple[HiddenMatches, ...]:
-    """Count the memories that hold all words and that one filter alone hides.
+    """Return how many memories hold all words and are hidden by one filter alone, by filter.
 
     Args:
         query: Its filters are lifted one at a time.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memtui.changes import Change
 from memtui.errors import ForeignOwner, MemtuiError, RefError, Refused
-from memtui.tui.diff_lines import DiffLine, TextChange, diff_files
+from memtui.tui.diff_lines import DiffLine, TextChange, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.text_blocks import is_markdown
@@ -89,9 +89,10 @@ def _why_impossible(library: Library, change: Change) -> str:
 
 
 def preview_of(planned: Planned, library: Library | None = None) -> Preview:
-    """A plan with its diffs; with a library also with the texts that change."""
+    """A plan with its diffs; with a library also the texts that change, and shorter paths."""
     texts = tuple(_text_changes(library, planned)) if library else ()
-    return Preview(planned, tuple(diff_files(planned.diffs())), texts=texts)
+    roots = [store.root for store in library.stores] if library else []
+    return Preview(planned, tuple(diff_files(name_below(planned.diffs(), roots))), texts=texts)
 
 
 def _text_changes(library: Library, planned: Planned) -> Iterator[TextChange]:

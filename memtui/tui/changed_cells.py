@@ -20,8 +20,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import cast
 
+from rich._palettes import EIGHT_BIT_PALETTE
 from rich.cells import cell_len
-from rich.color import ColorSystem
+from rich.color import Color, ColorSystem, ColorType
 from rich.console import Console
 from rich.style import Style
 from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate, LayoutUpdate
@@ -94,7 +95,7 @@ class ScreenBuffer:
                 continue
             line[x:end] = fresh
             if whole or not all(map(_is_certain, shown)):
-                output.put_whole(x, y, strip, console)
+                output.put_whole(x, y, strip)
             else:
                 for first, last in _runs(shown, fresh):
                     output.put(x + first, y, fresh[first:last])
@@ -138,26 +139,23 @@ class OutputBuilder:
             style = cell[1]
         self._put_words("".join(words), style)
 
-    def put_whole(self, x: int, y: int, strip: Strip, console: Console) -> None:
+    def put_whole(self, x: int, y: int, strip: Strip) -> None:
         """Write a strip whose width is uncertain.
 
         The cursor is placed anew behind each such character: where a terminal gives it more cells
         than we do, what follows covers them, and neither it nor the next pane is shifted.
         """
-        self._set_style(PLAIN)
-        colours = console._color_system
         self._written.append(f"\x1b[{y + 1};{x + 1}H")
         for words, style, control in strip:
-            ink = style or Style.null()
             for piece in [words] if control else _CERTAIN_PIECE.split(words):
                 cells = 0 if control else cell_len(piece)
                 if control or FIXED_WIDTH.fullmatch(piece):
-                    self._written.append(ink.render(piece, color_system=colours))
+                    self._put_words(piece, style)
                 else:
-                    blank = ink.render(" " * cells, color_system=colours)
-                    drawn = ink.render(piece, color_system=colours)
-                    back, after = f"\x1b[{x + 1}G", f"\x1b[{x + cells + 1}G"
-                    self._written.append(f"{blank}{back}{drawn}{after}")
+                    self._put_words(" " * cells, style)
+                    self._written.append(f"\x1b[{x + 1}G")
+                    self._put_words(piece, style)
+                    self._written.append(f"\x1b[{x + cells + 1}G")
                 x += cells
 
     def finish(self) -> str:
@@ -253,9 +251,32 @@ def _codes(style: Style, colours: ColorSystem) -> Codes:
     ink, ground = style.color, style.bgcolor
     return (
         attributes,
-        ";".join(ink.downgrade(colours).get_ansi_codes(True)) if ink else "39",
-        ";".join(ground.downgrade(colours).get_ansi_codes(False)) if ground else "49",
+        ";".join(_downgraded(ink, colours).get_ansi_codes(True)) if ink else "39",
+        ";".join(_downgraded(ground, colours).get_ansi_codes(False)) if ground else "49",
     )
+
+
+@lru_cache(256)
+def _downgraded(colour: Color, colours: ColorSystem) -> Color:
+    """A colour as the terminal has it.
+
+    Of 256 colours the nearest by the weighted distance of https://www.compuphase.com/cmetric.htm,
+    greys included: Rich takes one of the 6 x 6 x 6 cube, where a dark blue grey becomes navy.
+    """
+    if colours is not ColorSystem.EIGHT_BIT or colour.type is not ColorType.TRUECOLOR:
+        return colour.downgrade(colours)
+    red, green, blue = colour.get_truecolor()
+
+    def distance(number: int) -> float:
+        other = EIGHT_BIT_PALETTE[number]
+        mean = (red + other.red) / 2
+        return (
+            (2 + mean / 256) * (red - other.red) ** 2
+            + 4 * (green - other.green) ** 2
+            + (2 + (255 - mean) / 256) * (blue - other.blue) ** 2
+        )
+
+    return Color.from_ansi(min(range(16, 256), key=distance))
 
 
 Line = dict[int, Strip | None]

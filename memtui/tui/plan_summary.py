@@ -10,7 +10,6 @@ from memtui.changes import Outcome
 from memtui.errors import MemtuiError
 from memtui.library.planning import Planned
 from memtui.model import Memory
-from memtui.stores.base import WritableStore
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
@@ -78,14 +77,9 @@ def _headline(ref: str, get: Callable[[str], Memory]) -> str:
         return ref
 
 
-def describe_files(
-    planned: Planned, lines: Sequence[DiffLine], stores: Sequence[WritableStore]
-) -> tuple[OutcomeLine, ...]:
-    """The first file that would change, relative to its store, and how many more."""
+def describe_files(planned: Planned, lines: Sequence[DiffLine]) -> tuple[OutcomeLine, ...]:
+    """The first file that would change, and how many more."""
     files = [line.words for line in lines if line.kind == "file"]
-    roots = sorted((f"{text.file_name(str(store.root))}/" for store in stores), key=len)
-    for root in reversed(roots):
-        files = [file.removeprefix(root) for file in files]
     if not files or not planned.has_edits:
         return ()
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""

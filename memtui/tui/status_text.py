@@ -159,7 +159,7 @@ class StatusText:
         memory, link = relative.memory, relative.link
         note = link.note if link else ""
         if memory is None:
-            return Reference(relation, relative.id, note=note)
+            return Reference(relation, relative.id, note=note, is_missing=relative.is_missing)
         age = text.short_ago(memory.when, self._screen.now()) if memory.when else ""
         return Reference(relation, memory.headline[:400], memory.ref, note, age)
 

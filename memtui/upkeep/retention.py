@@ -164,7 +164,7 @@ def find_expired(memories: Sequence[Memory], context: UpkeepContext) -> Iterator
         yield propose(
             ProposalKind.EXPIRY,
             due,
-            f"{entity}: remove {number(len(due))} expired memories",
+            f"{entity}: remove {counted(len(due), 'expired memory')}",
             f"{state} for more than {days} days ({rule.source})",
             changes if len(changes) == len(due) else (),
             also=entity,

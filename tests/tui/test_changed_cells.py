@@ -98,6 +98,18 @@ def test_a_character_that_the_terminal_draws_wider_shifts_nothing(wide: str) -> 
         assert cells[12:16] == ["│", "│", " ", "r"]
 
 
+@pytest.mark.parametrize(
+    ("colour", "code"),
+    [("#2b3347", "48;5;237"), ("#15181f", "48;5;234"), ("#8ab4e8", "48;5;110"), ("red", "41")],
+)
+def test_of_256_colours_the_nearest_is_taken(colour: str, code: str) -> None:
+    """Rich gives a dark blue grey one of the cube, which is navy or teal."""
+    console = Console(color_system="256", force_terminal=True)
+    strip = Strip([Segment("words", Style.parse(f"on {colour}"))])
+    update = LayoutUpdate([[strip]], Region(0, 0, 5, 1))
+    assert f"\x1b[{code}m" in ScreenBuffer().reduced(update).render_segments(console)
+
+
 def test_after_another_program_wrote_everything_is_written_again() -> None:
     buffer = ScreenBuffer()
     buffer.reduced(update_of("one line")).render_segments(CONSOLE)

@@ -13,7 +13,7 @@ from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
 from memtui.tui.controllers.journal import JournalActions
 from memtui.tui.controllers.selection import Selection
-from memtui.tui.diff_lines import diff_files
+from memtui.tui.diff_lines import diff_files, name_below
 from memtui.tui.key_bindings import hint
 
 if TYPE_CHECKING:
@@ -389,12 +389,5 @@ def _diff_lines(library: Library, planned: Planned) -> tuple[DiffLine, ...]:
     """What a plan changes, its secrets masked, each path as it is below the folder of its store."""
     from memtui.upkeep.proposals import mask_diffs
 
-    roots = [f"{store.root}/" for store in library.stores]
-    diffs = [
-        replace(
-            diff,
-            path=next((diff.path[len(r) :] for r in roots if diff.path.startswith(r)), diff.path),
-        )
-        for diff in planned.diffs()
-    ]
+    diffs = name_below(planned.diffs(), [store.root for store in library.stores])
     return tuple(diff_files(mask_diffs(diffs)))

@@ -211,9 +211,7 @@ class FormScreen(FittingDialog[Planned]):
             self._say(NO_CHANGES)
         else:
             said = self._describe(found, library)
-            self._say(
-                *said, *plan_summary.describe_files(found.planned, found.lines, library.stores)
-            )
+            self._say(*said, *plan_summary.describe_files(found.planned, found.lines))
 
     def _describe(self, found: Preview, library: Library) -> tuple[OutcomeLine, ...]:
         said = plan_summary.describe_plan(found.planned, library.get)

@@ -142,7 +142,16 @@ def test_the_name_of_a_class_is_unique() -> None:
     assert [name for name, count in names.items() if count > 1] == []
 
 
-INTERFACES = ("stores/base.py", "library/library.py", "library/reader.py", "changes.py", "bundle/")
+INTERFACES = (
+    "stores/base.py",
+    "library/library.py",
+    "library/reader.py",
+    "query/",
+    "search/finder.py",
+    "changes.py",
+    "model.py",
+    "bundle/",
+)
 """Modules whose public functions say what they take, give and raise."""
 DEFINED_ELSEWHERE = {"self", "cls", "report", "cancelled"}
 """Parameters that mean the same everywhere; the last two are those of `memtui.progress`."""
