@@ -98,12 +98,14 @@ class Memory:
 
     @property
     def headline(self) -> str:
-        """The title, or the first line of the content that is not blank."""
+        """The title, or the first line of the content that is not blank, without a heading's #."""
         if self.title:
             return self.title
         text = self.content.lstrip()
         end = text.find("\n")
-        return text if end < 0 else text[:end].rstrip()
+        line = text if end < 0 else text[:end].rstrip()
+        words = line.lstrip("#") if line.startswith("#") else line
+        return words.strip() or line if words.startswith((" ", "\t")) else line
 
     @property
     def when(self) -> datetime | None:
@@ -133,9 +135,13 @@ def _link(link: Link) -> dict[str, Any]:
     }
 
 
+_NAMES = tuple(field.name for field in fields(Memory))
+_values_of = attrgetter(*_NAMES)
+
+
 def to_record(memory: Memory) -> dict[str, Any]:
-    """Convert a memory to a JSON object, the format of `--json`, export and the cache."""
-    record = {f.name: getattr(memory, f.name) for f in fields(memory)}
+    """Return a memory as a JSON object, the format of `--json`, export and the cache."""
+    record: dict[str, Any] = dict(zip(_NAMES, _values_of(memory), strict=True))
     record["created"] = _format_time(memory.created)
     record["updated"] = _format_time(memory.updated)
     record["origin"] = _place(memory.origin)
@@ -146,7 +152,7 @@ def to_record(memory: Memory) -> dict[str, Any]:
 
 
 def from_record(record: Mapping[str, Any]) -> Memory:
-    """Convert a JSON object of `to_record` back to a memory.
+    """Return the memory of a JSON object that `to_record` made.
 
     Raises:
         KeyError, TypeError, ValueError: It is not such an object.

@@ -26,7 +26,7 @@ class OpenStores(StoreView, Protocol):
         ...
 
     def refresh(self) -> bool:
-        """Read what changed on disk; True when something did."""
+        """Read what changed on disk. Returns whether something did."""
         ...
 
 

@@ -69,7 +69,7 @@ def _manifest(stores: Iterator[Any] | Any, rows: list[dict[str, Any]]) -> bytes:
 
 
 def write(archive: Archive, out: BinaryIO) -> None:
-    """Write the one form of these contents, from first byte to last. Raises BundleError."""
+    """Write the one form of `archive` to `out`, from first byte to last. Raises BundleError."""
     for piece in encode_archive(archive):
         out.write(piece)
 
@@ -314,7 +314,7 @@ class ZipDirectory:
         self._central = bytearray()
 
     def header(self, name: str, size: int, crc: int) -> bytes:
-        """Return the local header that precedes an entry's bytes."""
+        """Return the local header before an entry of this `name`, `size` (bytes) and `crc`."""
         written = name.encode("ascii")
         common = (_VERSION, 0, 0, 0, _DATE, crc, size, size, len(written), 0)
         local = _LOCAL.pack(b"PK\3\4", *common) + written

@@ -36,6 +36,7 @@ def quote_name(name: str) -> str:
 
 
 def unquote_name(name: str) -> str:
+    """Return the file name that `quote_name` made this name of."""
     return os.fsdecode(unquote_to_bytes(name))
 
 
@@ -109,7 +110,7 @@ class StoreLayout:
 
 
 def layout_of_files(root: Path, files: Iterable[str]) -> StoreLayout:
-    """The layout of a store of text files."""
+    """The layout of the store at `root` whose memories lie in these text `files`."""
     start = os.path.join(str(root), "")
     if all(file.startswith(start) for file in files):
         return StoreLayout(root, "", root)
@@ -117,7 +118,7 @@ def layout_of_files(root: Path, files: Iterable[str]) -> StoreLayout:
 
 
 def layout_of_database(root: Path, name: str) -> StoreLayout:
-    """The layout of a store in one file; `name` is the file's usual name."""
+    """The layout of the store at `root` in one file; `name` is the usual name of such files."""
     if root.is_dir():
         return StoreLayout(root, "", root, root / name, name)
     return StoreLayout(root.parent, "", root, root, name)

@@ -22,7 +22,7 @@ from memtui.model import Memory, find_defect, from_record
 from memtui.stores import registry
 from memtui.stores.format import IncomingStore
 from memtui.stores.registry import format_of
-from memtui.text import visible
+from memtui.text import counted, visible
 
 LARGEST_TEXT = 256 << 20
 """Most bytes of a file that is no bundle; larger ones are refused."""
@@ -47,13 +47,13 @@ class ImportDocument:
 
 
 def describe_importable_files() -> str:
-    """List the kinds of files that can be imported, for people."""
+    """Return the kinds of files that can be imported, for people."""
     own = [known.document.name for known in registry.formats() if known.document is not None]
     return f"a bundle, {', '.join(own)} or JSON lines"
 
 
 def read_document(path: Path) -> ImportDocument:
-    """Read and check a file of any kind that can be imported.
+    """Return the checked content of a file of any kind that can be imported.
 
     Raises:
         BundleError: it is of no known kind, damaged or too large.
@@ -70,13 +70,13 @@ def read_document(path: Path) -> ImportDocument:
         raise _with_path(error, path) from None
     except (ValueError, RecursionError) as error:
         raise BundleError(
-            f"unknown file format: {_why(error)}",
+            f"unknown file format: {_describe_error(error)}",
             where=visible(str(path)),
             do=f"it reads {describe_importable_files()}",
         ) from None
 
 
-def _why(error: ValueError | RecursionError) -> str:
+def _describe_error(error: ValueError | RecursionError) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"no JSON at line {error.lineno}, column {error.colno}"
     if isinstance(error, UnicodeDecodeError):
@@ -192,7 +192,7 @@ def _check_strays(archive: Archive) -> None:
 
 
 def decode_memory(record: Any) -> Memory:
-    """Make a memory from its record. Raises BundleError."""
+    """Return the memory of a record. Raises BundleError."""
     try:
         memory = from_record(record)
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -264,12 +264,14 @@ def verify_document(document: ImportDocument) -> list[str]:
 
 
 def _describe_checked(store: IncomingStore) -> str:
-    line = f"{store.label} ({store.format or 'format not said'}): {len(store.memories)} memories"
+    held = counted(len(store.memories), "memory")
+    line = f"{store.label} ({store.format or 'format not said'}): {held}"
+    files = counted(len(store.files), "file")
     if store.rows is not None:
-        return f"{line}, {_rebuild(store)} rows that make a sound database"
+        return f"{line}, {counted(_rebuild(store), 'row')} that make a sound database"
     if store.whole:
-        return f"{line}, {len(store.files)} files"
-    return f"{line}, a part of the store{f', {len(store.files)} files' if store.files else ''}"
+        return f"{line}, {files}"
+    return f"{line}, a part of the store{f', {files}' if store.files else ''}"
 
 
 def _rebuild(store: IncomingStore) -> int:

@@ -65,7 +65,7 @@ def pack_stores(
     report: Report = silent,
     cancelled: IsCancelled = never,
 ) -> PackedStores:
-    """Collect the contents of a bundle.
+    """Return the contents of a bundle.
 
     Args:
         library: the open stores.

@@ -25,7 +25,7 @@ from memtui.model import CURRENT, UNTYPED, Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.format import ExchangeDocument, ExportRequest
-from memtui.text import date, number, one_line, visible
+from memtui.text import counted, date, number, one_line, visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def export_memories(
     pretty: bool = True,
     every: bool = True,
 ) -> Export:
-    """Prepare an export; its bytes are produced while they are written.
+    """Return an export; its bytes are produced while they are written.
 
     Args:
         library: the open stores.
@@ -189,7 +189,7 @@ _NO_FOLDER_SYNC = frozenset({errno.EACCES, errno.EINVAL, errno.ENOTSUP})
 
 
 def write_file(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file through a temporary one that replaces it; a device or pipe is written directly.
+    """Write `pieces` to a temporary file that replaces `path`; a device or pipe gets them directly.
 
     Raises:
         OSError: the file cannot be written; it is then unchanged.
@@ -254,7 +254,7 @@ def _clear(leftover: Path) -> None:
 
 
 def write_stream(descriptor: int, pieces: Iterable[bytes]) -> None:
-    """Write to an open file, such as standard output. Raises OSError."""
+    """Write `pieces` to an open file `descriptor`, such as standard output. Raises OSError."""
     for piece in pieces:
         _write(descriptor, piece)
 
@@ -295,34 +295,32 @@ _WORDS = {
 
 
 def describe_unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
-    """Describe the memories that are not among the chosen ones, a line each."""
+    """Return a line for each group of memories of `every` that is not in `chosen`."""
     refs = {memory.ref for memory in chosen}
     rest = Counter(memory.status for memory in every if memory.ref not in refs)
     current = sum(count for status, count in rest.items() if status in CURRENT)
     retired = [(status, count) for status, count in rest.most_common() if status not in CURRENT]
     lines = []
     if retired:
-        total = _counted(sum(count for _, count in retired))
+        total = counted(sum(count for _, count in retired), "memory")
         counts = ", ".join(f"{number(count)} {status}" for status, count in retired)
         lines.append(f"{total}, not current ({counts}); status:all takes them too")
     if current:
-        lines.append(f"{_counted(current)} by the filters")
+        lines.append(f"{counted(current, 'memory')} by the filters")
     return lines
 
 
 def describe_lost_fields(memories: Iterable[Memory], form: str, names: Sequence[str]) -> list[str]:
-    """Describe which of these fields are set and lost, because the form cannot store them."""
+    """Return a line of those fields in `names` that `memories` have and `form` cannot store."""
     found = Counter(name for memory in memories for name in names if _is_set(memory, name))
     if not found:
         return []
     counts = ", ".join(
-        f"{_WORDS.get(name, name)} ({_counted(found[name])})" for name in names if found[name]
+        f"{_WORDS.get(name, name)} ({counted(found[name], 'memory')})"
+        for name in names
+        if found[name]
     )
     return [f"{counts}: {form} has no place for them"]
-
-
-def _counted(count: int) -> str:
-    return "1 memory" if count == 1 else f"{number(count)} memories"
 
 
 def _is_set(memory: Memory, name: str) -> bool:

@@ -31,6 +31,7 @@ from memtui.stores.base import Store, WritableStore
 from memtui.stores.format import ExportRequest, Format, IncomingStore
 from memtui.stores.plans import BatchView
 from memtui.stores.registry import format_of
+from memtui.text import counted
 
 _NOT_IMPORTED = frozenset({"ref", "store", "origin", "also", "also_entities"})
 """Fields that say where the memory was stored."""
@@ -57,7 +58,7 @@ def count_lost(items: Iterable[MappedMemory]) -> dict[str, int]:
 
 
 def guess_format(label: str) -> str:
-    """Guess the name of a store's format from its label; empty when it fits none."""
+    """Return the format that a store's label suggests; "" if none."""
     for known in registry.formats():
         if label == known.name or label.startswith(f"{known.name}-"):
             return known.name
@@ -67,7 +68,7 @@ def guess_format(label: str) -> str:
 def map_memory(
     memory: Memory, format: str, target: Store, document: str | None = None
 ) -> MappedMemory:
-    """Make the change that adds a memory to the target.
+    """Return a memory of the file with the change that adds it to the target.
 
     Args:
         memory: of the file.
@@ -128,7 +129,7 @@ class ExistingMemories:
 
 
 def list_differences(item: MappedMemory, existing: Memory) -> tuple[str, ...]:
-    """Names of the fields in which the imported memory differs from the existing one."""
+    """Names of the fields in which the imported `item` differs from the `existing` memory."""
     if item.memory is existing:
         return ()
     if item.native:
@@ -214,7 +215,7 @@ def plan_import(
     report: Report = silent,
     cancelled: IsCancelled = never,
 ) -> ImportPlan:
-    """Plan the import of a document; nothing is written.
+    """Return the plan of importing a document; nothing is written.
 
     Args:
         document: see `read_document`.
@@ -237,7 +238,7 @@ def plan_import(
         imports.append(planner.plan_store(incoming, target))
     count = sum(len(store_import.new) for store_import in imports)
     return ImportPlan(
-        f"import {count} memories", tuple(imports), tuple(planner.plans), planner.parts
+        f"import {counted(count, 'memory')}", tuple(imports), tuple(planner.plans), planner.parts
     )
 
 
@@ -319,7 +320,7 @@ class _Planner:
                 found = self.library.get(plan.refs[0])
             except RefError:
                 return None
-        differs: tuple[str, ...] = (plan.reason or "it is there already",)
+        differs: tuple[str, ...] = (plan.reason or "it already exists",)
         if found is not None:
             fields = list_differences(item, found)
             if plan.refs and not fields:

@@ -37,6 +37,7 @@ from memtui.paths import private_folder
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.format import WHOLE, DatabaseSupport, IncomingStore, rows_digest
 from memtui.stores.registry import format_of
+from memtui.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ class Restoration:
     def title(self) -> str:
         """Its name in the log and the undo message."""
         count = sum(len(placed.store.memories) for placed in self.stores)
-        return f"import {count} memories"
+        return f"import {counted(count, 'memory')}"
 
     @property
     def parts(self) -> tuple[StoreEdits, ...]:
@@ -80,7 +81,7 @@ class Restoration:
 def plan_restore(
     document: ImportDocument, place: Path, cancelled: IsCancelled = never
 ) -> Restoration:
-    """Plan to restore a document; reads every file of it and writes nothing.
+    """Return the plan of restoring a document; reads every file of it and writes nothing.
 
     Args:
         document: see `read_document`.
@@ -166,8 +167,10 @@ class Tree:
         )
 
     def recorded_file(self, place: Path) -> tuple[str, str]:
-        """Return name and digest of one file for the recorder: either all files are there or none,
-        so one of them shows after a crash whether the edit was made."""
+        """Return name and digest of one file for the recorder. Raises BundleError without a file.
+
+        Either all files are there or none, so one shows after a crash whether the edit was made.
+        """
         for name, (text, _) in self.files.items():
             return str(place / name), digest(encode(text))
         for name, (_, rows) in self.databases.items():

@@ -17,7 +17,7 @@ from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
 from memtui.model import to_record
 from memtui.query import Query, Sort
-from memtui.text import cut, date, number, one_line, visible
+from memtui.text import counted, cut, date, number, one_line, visible
 
 if TYPE_CHECKING:
     from memtui.context import ContextSettings, Pack
@@ -70,7 +70,7 @@ def context(
     TEXT is the task, taken as plain words; for session and loaded a project or branch. Without
     RECIPE the recipes are listed.
     """
-    from memtui.context import build_pack, find_recipe, format_markdown, list_recipes
+    from memtui.context import draft_pack, find_recipe, format_markdown, list_recipes
 
     settings = _settings()
     if recipe is None:
@@ -80,18 +80,17 @@ def context(
     chosen = find_recipe(recipe, settings)
     library = load_library(stores)
     library.index()
-    pack = build_pack(
+    pack = draft_pack(
         chosen,
         " ".join(text),
         library,
         settings,
         datetime.now().astimezone(),
         types=preferred,
-        only=_only(types),
+        only=_type_filter(types),
         limit=limit,
-        budget=budget,
         page_in=page_in,
-    )
+    ).pack(budget)
     if track:
         library.count_accesses(pack.refs)
     if as_json:
@@ -123,7 +122,7 @@ def _settings() -> ContextSettings:
     return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
 
 
-def _only(types: Sequence[str]) -> Query:
+def _type_filter(types: Sequence[str]) -> Query:
     if not types:
         return Query()
     condition = queries.parse_condition("type", ",".join(types))
@@ -132,10 +131,12 @@ def _only(types: Sequence[str]) -> Query:
 
 def _print_reasons(pack: Pack) -> None:
     for section in pack.sections:
-        print(f"\n{one_line(section.title)}: {section.tokens:,} tokens; {one_line(section.rule)}")
+        tokens = counted(section.tokens, "token")
+        print(f"\n{one_line(section.title)}: {tokens}; {one_line(section.rule)}")
         for entry in section.entries:
             if entry.ref:
-                print(f"  {one_line(entry.ref)}  {entry.tokens} tokens  {one_line(entry.why)}")
+                tokens = counted(entry.tokens, "token")
+                print(f"  {one_line(entry.ref)}  {tokens}  {one_line(entry.why)}")
     if pack.dropped:
         print("\nleft out:")
         for dropped in pack.dropped:
@@ -145,10 +146,9 @@ def _print_reasons(pack: Pack) -> None:
 def _print_summary(pack: Pack) -> None:
     budget = f" of {number(pack.budget)}" if pack.budget is not None else ""
     entries = len(pack.refs)
-    memories = "memory" if entries == 1 else "memories"
-    parts = [f"{number(pack.tokens)}{budget} tokens (estimated)", f"{number(entries)} {memories}"]
+    parts = [f"{number(pack.tokens)}{budget} tokens (estimated)", counted(entries, "memory")]
     if pack.dropped:
-        parts.append(f"{number(len(pack.dropped))} next ones left out")
+        parts.append(f"{counted(len(pack.dropped), 'entry')} left out")
     click.echo(" · ".join(parts), err=True)
     for note in pack.notes:
         click.echo(one_line(note), err=True)

@@ -156,7 +156,7 @@ def traverse(
     elif form == "text":
         _print_paths(library, found)
     else:
-        print(_drawing(library, found, form), end="")
+        print(_draw(library, found, form), end="")
 
 
 def _print_records(library: Library, found: Neighbourhood) -> None:
@@ -208,7 +208,7 @@ def _arrow(step: Step) -> str:
     return f"-{relation}->" if step.is_forward else f"<-{relation}-"
 
 
-def _drawing(library: Library, found: Neighbourhood, form: str) -> str:
+def _draw(library: Library, found: Neighbourhood, form: str) -> str:
     from memtui.insight import graph_export, graph_layout
 
     if form == "tree":

@@ -14,6 +14,7 @@ from memtui.files.save_transaction import FileDiff
 from memtui.model import UNTYPED, Memory
 from memtui.progress import Progress
 from memtui.text import (
+    counted,
     cut,
     file_name,
     number,
@@ -127,6 +128,6 @@ def clear_progress() -> None:
 def print_summary(library: Library) -> None:
     """Print one line per store, and its unreadable files."""
     for state in library.snapshot.stores:
-        print(f"{state.label}: {number(state.count)} memories in {one_line(str(state.root))}")
+        print(f"{state.label}: {counted(state.count, 'memory')} in {one_line(str(state.root))}")
         for item in state.unreadable:
             print(f"  unreadable: {one_line(item.file)}: {one_line(item.reason)}")

@@ -49,7 +49,7 @@ SIMILAR_LIMIT = 10
 _NOT_OPEN = "not in any open store"
 
 
-def _take(found: SearchResult, limit: int, everything: bool) -> list[Memory]:
+def _first_memories(found: SearchResult, limit: int, everything: bool) -> list[Memory]:
     slots = found.slots if everything else found.slots[:limit]
     return [found.rows[slot] for slot in slots]
 
@@ -82,7 +82,7 @@ def list_(
     query = query_from("", **filters)
     library = load_library_as_of(stores, as_of)
     found = library.find(query)
-    memories = _take(found, limit, everything)
+    memories = _first_memories(found, limit, everything)
     if as_json:
         print_json([to_record(memory) for memory in memories])
         return
@@ -130,7 +130,7 @@ def search(
     library.index()
     library.embed_query(query)
     found = library.find(query)
-    memories = _take(found, limit, everything)
+    memories = _first_memories(found, limit, everything)
     parts = [library.explain(found, at) for at in range(len(memories))] if explain else []
     if as_json:
         records = [to_record(memory) for memory in memories]

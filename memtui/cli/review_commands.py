@@ -14,7 +14,7 @@ from memtui.cli.options import json_option, store_option
 from memtui.cli.output import clear_progress, print_diffs, print_json, show_progress
 from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
-from memtui.text import one_line, visible
+from memtui.text import counted, one_line, visible
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -214,7 +214,7 @@ def extract(
     ]
     if not changes:
         raise Refused("the model found no fact", do="name an entity with --entity")
-    planned = library.plan(changes, f"extract {len(changes)} facts")
+    planned = library.plan(changes, f"extract {counted(len(changes), 'fact')}")
     return apply_planned(library, planned, not do_apply, as_json)
 
 
@@ -224,12 +224,12 @@ def _ask(request: ModelRequest, yes: bool) -> str:
     from memtui.upkeep.model_requests import ChatServer
 
     server = ChatServer(config.load(paths.config_file()).settings.language_model)
-    masked = f", {request.masked} secrets masked" if request.masked else ""
+    masked = f", {counted(request.masked, 'secret')} masked" if request.masked else ""
     click.echo(f"To {one_line(server.name)}: {len(request.text):,} characters{masked}", err=True)
     if not yes:
         click.echo(visible(request.text), err=True)
         if not sys.stdin.isatty():
-            raise Refused("nothing is sent unasked", do="use --yes when not running interactively")
+            raise Refused("confirmation required", do="use --yes when not running interactively")
         if not click.confirm("Send this?", err=True):
             raise Refused("nothing was sent")
     return server.complete(request)
@@ -290,7 +290,8 @@ def _print_queue(queue: Queue, as_json: bool) -> int:
         print(f"                      {one_line(proposal.reason)}")
     acceptable = sum(not proposal.is_hint for proposal in queue.proposals)
     print(
-        f"{acceptable} proposals, {len(queue.proposals) - acceptable} hints, "
+        f"{counted(acceptable, 'proposal')}, "
+        f"{counted(len(queue.proposals) - acceptable, 'hint')}, "
         f"{queue.declined} declined, {queue.snoozed} snoozed"
     )
     return 0

@@ -17,7 +17,7 @@ from memtui.cli.options import json_option, store_option
 from memtui.cli.output import clear_progress, print_json, show_progress
 from memtui.cli.store_selection import find_catalog, load_library, nothing_open, show_stores
 from memtui.errors import Refused
-from memtui.text import number, one_line, pad, short_ago
+from memtui.text import counted, number, one_line, pad, short_ago
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -188,7 +188,7 @@ def check(stores: Sequence[str], as_json: bool) -> int:
             place = f"{one_line(finding.file)}{line}"
             ref = f"  {one_line(finding.ref)}" if finding.ref else ""
             print(f"{finding.kind:<18}  {place}{ref}  {one_line(finding.message)}")
-        print(f"{len(findings)} finding{'' if len(findings) == 1 else 's'}")
+        print(counted(len(findings), "finding"))
     return 1 if findings else 0
 
 

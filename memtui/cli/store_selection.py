@@ -103,7 +103,7 @@ def open_library(names: Sequence[str]) -> Library:
     known = catalog.known() if labels else catalog.chosen()
     if not known:
         if labels:
-            raise _unknown(labels[0], ())
+            raise _unknown_store(labels[0], ())
         raise nothing_open(catalog)
     library = catalog.open(known)
     if not labels:
@@ -111,7 +111,7 @@ def open_library(names: Sequence[str]) -> Library:
     known_labels = [store.label for store in library.stores]
     for label in labels:
         if label not in known_labels:
-            raise _unknown(label, known_labels)
+            raise _unknown_store(label, known_labels)
     named = {os.path.realpath(root.path) for root in _named(names)}
     inside = [s.label for s in library.stores if os.path.realpath(s.root) in named]
     return library.only([*labels, *inside])
@@ -216,7 +216,7 @@ def _listed_roots(settings: Settings) -> list[Root]:
     return [root for store in settings.stores for root in _roots_of(store)]
 
 
-def _unknown(name: str, labels: Sequence[str]) -> StoreError:
+def _unknown_store(name: str, labels: Sequence[str]) -> StoreError:
     advice = f"labels: {', '.join(labels) or 'none'}"
     if commands := get_close_matches(name, COMMANDS, 1):
         advice = f"did you mean the command {commands[0]}? {advice}"

@@ -72,7 +72,8 @@ def history(
 def _history_record(found: VersionHistory) -> dict[str, Any]:
     return {
         "ref": found.lineage.memory.ref,
-        "complete": found.is_complete,
+        "complete": not found.left_out,
+        "left_out": found.left_out,
         "missing": list(found.missing),
         "versions": [
             {
@@ -111,8 +112,8 @@ def _print_history(found: VersionHistory) -> None:
             print(f"    {line}")
     for id in found.missing:
         print(f"\n{one_line(id)}  {_NOT_OPEN}")
-    if not found.is_complete:
-        click.echo("older versions in git were not read: it took too long", err=True)
+    if found.left_out:
+        click.echo(f"not all versions, git: {one_line(found.left_out)}", err=True)
 
 
 def _headline(at: int, version: TextVersion, found: VersionHistory) -> str:
@@ -158,7 +159,7 @@ def diff(
     start = _last_seen(stores) if since == "last" else parse_time(since or "7d", now).time
     end = parse_time_end(until, now).time if until else None
     if end is not None and end < start:
-        raise QueryError("--until is before --since", do="exchange the two times")
+        raise QueryError("--until is before --since", do="swap the two times")
     query = query_from("", since=None, until=None, **filters)
     library = load_library(stores)
     found = compare_times(PastViews(library), start, end, None if query.is_empty else query)

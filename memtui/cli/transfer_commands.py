@@ -25,7 +25,7 @@ from memtui.cli.output import clear_progress, print_json, show_progress
 from memtui.cli.store_selection import load_library, load_library_as_of, open_library
 from memtui.errors import MemtuiError, Refused, SaveError
 from memtui.query import Query, filter_values
-from memtui.text import number, one_line, size, visible
+from memtui.text import counted, number, one_line, size, visible
 
 if TYPE_CHECKING:
     from memtui.bundle.bundle_reader import ImportDocument
@@ -190,9 +190,9 @@ def _restore(document: ImportDocument, folder: Path, dry_run: bool, as_json: boo
         return 0
     verb = "would import" if dry_run else "imported"
     for placed in plan.stores:
-        count = number(len(placed.store.memories))
+        count = counted(len(placed.store.memories), "memory")
         target = one_line(str(placed.root))
-        print(f"{verb} {count} memories to {target} ({placed.store.format})")
+        print(f"{verb} {count} to {target} ({placed.store.format})")
     return 0
 
 

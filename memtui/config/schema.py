@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,7 +65,7 @@ def _text(value: Any) -> str:
 def _review(value: Any) -> ReviewSettings:
     if not isinstance(value, dict):
         raise ValueError("must be a table")
-    known = {each.name: getattr(ReviewSettings(), each.name) for each in fields(ReviewSettings)}
+    known = ReviewSettings()._asdict()
     changed: dict[str, Any] = {}
     for name, given in value.items():
         if name not in known:
@@ -79,11 +78,11 @@ def _review(value: Any) -> ReviewSettings:
             raise ValueError(f"{name} must be a number of at least 0")
         else:
             changed[name] = type(known[name])(given)
-    return replace(ReviewSettings(), **changed)
+    return ReviewSettings(**changed)
 
 
 def _language_model(value: Any) -> LanguageModel:
-    names = LanguageModel.__slots__
+    names = LanguageModel._fields
     if not isinstance(value, dict) or not set(value) <= set(names):
         raise ValueError(f"must be a table with {', '.join(names)}")
     seconds = value.get("seconds", LanguageModel().seconds)
@@ -202,7 +201,7 @@ def _store(value: Any) -> StorePath:
 
 
 def _embedding(value: Any) -> Embedding:
-    names = Embedding.__slots__
+    names = Embedding._fields
     if not isinstance(value, dict) or not set(value) <= set(names):
         raise ValueError(f"must be a table with {', '.join(names)}")
     if not all(isinstance(entry, str) for entry in value.values()):
@@ -312,7 +311,6 @@ SCHEMA: tuple[Setting, ...] = (
         _review,
         "Constants of the findings in the review queue, and the kinds that are off.",
         "{ duplicate = 0.7, cluster = 0.85, project_events = 40, branch_events = 80, off = [] }",
-        at_start=True,
         field_name="review",
     ),
     Setting(

@@ -10,9 +10,8 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memtui.paths import write_private
 
@@ -24,8 +23,7 @@ MOST_BYTES = 4_000_000
 """A larger file is not a session file of memtui's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
+class Session(NamedTuple):
     """The state of the screen."""
 
     query: str = ""
@@ -34,7 +32,7 @@ class Session:
     """Ref of the memory under the cursor."""
     focus: str = ""
     """Name of the focused pane."""
-    panes: Mapping[str, int] = field(default_factory=dict)
+    panes: Mapping[str, int] = {}
     """Sizes of panes that the user set, in columns or rows, by the names of `tui.layout.Sizes`."""
     zoomed: str = ""
     theme: str = ""
@@ -43,7 +41,7 @@ class Session:
     """Search history, the latest last."""
     commands: tuple[str, ...] = ()
     """Ids of the actions that were run from the palette, the latest first."""
-    bookmarks: Mapping[str, str] = field(default_factory=dict)
+    bookmarks: Mapping[str, str] = {}
     """Letter -> ref of its memory."""
     seen: str = ""
     """ISO time when the stores were last seen, to mark what is new since."""
@@ -65,7 +63,7 @@ def save(state: Path, key: str, session: Session) -> bool:
     """Save the session; False when it could not be written. Never raises."""
     entries = _read(state / FILE)
     entries.pop(key, None)
-    entries[key] = {**asdict(session), "searches": session.searches[-MOST_SEARCHES:]}
+    entries[key] = {**session._asdict(), "searches": session.searches[-MOST_SEARCHES:]}
     newest = dict(list(entries.items())[-MOST_SETS:])
     with contextlib.suppress(OSError):
         write_private(state / FILE, json.dumps(newest, indent=1) + "\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memtui.model import STATUSES
 
@@ -14,8 +14,7 @@ DATES = ("ago", "date")
 STATUS_CHOICES = ("current", "all", *STATUSES)
 
 
-@dataclass(frozen=True, slots=True)
-class StorePath:
+class StorePath(NamedTuple):
     """A store to open at start."""
 
     path: Path
@@ -29,8 +28,7 @@ EMBEDDING_KINDS = ("static", "ollama", "openai", "off")
 FUSIONS = ("sum", "rank", "words")
 
 
-@dataclass(frozen=True, slots=True)
-class Embedding:
+class Embedding(NamedTuple):
     """The model for embeddings; a server is used only where it is configured here."""
 
     kind: str = "static"
@@ -44,8 +42,7 @@ class Embedding:
     """One of `FUSIONS`: how text and vector scores are combined."""
 
 
-@dataclass(frozen=True, slots=True)
-class LanguageModel:
+class LanguageModel(NamedTuple):
     """A server for summaries and extraction; used only where a model is named here."""
 
     url: str = "http://127.0.0.1:11434/v1"
@@ -58,8 +55,7 @@ class LanguageModel:
     """Time limit of one answer."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewSettings:
+class ReviewSettings(NamedTuple):
     """The constants of the review queue's findings."""
 
     duplicate: float = 0.7

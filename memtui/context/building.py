@@ -32,7 +32,7 @@ from memtui.context.intents import (
     build_recall,
     build_reflect,
 )
-from memtui.context.pack import Pack, PackDraft, PackEntry, Section, draft
+from memtui.context.pack import PackDraft, PackEntry, Section, draft
 from memtui.context.relevance import build_prime, build_typed
 from memtui.context.sessions import build_loaded, build_session
 from memtui.context.source import NO_FILTERS, PackSource, Task, task_words
@@ -120,34 +120,6 @@ def find_recipe(name: str, settings: ContextSettings = NO_SETTINGS) -> Recipe:
     return known[name]
 
 
-def build_pack(
-    recipe: Recipe,
-    text: str,
-    source: PackSource,
-    settings: ContextSettings,
-    now: datetime,
-    *,
-    types: Sequence[str] = (),
-    only: Query = NO_FILTERS,
-    limit: int | None = None,
-    budget: int | None = None,
-    page_in: Collection[str] = (),
-) -> Pack:
-    """Build what an agent would be given: see `draft_pack`.
-
-    Args:
-        budget: Most tokens of the whole text; None: the recipe's own budget, if it has one.
-        recipe, text, source, settings, now, types, only, limit, page_in: See `draft_pack`.
-
-    Returns:
-        The pack; without sections if nothing fits.
-    """
-    chosen = draft_pack(
-        recipe, text, source, settings, now, types=types, only=only, limit=limit, page_in=page_in
-    )
-    return chosen.fit(chosen.budget if budget is None else budget)
-
-
 def draft_pack(
     recipe: Recipe,
     text: str,
@@ -173,6 +145,9 @@ def draft_pack(
         limit: Most entries of the main section; None: the recipe's own limit.
         page_in: Refs or ids of memories whose whole text is given: in their own entry if they have
             one that was cut, else in a section at the end.
+
+    Returns:
+        The draft; `PackDraft.pack` makes the pack of it.
     """
     task = Task(
         text=text,

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from memtui.search.ranking import ScorePart
+from memtui.text import counted
 from memtui.text.tokens import estimate_tokens
 
 
@@ -163,10 +164,10 @@ def format_markdown(pack: Pack) -> str:
         "",
     ]
     for section in pack.sections:
-        lines.append(f"- {section.title} ({section.tokens:,} tokens): {section.rule}")
+        lines.append(f"- {section.title} ({counted(section.tokens, 'token')}): {section.rule}")
         for entry in section.entries:
             if entry.ref:
-                lines.append(f"  - {entry.ref}: {entry.why} ({entry.tokens:,} tokens)")
+                lines.append(f"  - {entry.ref}: {entry.why} ({counted(entry.tokens, 'token')})")
     if pack.dropped:
         lines += ["", "## Left out", ""]
         lines += [
@@ -202,13 +203,17 @@ class PackDraft:
     budget: int | None = None
     """The recipe's own."""
 
+    def pack(self, budget: int | None = None) -> Pack:
+        """Return the pack within this budget in tokens; None: the recipe's own, if it has one."""
+        return self.fit(self.budget if budget is None else budget)
+
     def fit(self, budget: int | None) -> Pack:
         """Put the pack together within this budget, and those of the sections; None: no budget.
 
         Entries are taken in the order of their ranks. One that does not fit is left out, and
         smaller ones behind it may still fit.
         """
-        chosen = _take(self.sections, self.head + self.tail, budget)
+        chosen = _choose_entries(self.sections, self.head + self.tail, budget)
         pack = _build(self, chosen, budget)
         while budget is not None and pack.tokens > budget and chosen:
             # The sum of the parts is an estimate of the whole; the whole decides.
@@ -264,11 +269,11 @@ def _measured(section: Section) -> Section:
     return replace(section, entries=entries, dropped=dropped)
 
 
-_Taken = list[tuple[int, int]]
+_ChosenEntries = list[tuple[int, int]]
 """Section and position in it, in the order of the ranks."""
 
 
-def _take(drafts: Sequence[Section], frame: str, budget: int | None) -> _Taken:
+def _choose_entries(drafts: Sequence[Section], frame: str, budget: int | None) -> _ChosenEntries:
     ordered = sorted(
         (section.ranks[at] if section.ranks else 0, number, at)
         for number, section in enumerate(drafts)
@@ -276,7 +281,7 @@ def _take(drafts: Sequence[Section], frame: str, budget: int | None) -> _Taken:
     )
     left = None if budget is None else budget - estimate_tokens(frame)
     spent = [0] * len(drafts)
-    chosen: _Taken = []
+    chosen: _ChosenEntries = []
     for _, number, at in ordered:
         section = drafts[number]
         cost = section.entries[at].tokens
@@ -290,7 +295,7 @@ def _take(drafts: Sequence[Section], frame: str, budget: int | None) -> _Taken:
     return chosen
 
 
-def _build(draft: PackDraft, taken: _Taken, budget: int | None) -> Pack:
+def _build(draft: PackDraft, taken: _ChosenEntries, budget: int | None) -> Pack:
     chosen = set(taken)
     refs = {draft.sections[number].entries[at].ref for number, at in taken} - {""}
     sections: list[Section] = []
@@ -299,7 +304,7 @@ def _build(draft: PackDraft, taken: _Taken, budget: int | None) -> Pack:
         entries = tuple(e for at, e in enumerate(full.entries) if (number, at) in chosen)
         for at, entry in enumerate(full.entries):
             if (number, at) not in chosen:
-                reason = f"over the budget: it needs {entry.tokens} tokens"
+                reason = f"over the budget: it needs {counted(entry.tokens, 'token')}"
                 dropped.append(DroppedEntry(full.title, entry, reason))
         dropped += [
             dropped_entry for dropped_entry in full.dropped if dropped_entry.entry.ref not in refs

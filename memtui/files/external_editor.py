@@ -87,15 +87,15 @@ class EditorDraft:
             raise SaveError("the editor removed the draft; nothing was changed") from None
         left = decode(data)
         if {*_STRAY.findall(left)} - {*_STRAY.findall(self.text)}:
-            raise SaveError("the editor saved text that is not UTF-8", do=self.kept)
+            raise SaveError("the editor saved text that is not UTF-8", do=self.kept_notice)
         if left.endswith("\n") and not self.text.endswith("\n"):
             left = left[:-1]
         return None if left == self.text else left
 
     @property
-    def kept(self) -> str:
+    def kept_notice(self) -> str:
         """A sentence for the person that names the draft."""
-        return f"the draft is kept in {self.path}"
+        return f"the draft is kept_notice in {self.path}"
 
     def discard(self) -> None:
         self.path.unlink(missing_ok=True)
@@ -137,13 +137,14 @@ def edit_text(text: str, setting: str, state: Path) -> Iterator[str | None]:
         raise
     if done.returncode:
         raise SaveError(
-            f"the editor ended with status {done.returncode}; nothing was changed", do=draft.kept
+            f"the editor ended with status {done.returncode}; nothing was changed",
+            do=draft.kept_notice,
         )
     left = draft.read_result()
     try:
         yield left
     except MemtuiError as error:
-        do = f"{error.do}; {draft.kept}" if error.do else draft.kept
+        do = f"{error.do}; {draft.kept_notice}" if error.do else draft.kept_notice
         raise SaveError(error.what, where=error.where, do=do) from error
     draft.discard()
 

@@ -99,7 +99,7 @@ def set_field(text: str, key: str, value: Scalar | Sequence[str]) -> str:
     if cut.front is None:
         return _with_frontmatter(text, key, value)
     before = _checked(cut.front)
-    if key in before and _same(before[key], value):
+    if key in before and _is_same_value(before[key], value):
         return text
     lines = cut.front.split("\n")
     at = _line_of(lines, key)
@@ -123,11 +123,11 @@ def _line_of(lines: list[str], key: str) -> int | None:
         if match and key in match.groups():
             found.append(number)
     if len(found) > 1:
-        raise Refused(f"the field {key!r} is there twice", do="mend the file by hand")
+        raise Refused(f"the field {key!r} occurs twice", do="fix the file by hand")
     return found[0] if found else None
 
 
-def _after(lines: list[str], at: int) -> int:
+def _end_of_value(lines: list[str], at: int) -> int:
     """The first line after the value of the field on line `at`."""
     end = last = at + 1
     while end < len(lines):
@@ -142,7 +142,7 @@ def _after(lines: list[str], at: int) -> int:
 
 def _edited(lines: list[str], at: int, value: Scalar | list[str]) -> list[str]:
     """The lines with the value of the field on line `at` replaced."""
-    line, end = lines[at], _after(lines, at)
+    line, end = lines[at], _end_of_value(lines, at)
     match = _KEY.match(line)
     colon = match.end() if match else 0
     old = _SCALAR.match(line, colon)
@@ -239,17 +239,17 @@ def _check(front: str, expected: dict[str, Any]) -> None:
         fields = read_yaml(front.replace("\r\n", "\n"))
     except BadYaml:
         fields = {}
-    if not _same(fields, expected):
+    if not _is_same_value(fields, expected):
         raise Refused("the field cannot be changed on its line", do="edit the text itself")
 
 
-def _same(old: Any, new: Any) -> bool:
+def _is_same_value(old: Any, new: Any) -> bool:
     return bool(type(old) is type(new) and old == new)
 
 
 def _with_frontmatter(text: str, key: str, value: Scalar | list[str]) -> str:
     if _OPENING.match(text):
-        raise Refused("the frontmatter is not closed by a line ---", do="mend the file by hand")
+        raise Refused("the frontmatter is not closed by a line ---", do="fix the file by hand")
     newline = "\r\n" if "\r\n" in text else "\n"
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     block = f"---{newline}{_line(key, value, newline)}---{newline}"

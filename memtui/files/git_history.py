@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -21,17 +22,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from memtui.progress import IsCancelled, never
+from memtui.text import one_line
 
 log = logging.getLogger(__name__)
 
-MOST_COMMITS = 500
+MOST_COMMITS = 5_000
 """Newest commits of a file that are looked at."""
 PATIENCE = 5.0
 """Seconds for all commands of one question."""
 MOST_BYTES = 64 * 1024 * 1024
 """A larger version of a file is left out."""
-_CHUNK = 16
-"""Versions that one command reads."""
+_CHUNK_BYTES = 8 * 1024 * 1024
+"""Size of the versions that one command reads."""
+NOT_UNDERSTOOD = "its answer is not understood"
+LONGEST_PROBLEM = 120
+"""Characters of a message of git."""
 _TICK = 0.05
 """Seconds between two looks at whether it was cancelled."""
 
@@ -72,8 +77,8 @@ class GitHistory:
     """The folder that holds `.git`."""
     cancelled: IsCancelled = never
     deadline: float = 0.0
-    is_complete: bool = True
-    """False after something was left out: too many commits, too little time, an error of git."""
+    left_out: str = ""
+    """Why something was left out, in words that follow "git: "; empty while nothing was."""
 
     @classmethod
     def of(cls, path: Path, cancelled: IsCancelled = never) -> GitHistory | None:
@@ -84,32 +89,34 @@ class GitHistory:
         return cls(top, cancelled, time.monotonic() + PATIENCE)
 
     def versions(self, path: Path, most: int = MOST_COMMITS) -> Iterator[FileVersion]:
-        """Each different version of a file, newest first."""
+        """Each different version of a file, newest first, under its former names too.
+
+        Which blob a commit gave the file is read from `git log --raw`, so that no name of a file
+        is written into a question to git.
+        """
         name = self._name(path)
-        if name is None:
+        if name is None or not self._has_commits():
             return
-        form = "--format=%H%x00%at%x00%an"
-        output = self._run(
-            "log", "-z", form, "--no-ext-diff", "--no-textconv", "--no-show-signature",
-            f"--max-count={most + 1}", "HEAD", "--", name,
+        found = self._run(
+            "log", "-z", "--follow", "-m", "--raw", "--no-abbrev", "--format=%H%x00%at%x00%an%x00",
+            "--no-ext-diff", "--no-textconv", "--no-show-signature", f"--max-count={most + 1}",
+            "HEAD", "--", name,
         )  # fmt: skip
-        if output is None:
+        try:
+            commits = _parse_log(found) if found is not None else []
+        except (ValueError, IndexError):
+            self.left_out = NOT_UNDERSTOOD
             return
-        parts = output.split(b"\0")
-        commits = [tuple(parts[at : at + 3]) for at in range(0, len(parts) - 2, 3)]
         if len(commits) > most:
-            self.is_complete = False
+            self.left_out = f"only the newest {most:,} commits were read"
+        elif (self.top / ".git" / "shallow").exists():
+            self.left_out = "the repository is a shallow clone, without its older commits"
         commits = commits[:most]
-        last = b""
-        for first in range(0, len(commits), _CHUNK):
-            chunk = commits[first : first + _CHUNK]
-            objects = self._objects([f"{commit[0].decode()}:{name}" for commit in chunk])
-            for (commit, seconds, author), found in zip(chunk, objects, strict=False):
-                if found is None or found[0] == last:
-                    continue
-                last = found[0]
+        contents = self._objects([blob for *_, blob in commits])
+        for (commit, seconds, author, _), content in zip(commits, contents, strict=False):
+            if content is not None:
                 yield FileVersion(
-                    commit.decode(), _time(seconds), author.decode("utf-8", "replace"), found[1]
+                    commit, _time(seconds), author.decode("utf-8", "replace"), content
                 )
 
     def files_at(self, folder: Path, at: datetime) -> dict[Path, FileVersion] | None:
@@ -119,7 +126,7 @@ class GitHistory:
             Path -> the version of that commit; None if there is no commit before that time.
         """
         name = self._name(folder)
-        if name is None:
+        if name is None or not self._has_commits():
             return None
         output = self._run(
             "log", "-1", "-z", "--format=%H%x00%at%x00%an", "--no-show-signature",
@@ -128,7 +135,7 @@ class GitHistory:
         parts = output.split(b"\0") if output else []
         if len(parts) < 3:
             return None
-        commit, seconds, author = parts[0].decode(), _time(parts[1]), parts[2]
+        commit, seconds, author = os.fsdecode(parts[0]), _time(parts[1]), parts[2]
         listed = self._run("ls-tree", "-r", "-z", "--full-tree", commit, "--", name)
         if listed is None:
             return None
@@ -139,17 +146,15 @@ class GitHistory:
             if len(fields) != 3 or fields[1] != b"blob" or not fields[0].startswith(b"100"):
                 continue
             file = self.top / os.fsdecode(path)
-            if _blob_hash(file, len(fields[2])) != fields[2].decode():
-                changed.append((file, fields[2].decode()))
+            blob = os.fsdecode(fields[2])
+            if _blob_hash(file, len(blob)) != blob:
+                changed.append((file, blob))
         found: dict[Path, FileVersion] = {}
-        for first in range(0, len(changed), _CHUNK):
-            chunk = changed[first : first + _CHUNK]
-            objects = self._objects([blob for _, blob in chunk])
-            for (file, _), each in zip(chunk, objects, strict=False):
-                if each is not None:
-                    found[file] = FileVersion(
-                        commit, seconds, author.decode("utf-8", "replace").rstrip("\n"), each[1]
-                    )
+        by = author.decode("utf-8", "replace").rstrip("\n")
+        contents = self._objects([blob for _, blob in changed])
+        for (file, _), content in zip(changed, contents, strict=False):
+            if content is not None:
+                found[file] = FileVersion(commit, seconds, by, content)
         return found
 
     def remote(self) -> str:
@@ -173,47 +178,60 @@ class GitHistory:
             name = os.path.relpath(os.path.realpath(path), os.path.realpath(self.top))
         except ValueError:
             return None
-        if name.startswith("..") or "\n" in name:
-            return None
-        try:
-            name.encode("utf-8")
-        except UnicodeEncodeError:
-            return None
-        return name
+        return None if name == ".." or name.startswith(f"..{os.sep}") else name
 
-    def _objects(self, names: Sequence[str]) -> list[tuple[bytes, bytes] | None]:
-        """Hash and content of each object, in order; None for one that is missing or too large."""
-        output = self._run("cat-file", "--batch-check", stdin="\n".join(names) + "\n")
-        if output is None:
-            return []
-        sizes = [line.split() for line in output.split(b"\n") if line]
-        fits = [
-            len(size) == 3 and size[1] == b"blob" and int(size[2]) <= MOST_BYTES for size in sizes
-        ]
-        present = [name for name, fit in zip(names, fits, strict=False) if fit]
-        if not all(fits):
-            self.is_complete = False
-        content = (
-            self._run("cat-file", "--batch", stdin="\n".join(present) + "\n") if present else b""
-        )
-        if content is None:
-            return []
-        found: list[tuple[bytes, bytes] | None] = []
-        at = 0
-        for fit in fits:
-            if not fit:
-                found.append(None)
-                continue
-            end = content.index(b"\n", at)
-            hash_, _, size = content[at:end].split()
-            found.append((hash_, content[end + 1 : end + 1 + int(size)]))
-            at = end + 2 + int(size)
-        return found
+    def _has_commits(self) -> bool:
+        """Whether there is a commit at all; a new repository has none."""
+        return self._run("rev-parse", "-q", "--verify", "HEAD", quiet=True) is not None
 
-    def _run(self, *arguments: str, stdin: str = "") -> bytes | None:
-        """Run git; None if it fails, takes too long or is cancelled."""
+    def _objects(self, hashes: Sequence[str]) -> Iterator[bytes | None]:
+        """The content of each blob, in order; None for one that is missing or too large."""
+        checked = self._run("cat-file", "--batch-check", stdin="\n".join(hashes) + "\n")
+        if not hashes or checked is None:
+            return
+        sizes = [_size(line) for line in checked.split(b"\n")[: len(hashes)]]
+        if len(sizes) != len(hashes):
+            self.left_out = NOT_UNDERSTOOD
+            return
+        if any(not 0 <= size <= MOST_BYTES for size in sizes):
+            self.left_out = "versions that are missing or too large were left out"
+        first = 0
+        while first < len(hashes):
+            end, total = first, 0
+            while end < len(hashes) and (end == first or total + sizes[end] <= _CHUNK_BYTES):
+                total += max(0, sizes[end]) if sizes[end] <= MOST_BYTES else 0
+                end += 1
+            fits = [0 <= size <= MOST_BYTES for size in sizes[first:end]]
+            wanted = [name for name, fit in zip(hashes[first:end], fits, strict=True) if fit]
+            content = b""
+            if wanted:
+                read = self._run("cat-file", "--batch", stdin="\n".join(wanted) + "\n")
+                if read is None:
+                    return
+                content = read
+            at = 0
+            for fit, size in zip(fits, sizes[first:end], strict=True):
+                if not fit:
+                    yield None
+                    continue
+                start = content.find(b"\n", at) + 1
+                if not start or len(content) < start + size:
+                    self.left_out = NOT_UNDERSTOOD
+                    return
+                yield content[start : start + size]
+                at = start + size + 1
+            first = end
+
+    def _run(self, *arguments: str, stdin: str = "", quiet: bool = False) -> bytes | None:
+        """Run git; None if it fails, takes too long or is cancelled.
+
+        Args:
+            arguments: After those that make it safe.
+            stdin: Its input.
+            quiet: A failure is an answer.
+        """
         if self.cancelled() or time.monotonic() > self.deadline:
-            self.is_complete = False
+            self._stopped()
             return None
         command = ["git", "-C", str(self.top), *_SAFE, *arguments]
         try:
@@ -221,31 +239,72 @@ class GitHistory:
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 env=_environment(),
                 start_new_session=True,
             )
         except OSError as error:
-            log.warning("git cannot be run: %s", error)
-            self.is_complete = False
+            self.left_out = f"it cannot be run: {error.strerror}"
             return None
         pending: bytes | None = stdin.encode()
         while True:
             try:
-                output, _ = process.communicate(pending, timeout=_TICK)
+                out, problem = process.communicate(pending, timeout=_TICK)
                 break
             except subprocess.TimeoutExpired:
                 pending = None
                 if self.cancelled() or time.monotonic() > self.deadline:
-                    with suppress(OSError):
-                        process.kill()
-                    process.communicate()
-                    self.is_complete = False
+                    _kill(process)
+                    self._stopped()
                     return None
         if process.returncode:
-            self.is_complete = False
+            if not quiet or problem:
+                lines = problem.decode("utf-8", "replace").strip().split("\n")
+                self.left_out = one_line(lines[0], LONGEST_PROBLEM) or "it failed"
             return None
-        return output
+        return out
+
+    def _stopped(self) -> None:
+        is_late = time.monotonic() > self.deadline
+        self.left_out = f"it took longer than {PATIENCE:g} seconds" if is_late else "cancelled"
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill git and what it has started, which would hold its output open."""
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def _size(line: bytes) -> int:
+    """Bytes of a blob, from a line of `cat-file --batch-check`; -1 if it is none."""
+    fields = line.split()
+    is_blob = len(fields) == 3 and fields[1] == b"blob" and fields[2].isdigit()
+    return int(fields[2]) if is_blob else -1
+
+
+def _parse_log(output: bytes) -> list[tuple[str, bytes, bytes, str]]:
+    """Hash, time, author and new blob of each commit that changed what the file holds, as `log -z
+    --raw --format=%H%x00%at%x00%an%x00` lists them (gitformat: "raw output format")."""
+    found: list[tuple[str, bytes, bytes, str]] = []
+    tokens = iter(output.split(b"\0"))
+    commit = seconds = author = b""
+    for token in tokens:
+        field = token.strip(b"\n")
+        if not field:
+            continue
+        if not field.startswith(b":"):
+            commit, seconds, author = field, next(tokens, b""), next(tokens, b"")
+            continue
+        changed = field.split()
+        next(tokens, b"")  # the name of the file
+        if changed[4][:1] in b"RC":
+            next(tokens, b"")  # and its new one
+        blob = changed[3].decode()
+        is_same = bool(found) and found[-1][3] == blob
+        if set(blob) != {"0"} and changed[1].startswith(b"100") and not is_same:
+            found.append((commit.decode(), seconds, author, blob))
+    return found
 
 
 def find_repository(path: Path) -> Path | None:

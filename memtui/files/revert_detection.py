@@ -278,7 +278,7 @@ class _CurrentFile:
             return _record([e for e in edits if isinstance(e, RecordEdit)], self._record(newest))
         if isinstance(newest, ValueEdit):
             return _value([e for e in edits if isinstance(e, ValueEdit)], self._value(newest))
-        return self._whole([e for e in edits if isinstance(e, TextEdit)])
+        return self._text_status([e for e in edits if isinstance(e, TextEdit)])
 
     def _record(self, edit: RecordEdit) -> str | None:
         name = edit.array, edit.id_key
@@ -289,7 +289,7 @@ class _CurrentFile:
     def _value(self, edit: ValueEdit) -> str:
         return value_at(self._text or "", edit.pointer)
 
-    def _whole(self, edits: list[TextEdit]) -> EditStatus:
+    def _text_status(self, edits: list[TextEdit]) -> EditStatus:
         found = _text(edits, self._text)
         if self._text is None and isinstance(found.reapply, TextEdit):
             self._text = found.reapply.after  # records in it are compared with the file made again
@@ -320,7 +320,7 @@ def _record(edits: list[RecordEdit], now: str | None) -> EditStatus:
                 if _members_reverted(edit.before, newest.after, now):
                     reapplied = apply_record_change(now, edit.before, newest.after)
                     return _reverted(replace(newest, before=now, after=reapplied))
-            except MemtuiError:  # a key that is there twice
+            except MemtuiError:  # a key that occurs twice
                 continue
     return CHANGED
 

@@ -1,7 +1,8 @@
 """What was believed at a time: the memories that were there then, with their status and text.
 
-A memory was there if it was created by then; one whose creation has no date is taken to have
-been there always. It was in use if it was not yet superseded, retired or deleted: superseded at
+A memory was there if it was created by then, or, if its creation has no date, changed by then; one
+without any date is taken to have been there always. Of one that was changed since, the last change
+by then is not known. It was in use if it was not yet superseded, retired or deleted: superseded at
 the creation of its first successor (or at the start of the link that says so), retired or deleted
 at the time that the store gives, else at its last change. If none of this is known, its present
 status is taken. What the journal, the versions a store keeps, or git know of that time goes before
@@ -14,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memtui.insight.link_statements import SUPERSEDES, own_end
+from memtui.insight.link_statements import SUPERSEDES, last_change, stated_end
 from memtui.insight.versions import VERSIONS_KEY, kept_versions
 from memtui.model import CURRENT, Memory
 from memtui.stores.values import from_iso
@@ -34,27 +35,30 @@ class FormerStates:
 
 
 def was_there(memory: Memory, at: datetime) -> bool:
-    """Whether a memory had been created by this time.
+    """Whether a memory had been created by this time."""
+    begun = memory.created or memory.updated
+    return begun is None or begun <= at
 
-    `updated` alone says nothing of that: it is often the time of a file, which every write sets.
-    """
-    return memory.created is None or memory.created <= at
+
+def with_times_at(memory: Memory, at: datetime) -> Memory:
+    """The memory without the time of a change that came after this time."""
+    is_later = memory.updated is not None and memory.updated > at
+    return replace(memory, updated=None) if is_later else memory
 
 
 def find_end(memory: Memory, find: FindMemory) -> datetime | None:
     """When a memory was taken out of use; None if it is in use, or if nobody knows."""
     if memory.status in CURRENT:
         return None
-    if memory.status == "superseded":
-        times = [
-            time
-            for id in memory.superseded_by
-            if (newer := find(memory.store, id)) is not None
-            and (time := _superseded_at(memory, newer)) is not None
-        ]
-        if times:
-            return min(times)
-    return own_end(memory)
+    times = [
+        time
+        for id in memory.superseded_by
+        if (newer := find(memory.store, id)) is not None
+        and (time := _superseded_at(memory, newer)) is not None
+    ]
+    if stated := stated_end(memory):
+        times.append(stated)
+    return min(times) if times else last_change(memory)
 
 
 def _superseded_at(memory: Memory, newer: Memory) -> datetime | None:

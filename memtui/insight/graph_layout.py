@@ -1,13 +1,16 @@
 """Place the neighbourhood of a node for a terminal: layers by distance from left to right.
 
-Each node has a line of its own, and stands in the layer of its distance. Only the edge by which a
-node was first reached is drawn, so lines never cross; the other edges are listed in
+A node stands in the layer of its distance, the first child on its parent's line. Where that would
+cut a label, the children stand below their parent instead, indented, so that labels have the rest
+of the line. Only the edge by which a node was first reached is drawn, so lines never cross; the
+other edges are listed in
 `GraphLayout.other_edges`, for the screen to name when one of their ends is selected. A layer shows
 at most so many nodes; the rest is counted below their parent (`+12 more`).
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -80,8 +83,8 @@ class GraphLayout:
     def neighbour(self, index: int, move: Literal["left", "right", "up", "down"]) -> int:
         """Index of the node that a person means who goes this way along the edges.
 
-        Left is the parent, right the first child; up and down stay in the layer. Returns `index`
-        where there is none.
+        Left is the parent, right the first child; up and down stay in the layer as long as it has
+        a node there, then take the nearest line. Returns `index` where there is none.
         """
         here = self.nodes[index]
         if move == "left":
@@ -89,10 +92,12 @@ class GraphLayout:
         if move == "right":
             children = [at for at, each in enumerate(self.nodes) if each.parent == index]
             return children[0] if children else index
-        same = [at for at, each in enumerate(self.nodes) if each.layer == here.layer]
-        same.sort(key=lambda at: self.nodes[at].row)
-        position = same.index(index) + (1 if move == "down" else -1)
-        return same[position] if 0 <= position < len(same) else index
+        step = 1 if move == "down" else -1
+        further = [at for at, each in enumerate(self.nodes) if (each.row - here.row) * step > 0]
+        same = [at for at in further if self.nodes[at].layer == here.layer]
+        return min(
+            same or further, key=lambda at: abs(self.nodes[at].row - here.row), default=index
+        )
 
 
 @dataclass(slots=True)
@@ -121,12 +126,12 @@ def lay_out(
         height: Lines to stay within, by showing fewer nodes; None for no limit.
         most_per_layer: Nodes of a layer that are shown.
     """
-    most = most_per_layer
-    root, lines = _grow(neighbourhood, most)
-    while height is not None and lines > height and most > 1:
-        most -= max(1, (most - 1) // 4)
-        root, lines = _grow(neighbourhood, most)
-    return _place(neighbourhood, root, label_of, width)
+    beside = _place(neighbourhood, _fit(neighbourhood, most_per_layer, height), label_of, width)
+    if not any(each.node and each.label != label_of(each.node) for each in beside.nodes):
+        return beside
+    root = _fit(neighbourhood, most_per_layer, height, outlined=True)
+    below = _place(neighbourhood, root, label_of, width, outlined=True)
+    return below if below.hidden <= beside.hidden else beside
 
 
 def draw(layout: GraphLayout) -> list[list[GraphPiece]]:
@@ -148,8 +153,19 @@ def draw_text(layout: GraphLayout) -> str:
     return "\n".join("".join(piece.text for piece in line).rstrip() for line in draw(layout))
 
 
-def _grow(neighbourhood: Neighbourhood, most: int) -> tuple[_Branch, int]:
-    """The tree of nodes to show, and the lines it takes."""
+def _fit(
+    neighbourhood: Neighbourhood, most: int, height: int | None, *, outlined: bool = False
+) -> _Branch:
+    """The tree of nodes to show: at most so many in a layer, in at most `height` lines."""
+    root = _grow(neighbourhood, most)
+    while height is not None and _count_lines(root, outlined=outlined) > height and most > 1:
+        most -= max(1, (most - 1) // 4)
+        root = _grow(neighbourhood, most)
+    return root
+
+
+def _grow(neighbourhood: Neighbourhood, most: int) -> _Branch:
+    """The tree with at most so many nodes in a layer."""
     below: dict[Node, list[Reached]] = {}
     for each in neighbourhood.reached[1:]:
         assert each.step is not None, "only the start has no step"
@@ -166,7 +182,7 @@ def _grow(neighbourhood: Neighbourhood, most: int) -> tuple[_Branch, int]:
             if len(queue) > share:
                 one.children.append(_Branch(None, _size(queue[share:], below)))
         layer = following
-    return root, _leaves(root)
+    return root
 
 
 def _share(wanted: list[int], most: int) -> list[int]:
@@ -191,18 +207,24 @@ def _size(nodes: list[Reached], below: dict[Node, list[Reached]]) -> int:
     return count
 
 
-def _leaves(root: _Branch) -> int:
+def _count_lines(root: _Branch, *, outlined: bool) -> int:
+    """Lines of the drawing: one for each node, or for each node without children."""
     count = 0
     waiting = [root]
     while waiting:
         branch = waiting.pop()
         waiting += branch.children
-        count += not branch.children
+        count += outlined or not branch.children
     return count
 
 
 def _place(
-    neighbourhood: Neighbourhood, root: _Branch, label_of: Callable[[Node], str], wanted: int
+    neighbourhood: Neighbourhood,
+    root: _Branch,
+    label_of: Callable[[Node], str],
+    wanted: int,
+    *,
+    outlined: bool = False,
 ) -> GraphLayout:
     order: list[tuple[_Branch, int, int, int]] = []
     """Branch, layer, row, index of the parent."""
@@ -211,7 +233,7 @@ def _place(
     while waiting:
         branch, layer, parent = waiting.pop()
         order.append((branch, layer, row, parent))
-        if not branch.children:
+        if outlined or not branch.children:
             row += 1
         here = len(order) - 1
         waiting += [(child, layer + 1, here) for child in reversed(branch.children)]
@@ -219,7 +241,7 @@ def _place(
         f"+{branch.hidden} more" if branch.reached is None else label_of(branch.reached.node)
         for branch, _, _, _ in order
     ]
-    columns = _columns(order, labels, wanted)
+    columns = _columns(order, labels, wanted, outlined=outlined)
     nodes: list[PlacedNode] = []
     for (branch, layer, at, parent), label in zip(order, labels, strict=True):
         x, cells = columns[layer]
@@ -252,7 +274,7 @@ def _place(
 
 
 def _columns(
-    order: list[tuple[_Branch, int, int, int]], labels: list[str], wanted: int
+    order: list[tuple[_Branch, int, int, int]], labels: list[str], wanted: int, *, outlined: bool
 ) -> list[tuple[int, int]]:
     """First cell and width of the labels of each layer; none is wider than its longest label."""
     gaps = [0] * (max(layer for _, layer, _, _ in order) + 1)
@@ -264,6 +286,9 @@ def _columns(
             if branch.reached is not None and branch.reached.step is not None:
                 relation = width(_relation(branch.reached.step.edge))
             gaps[layer] = max(gaps[layer], relation + 6)  # ` ├─` relation `─▶ `
+    if outlined:
+        starts = list(itertools.accumulate(gaps))
+        return [(x, max(NARROWEST_LABEL, wanted - x)) for x in starts]
     left = wanted - sum(gaps)
     cells = [0] * len(gaps)
     by_need = sorted(range(len(gaps)), key=lambda layer: longest[layer])
@@ -290,18 +315,18 @@ def _connect(
     below: list[int],
     lines: list[list[tuple[int, GraphPiece]]],
 ) -> None:
-    """Draw the lines from a parent to its children; the first child is on the parent's line."""
+    """Draw the lines from a parent to its children, the first on the parent's line or below it."""
     start = layout.nodes[parent]
     first, last = layout.nodes[below[0]].row, layout.nodes[below[-1]].row
     rows = {layout.nodes[index].row: index for index in below}
     label_end = start.x + width(start.label)
     trunk = _trunk(layout, below)
-    for row in range(first, last + 1):
+    for row in range(first if first == start.row else start.row + 1, last + 1):
         index = rows.get(row)
         if index is None:
             lines[row].append((trunk, GraphPiece("│", "line")))
             continue
-        if row == first:
+        if row == start.row:
             corner = "┬" if last > first else "─"
             lines[row].append((label_end + 1, GraphPiece("─" * (trunk - label_end - 1), "line")))
         else:

@@ -37,6 +37,8 @@ class Relative:
     """None: there is no memory with this id."""
     link: Link | None = None
     """The link that leads to it (or from it); None for a replacement."""
+    is_missing: bool = False
+    """Neither a memory nor an entity of the open stores has this name; known with an index only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,21 @@ def lineage_in(memory: Memory, index: LinkIndex, find: FindMemory) -> Lineage:
     around = _find_around(memory, index, find)
     backlinks, more = _find_backlinks(memory, index, find)
     found = lineage(memory, collect_relations(around), find)
-    return replace(found, backlinks=backlinks, more_backlinks=more)
+
+    def checked(relatives: tuple[Relative, ...]) -> tuple[Relative, ...]:
+        return tuple(
+            replace(one, is_missing=one.memory is None and not index.knows(memory.store, one.id))
+            for one in relatives
+        )
+
+    return replace(
+        found,
+        supersedes=checked(found.supersedes),
+        successors=checked(found.successors),
+        links=checked(found.links),
+        backlinks=backlinks,
+        more_backlinks=more,
+    )
 
 
 def lineage(memory: Memory, relations: Relations, find: FindMemory) -> Lineage:

@@ -179,6 +179,10 @@ class LinkIndex:
             return node.name in self._key_of
         return node.kind == NodeKind.ENTITY and node.name in self._entities
 
+    def knows(self, store: str, name: str) -> bool:
+        """Whether a name means a memory or an entity in a store."""
+        return self.resolve(store, name).kind != NodeKind.UNKNOWN
+
     def resolve(self, store: str, name: str, origin: EdgeOrigin = EdgeOrigin.LINK) -> Node:
         """Return the node that a name means in a store.
 
@@ -330,6 +334,8 @@ class LinkIndex:
             if (key := self._key_of.get(f"{entry.store}:{name}")) is not None
             and (time := _replaced_at(entry, self._entries[key])) is not None
         ]
+        if entry.ended is not None and entry.is_end_stated:
+            times.append(entry.ended)
         return min(times) if times else entry.ended
 
     def _entity_edges(self, node: Node) -> Iterator[Edge]:

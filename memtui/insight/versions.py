@@ -65,8 +65,8 @@ class VersionHistory:
     """For each version the number of the one it follows from; -1 if there is none."""
     missing: tuple[str, ...] = ()
     """Ids of the lineage that are in no open store."""
-    is_complete: bool = True
-    """False if older versions were not read, because it took too long or was cancelled."""
+    left_out: str = ""
+    """Why git's older versions were not read, in words after "git: "; empty if all were."""
 
     def previous(self, number: int) -> TextVersion | None:
         """The version that this one follows from."""
@@ -148,14 +148,14 @@ def version_history(
     lineage: Lineage,
     former: Mapping[str, Sequence[TextVersion]],
     *,
-    is_complete: bool = True,
+    left_out: str = "",
 ) -> VersionHistory:
     """Put the versions of all memories of a lineage into one history.
 
     Args:
         lineage: The chain of replacements, see `memtui.insight.lineage`.
         former: Id of a memory -> its former versions from journal and git, in any order.
-        is_complete: Whether `former` has all of them.
+        left_out: Why `former` lacks some of git; empty if it has all.
     """
     versions: list[TextVersion] = []
     before: list[int] = []
@@ -174,7 +174,7 @@ def version_history(
             before.append(last[memory.id] if memory.id in last else max(older, default=-1))
             last[memory.id] = len(versions)
             versions.append(version)
-    return VersionHistory(lineage, tuple(versions), tuple(before), tuple(missing), is_complete)
+    return VersionHistory(lineage, tuple(versions), tuple(before), tuple(missing), left_out)
 
 
 def _replacements(lineage: Lineage) -> dict[str, list[str]]:

@@ -83,7 +83,7 @@ class JournalDatabase:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Run one transaction, on disk at the end of the block. Raises SaveError."""
         with self._lock, self._save_errors("written", "nothing was changed"):
-            db = self._opened()
+            db = self._open_database()
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
@@ -96,7 +96,7 @@ class JournalDatabase:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Yield the connection, for SELECTs only. Raises SaveError."""
         with self._lock, self._save_errors("read", ""):
-            yield self._opened()
+            yield self._open_database()
 
     def overwrite_deleted(self) -> None:
         """Remove deleted content from the write-ahead log too."""
@@ -105,7 +105,7 @@ class JournalDatabase:
 
     # ---- opening ----------------------------------------------------------------------------
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open_database(self) -> sqlite3.Connection:
         if self._db is None:
             private_folder(self._state)
             with locked(self._file, self._state):

@@ -40,7 +40,7 @@ from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
 from memtui.search.salience import ScoreConstants
 from memtui.stores.session_start import LimitUse
-from memtui.text import Passage, find_passage, one_line
+from memtui.text import Passage, counted, find_passage, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
@@ -351,7 +351,7 @@ def _hint(query: Query, hits: RankedHits) -> str:
             count = sum(hidden.values())
             if name == "entity":
                 count -= sum(hits.facets.entity_repeats.values())
-            return f"{name} hides {count} {'match' if count == 1 else 'matches'}"
+            return f"{name} hides {counted(count, 'match')}"
     return ""
 
 

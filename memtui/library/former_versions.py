@@ -10,8 +10,8 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ from memtui.stores.base import Store
 
 log = logging.getLogger(__name__)
 
+COMMIT_LETTERS = 12
+"""Of the hash of a commit that is shown."""
 MOST_ACTIONS = 10_000
 """Newest actions of the journal that are looked at: all that it keeps."""
 ITEM_TEXT = "text"
@@ -95,7 +97,7 @@ class FormerReader:
                 log.warning("a former version cannot be read: %r", error)
                 return {}
             found = {
-                memory.id: _placed(memory, str(top), str(self._base))
+                memory.id: _with_root(memory, str(top), str(self._base))
                 for reading in readings
                 for memory in reading.memories
             }
@@ -139,7 +141,7 @@ class FormerReader:
         return self._folders
 
 
-def _placed(memory: Memory, folder: str, root: str) -> Memory:
+def _with_root(memory: Memory, folder: str, root: str) -> Memory:
     def moved(file: str) -> str:
         return root + file.removeprefix(folder) if file.startswith(folder) else file
 
@@ -184,7 +186,8 @@ def find_history(
     actions = read_actions(state)
     reader = FormerReader(store)
     former: dict[str, list[TextVersion]] = {}
-    is_complete = True
+    left_out = ""
+    deadline = 0.0
     for relative in lineage.history:
         memory = relative.memory
         if memory is None:
@@ -193,28 +196,96 @@ def find_history(
         if reader.is_possible and memory.origin.file:
             git = GitHistory.of(Path(memory.origin.file).parent, cancelled)
             if git is not None:
+                git.deadline = deadline = deadline or git.deadline  # one for the whole lineage
                 found += git_versions(memory, git, reader)
-                is_complete = is_complete and git.is_complete
+                left_out = git.left_out or left_out
         former[memory.id] = found
-    return version_history(lineage, former, is_complete=is_complete)
+    return version_history(lineage, former, left_out=left_out)
 
 
 def git_versions(memory: Memory, git: GitHistory, reader: FormerReader) -> list[TextVersion]:
-    """The different texts that a memory has had in the commits of its file, oldest first."""
+    """The different texts that a memory has had in the commits of its file, oldest first.
+
+    A version of the file is read only if it differs in the lines of the memory itself: of 1,000
+    commits of a file with many memories, few concern the one that is asked for.
+    """
     found: list[TextVersion] = []
+    own: _OwnLines | None = None
     for version in git.versions(Path(memory.origin.file)):
-        former = reader.read([(memory.origin.file, version.text)]).get(memory.id)
+        if own is not None and own.are_same_in(version.text):
+            if found:  # the older commit of the same text brought it in
+                found[-1] = replace(
+                    found[-1],
+                    time=version.time,
+                    author=version.author,
+                    note=version.commit[:COMMIT_LETTERS],
+                )
+            continue
+        read = reader.read([(memory.origin.file, version.text)])
+        former = read.get(memory.id)
+        own = _OwnLines.of(memory.id, read, version.text)
         if former is None:
             continue
         text = with_former_text(memory, former)
         text_version = TextVersion(
-            text, VersionOrigin.GIT, version.time, version.author, version.commit[:12]
+            text,
+            VersionOrigin.GIT,
+            version.time,
+            version.author,
+            version.commit[:COMMIT_LETTERS],
         )
         if found and found[-1].text == text_version.text:
             found[-1] = text_version  # the older commit of the same text brought it in
         else:
             found.append(text_version)
     return found[::-1]
+
+
+@dataclass(slots=True)
+class _OwnLines:
+    """The lines of a file that hold one memory, followed from version to version."""
+
+    lines: Sequence[bytes]
+    start: int
+    """The first line of the memory, from 0."""
+    end: int
+    """The first line of the next memory."""
+
+    @classmethod
+    def of(cls, id: str, read: Mapping[str, Memory], text: bytes) -> _OwnLines | None:
+        """The lines of a memory; None if they are not known, or if it has the file for itself."""
+        memory = read.get(id)
+        if memory is None or memory.origin.line is None or len(read) < 2:
+            return None
+        starts = sorted(one.origin.line or 0 for one in read.values())
+        start = memory.origin.line
+        if starts[0] < 1 or starts.count(start) > 1:
+            return None
+        lines = text.split(b"\n")
+        following = next((line - 1 for line in starts if line > start), len(lines))
+        return cls(lines, start - 1, following)
+
+    def are_same_in(self, text: bytes) -> bool:
+        """Whether all lines that another version has changed are outside; if so, that version is
+        the one to compare with next."""
+        lines = text.split(b"\n")
+        first, last = _same_ends(self.lines, lines)
+        if first >= self.end:
+            self.lines = lines
+            return True
+        if len(self.lines) - last <= self.start:
+            shift = len(lines) - len(self.lines)
+            self.lines, self.start, self.end = lines, self.start + shift, self.end + shift
+            return True
+        return False
+
+
+def _same_ends(one: Sequence[bytes], other: Sequence[bytes]) -> tuple[int, int]:
+    """How many lines are the same at the beginning of two texts, and at the end of the rest."""
+    most = min(len(one), len(other))
+    first = next((at for at in range(most) if one[at] != other[at]), most)
+    last = next((at for at in range(most - first) if one[-1 - at] != other[-1 - at]), most - first)
+    return first, last
 
 
 def journal_versions(

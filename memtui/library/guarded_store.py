@@ -104,7 +104,7 @@ class GuardedStore:
         if not faults:
             return reading
         sound = tuple(m for at, m in enumerate(reading.memories) if at not in faults)
-        listed = _listed(shard, [(reading.memories[at], why) for at, why in faults.items()])
+        listed = _list_faults(shard, [(reading.memories[at], why) for at, why in faults.items()])
         return Reading(sound, (*reading.unreadable, *listed))
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
@@ -171,7 +171,7 @@ def _defect(memory: Memory) -> str:
         return "it is not as a memory has to be"
 
 
-def _listed(shard: Shard, faults: Sequence[tuple[Memory, str]]) -> Iterator[Unreadable]:
+def _list_faults(shard: Shard, faults: Sequence[tuple[Memory, str]]) -> Iterator[Unreadable]:
     file = shard.files[0] if shard.files else shard.key
     for memory, why in faults[:MOST_NAMED]:
         where = getattr(getattr(memory, "origin", None), "file", "")

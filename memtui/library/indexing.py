@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Condition, Lock, RLock
+from typing import TYPE_CHECKING
 
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import SemanticSearch
@@ -25,7 +26,9 @@ from memtui.search.documents import IndexedDocument, to_document
 from memtui.search.matching import ExactLookup
 from memtui.search.numbering import renumber_slot
 from memtui.search.postings import ProvisionalIndex, Segment
-from memtui.search.whoosh_index import WhooshIndex
+
+if TYPE_CHECKING:
+    from memtui.search.whoosh_index import WhooshIndex
 
 log = logging.getLogger(__name__)
 
@@ -142,6 +145,8 @@ class Index:
         if not segment_files.has_segment(cache.catalog.folder):
             _build_in_subprocess(cache, report, cancelled)
         if builder.build_whoosh(cache.catalog.folder, cancelled=cancelled):
+            from memtui.search.whoosh_index import WhooshIndex
+
             with self._lock:
                 self._whoosh[cache.store.label] = (version, WhooshIndex(cache.home))
 
@@ -177,8 +182,10 @@ def _overlay(rows: Sequence[Memory], slots: range, alive: Mask) -> Segment:
 
 
 def _first_to_merge(overlays: Sequence[Segment]) -> int:
-    """Position of the first overlay to merge with all after it: one that is no larger than they
-    are together, so that a row is indexed again only when the rows after it have doubled."""
+    """Position of the first overlay that is no larger than all overlays after it together.
+
+    It is merged with those, so a row is indexed again only when the rows after it have doubled.
+    """
     if len(overlays) <= MOST_OVERLAYS:
         return len(overlays)
     end = overlays[-1].first + overlays[-1].count
@@ -261,14 +268,14 @@ class IndexUpdates:
     def start(self) -> None:
         """Cover the rows that the indexes loaded from disk lack."""
         with self._lock:
-            self._cover()
+            self._cover_new_rows()
             self.load_vectors()
 
     def update(self) -> None:
         """Cover new rows, and compact the table when it has many dead ones."""
         with self._lock:
             self._compact()
-            self._cover()
+            self._cover_new_rows()
 
     def load_vectors(self) -> None:
         """Load the cached vectors and compute those of a few new rows."""
@@ -277,7 +284,7 @@ class IndexUpdates:
             self._semantic.load(self._loaded.caches, len(rows))
             self._semantic.cover(rows)
 
-    def _cover(self) -> None:
+    def _cover_new_rows(self) -> None:
         loaded = self._loaded.state
         self._index.cover(loaded.snapshot.rows, loaded.columns.alive)
         self._semantic.cover(loaded.snapshot.rows)

@@ -83,7 +83,7 @@ class Library(LibraryReader):
         rules: opening.Rules | None = None,
         embedding: Embedding = NO_EMBEDDING,
     ) -> Library:
-        """Open the stores at these paths; nothing is read yet.
+        """Return a library of the stores at these paths; nothing is read yet.
 
         Args:
             roots: a path for each store.
@@ -142,7 +142,7 @@ class Library(LibraryReader):
     # --- changing --------------------------------------------------------------------------
 
     def refusal(self, act: Act, memory: Memory) -> str:
-        """Return why this act is not possible on this memory; empty when it is."""
+        """Return why `act` is not possible on `memory`; "" if it is."""
         store = self.store(memory.store)
         return store.read_only or store.refusal(act, memory)
 
@@ -181,7 +181,7 @@ class Library(LibraryReader):
         return action
 
     def restore(self, restoration: Restoration, report: Report = silent) -> JournalAction:
-        """Make the planned stores in an empty place; they are not opened.
+        """Make the planned stores in an empty place; return the action. They are not opened.
 
         Args:
             restoration: see `memtui.bundle.restoring.plan_restore`.
@@ -195,7 +195,7 @@ class Library(LibraryReader):
         return self._change_writer.restore(restoration, report)
 
     def count_accesses(self, refs: Iterable[str]) -> int:
-        """Count one access of each of these memories, where its store, or memtui beside it, does.
+        """Count one access of each memory, in the store's own counts or else in memtui's.
 
         Only for what an agent or a person asked for; not part of the journal.
 
@@ -219,7 +219,7 @@ class Library(LibraryReader):
         self._change_writer.accept_ownership(path)
 
     def undo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:
-        """Undo an action and read what changed.
+        """Undo an action, read what changed, and return the action.
 
         Args:
             number: of the action in the log; else the newest one of the open stores.
@@ -235,7 +235,7 @@ class Library(LibraryReader):
         return action
 
     def redo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:
-        """Redo an undone action and read what changed. Arguments and errors as of `undo`."""
+        """Redo an undone action and return it; `number`, `anywhere` and errors as of `undo`."""
         action = self._change_writer.redo(number, anywhere=anywhere)
         self.refresh()
         return action
@@ -268,7 +268,7 @@ class Library(LibraryReader):
         return self._index.state
 
     def node_label(self, node: Node) -> str:
-        """What a node is called in one line, safe to show: a memory by its headline."""
+        """Return the name of a node on one safe line; of a memory, its headline."""
         if node.kind == "memory":
             with contextlib.suppress(RefError):
                 return one_line(self.get(node.name).headline) or one_line(node.name)
@@ -292,7 +292,7 @@ class Library(LibraryReader):
         )
 
     def plan_restore_text(self, memory: Memory, former: Memory) -> Planned:
-        """Plan to give a memory the text that it, or another of its lineage, had once.
+        """Return the plan that gives `memory` the text of `former`, a version of its lineage.
 
         Raises:
             Refused: its store cannot edit texts.
@@ -328,7 +328,7 @@ class Library(LibraryReader):
         return self._loaded.last_writes()
 
     def compare(self, left: str, right: str, subject: str = "") -> StoreComparison:
-        """Compare the current memories of two open stores.
+        """Return what two open stores have in common, and what differs, of current memories.
 
         Args:
             left, right: their labels.

@@ -48,6 +48,8 @@ class LoadedStores:
         self.caches = [StoreCache(s, cache_home(cache, s) if cache else None) for s in stores]
         self._table = SlotTable()
         self._revision = 0
+        self.writes_cache = True
+        """Loading writes the rows of a store that has no cache into one."""
         self._limit_uses: tuple[tuple[int, int], tuple[LimitUse, ...]] | None = None
         self.state: LoadedState
         self._publish()
@@ -76,7 +78,7 @@ class LoadedStores:
         with self.lock:
             if not cancelled():
                 cache.loading = False
-                if cache.catalog is None:
+                if cache.catalog is None and self.writes_cache:
                     cache.save(self._table)
             self._publish()
 

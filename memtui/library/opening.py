@@ -14,7 +14,7 @@ from memtui.errors import ConfigError, MemtuiError, StoreError
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import Format
-from memtui.stores.scanning import why_closed
+from memtui.stores.scanning import unreadable_reason
 from memtui.text import one_line
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ def detect_store(path: Path, format: str = "") -> FoundStore:
     detected = registry.detect_named(path)
     if detected is None:
         if closed := _closed_folder(path):
-            raise StoreError(why_closed(closed), where=closed)
+            raise StoreError(unreadable_reason(closed), where=closed)
         raise StoreError(
             "no memory store is recognised here",
             where=str(path),
@@ -68,10 +68,10 @@ def _closed_folder(path: Path) -> str:
     """The folder at this path or in it that may not be read; empty if there is none."""
     if not path.is_dir():
         return ""
-    if why_closed(str(path)):
+    if unreadable_reason(str(path)):
         return str(path)
     return next(
-        (str(each) for each in path.iterdir() if each.is_dir() and why_closed(str(each))), ""
+        (str(each) for each in path.iterdir() if each.is_dir() and unreadable_reason(str(each))), ""
     )
 
 
@@ -180,11 +180,11 @@ def open_stores(
         wanted = labels[number] if number < len(labels) and labels[number] else item.format.name
         label = unique_label(_PLAIN.sub("-", wanted), used)
         used.add(label)
-        stores.append(_opened(item, label, (rules or {}).get(item.format.name)))
+        stores.append(_open_store(item, label, (rules or {}).get(item.format.name)))
     return tuple(stores)
 
 
-def _opened(item: FoundStore, label: str, rules: Mapping[str, Any] | None) -> Store:
+def _open_store(item: FoundStore, label: str, rules: Mapping[str, Any] | None) -> Store:
     """The open store; one that lists its fault when the format's own code fails."""
     try:
         store = item.format.open(item.root, label)

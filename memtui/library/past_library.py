@@ -105,7 +105,8 @@ class PastViews:
         columns, revived = past_columns.columns_at(
             state.columns, at.timestamp(), self._ends, hidden
         )
-        return PastStores(self.library.loaded, state, columns, revived, tuple(known.values()))
+        former_rows = tuple(as_of.with_times_at(memory, at) for memory in known.values())
+        return PastStores(self.library.loaded, state, columns, revived, former_rows, at)
 
 
 def _find_versioned(rows: Rows) -> Iterator[int]:
@@ -151,11 +152,13 @@ def _find_ends(state: LoadedState, slots: Mapping[str, int]) -> dict[int, float]
 
 
 class _RevivedRows(Sequence[Memory]):
-    """The rows of the present; those that were still in use then are active again."""
+    """The rows of the present; those that were still in use then are active again, and none has the
+    time of a later change."""
 
-    def __init__(self, rows: Rows, revived: Any) -> None:
+    def __init__(self, rows: Rows, revived: Any, at: datetime) -> None:
         self._rows = rows
         self._revived = revived
+        self._at = at
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -163,7 +166,7 @@ class _RevivedRows(Sequence[Memory]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[slot] for slot in range(*index.indices(len(self)))]
-        memory = self._rows[index]
+        memory = as_of.with_times_at(self._rows[index], self._at)
         if not self._revived[index]:
             return memory
         return as_of.with_status_at(memory, datetime.min.replace(tzinfo=UTC), _LATEST)
@@ -175,9 +178,9 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 class PastStores(LoadedStores):
-    """What `LoadedStores` tells of the present, of a time before; nothing is loaded or published.
+    """As `LoadedStores`, for the stores as of a former time; nothing is loaded or published.
 
-    Memories with another text then stand in rows of their own, after those of the present.
+    Memories that had another text get rows of their own, after those of the present.
     """
 
     def __init__(
@@ -187,12 +190,16 @@ class PastStores(LoadedStores):
         columns: columns_of.Columns,
         revived: Any,
         known: Sequence[Memory],
+        at: datetime,
     ) -> None:
         self.lock = RLock()
         self.caches = present.caches
         rows = state.snapshot.rows
         self._table = SlotTable()
-        parts: list[Sequence[Memory]] = [_RevivedRows(rows, revived), *((known,) if known else ())]
+        parts: list[Sequence[Memory]] = [
+            _RevivedRows(rows, revived, at),
+            *((known,) if known else ()),
+        ]
         serials = rows.serials
         if known:
             columns = columns_of.concat([columns, columns_of.build(known)])
@@ -233,7 +240,7 @@ class PastStores(LoadedStores):
         return ()
 
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
-        """Nothing: the past does not change."""
+        """Do nothing: the past does not change."""
 
     def refresh(self) -> bool:
         return False
@@ -264,7 +271,7 @@ class PastLibrary(Library):
         return f"the library is shown as of {date(self.at)}; nothing can be changed there"
 
     def index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
-        """Nothing: the index of the present is used."""
+        """Do nothing: the index of the present is used."""
 
     def refusal(self, act: Act, memory: Memory) -> str:  # noqa: ARG002
         return self.refused

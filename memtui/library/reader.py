@@ -187,7 +187,7 @@ class LibraryReader:
         return results
 
     def find(self, query: Query, cancelled: IsCancelled = never) -> SearchResult:
-        """Run a query against the current snapshot.
+        """Return the hits of a query in the current snapshot.
 
         Raises:
             Cancelled: `cancelled` returned True.
@@ -198,15 +198,15 @@ class LibraryReader:
         return replace(found, revision=revision)
 
     def passage(self, found: SearchResult, position: int) -> Passage | None:
-        """The passage of the hit at this position that has most of the words."""
+        """Return the passage of the hit of `found` at `position` with most of the words."""
         return finding.passage(found, found.slots[position])
 
     def explain(self, found: SearchResult, position: int) -> tuple[ScorePart, ...]:
-        """Return the parts that add up to the score of the hit at this position."""
+        """Return the parts of the score of the hit of `found` at `position`."""
         return finding.explain(found, found.slots[position], self._weights, self.now())
 
     def near_words(self, found: SearchResult, position: int) -> NearWords:
-        """Return the words that make the hit at this position near in meaning; mostly none."""
+        """Return the words that make the hit of `found` at `position` near in meaning, if any."""
         slot = found.slots[position]
         if found.hits is None or found.hits.match is None or found.hits.match.meaning is None:
             return ()
@@ -224,7 +224,7 @@ class LibraryReader:
         return self._semantic.embed_query(query, self._index.state.segments, cancelled)
 
     def similar(self, ref: str, limit: int = 20, cancelled: IsCancelled = never) -> SimilarMemories:
-        """Find the memories most similar to this one, by embedding, else by its rarest words.
+        """Return the `limit` memories most similar to `ref`, by embedding, else by rare words.
 
         Raises:
             RefError: no memory has this ref.
@@ -270,7 +270,7 @@ class LibraryReader:
     def timeline(
         self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
     ) -> Timeline:
-        """Count a search result by time.
+        """Return the counts of a search result by time.
 
         Args:
             found: what to count.
@@ -297,8 +297,8 @@ class LibraryReader:
         return self._loaded.resolve(text)
 
     def link_target(self, memory: Memory, text: str) -> str:
-        """Return the native target of a link from this memory to what `text` names: a target it
-        already links to, a memory or an entity.
+        """Return the native target of a link from `memory` to what `text` names: a target that it
+        links to already, a memory or an entity.
 
         Raises:
             RefError: nothing has that name.
@@ -350,7 +350,7 @@ class LibraryReader:
         most: int | None = None,
         cancelled: IsCancelled = never,
     ) -> Neighbourhood:
-        """Follow links from a node breadth-first.
+        """Return what is reached from a node by following links breadth-first.
 
         Args:
             start: see `resolve_node`.
@@ -387,7 +387,7 @@ class LibraryReader:
     def diff_memories(
         self, before: MemorySet | None, after: MemorySet
     ) -> tuple[list[int], list[int]]:
-        """Compare two sets of memories.
+        """Compare the memories of `before` with those of `after`.
 
         Returns:
             The serials removed and the serials added (all, without `before`);

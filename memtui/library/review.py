@@ -197,7 +197,7 @@ class ReviewQueue:
             "cache": str(self._cache),
             "state": str(state) if (state := library.state_folder) is not None else None,
             "now": library.now().isoformat(),
-            "settings": asdict(self._settings),
+            "settings": self._settings._asdict(),
         }
         answer = run_worker(WORKER, (), report, cancelled, given=json.dumps(given))
         try:

@@ -77,7 +77,7 @@ class ReviewFile:
     def read(self) -> CachedReview | None:
         """All that is kept; None if nothing is."""
         with contextlib.suppress(OSError, *_FAULTS):
-            first, second = self.path.read_text(encoding="utf-8").splitlines()
+            first, second, _ = self.path.read_text(encoding="utf-8").split("\n")
             head, rest = json.loads(first), json.loads(second)
             if head["rules"] != _rules() or head["settings"] != self.settings:
                 return None

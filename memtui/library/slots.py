@@ -70,7 +70,7 @@ class SlotTable:
             ref = memory.ref
             if ref in used:
                 shared += (used[ref], first + at)
-                ref = _free(f"{memory.ref}@{shard_of[at]}", used)
+                ref = _free_ref(f"{memory.ref}@{shard_of[at]}", used)
                 unique[at] = replace(memory, ref=ref)
             used[ref] = first + at
         self._parts = _joined([*self._parts, tuple(unique)])
@@ -163,7 +163,7 @@ def plain_ref(memory: Memory) -> str:
     return f"{memory.store}:{memory.id}"
 
 
-def _free(ref: str, used: dict[str, int]) -> str:
+def _free_ref(ref: str, used: dict[str, int]) -> str:
     if ref not in used:
         return ref
     number = 2

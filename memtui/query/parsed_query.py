@@ -188,7 +188,12 @@ class Query:
 
 
 def positive_terms(node: Node, negated: bool = False) -> Iterator[Term]:
-    """The terms of a node that a memory may be found by, not negated, in their order."""
+    """The terms of a node that a memory may be found by, in their order.
+
+    Args:
+        node: A term, a condition or a group.
+        negated: Whether the node stands below a negation.
+    """
     negated ^= node.negated
     if isinstance(node, Group):
         for part in node.parts:
@@ -214,13 +219,16 @@ def has_terms(node: Node) -> bool:
 
 
 def filter_values(query: Query, field: str) -> tuple[str, ...]:
-    """The values of a field's filter that is not negated; () if there is none."""
+    """The values of the filter of `query` on `field` that is not negated; () if there is none."""
     found = (c.values for c in query.conditions if c.field == field and not c.negated)
     return next(found, ())
 
 
 def with_filter_values(query: Query, field: str, values: Iterable[str]) -> Query:
-    """Replace the filter of a field; no values remove it. Negated filters and groups stay."""
+    """Return `query` with `values` as its filter on `field`; without values it is removed.
+
+    Negated filters and groups stay.
+    """
     wanted = tuple(dict.fromkeys(value.casefold() for value in values))
     kept = tuple(c for c in query.conditions if c.field != field or c.negated)
     added = (Condition(field, wanted),) if wanted else ()
@@ -228,7 +236,7 @@ def with_filter_values(query: Query, field: str, values: Iterable[str]) -> Query
 
 
 def resolve_marked(query: Query, refs: Callable[[], Iterable[str]]) -> Query:
-    """Replace `is:marked` by the memories that are marked; `refs` is called if it occurs."""
+    """Return `query` with the marked memories for `is:marked`; `refs` is called if that occurs."""
     if not any(part.field == "is" and "marked" in part.values for part in query.all_conditions):
         return query
     marked = tuple(refs())
@@ -246,7 +254,10 @@ def resolve_marked(query: Query, refs: Callable[[], Iterable[str]]) -> Query:
 
 
 def without_filters(query: Query) -> Query:
-    """Remove all filters and times at the top; terms, groups with terms and the order stay."""
+    """Return the query without filters and times at the top.
+
+    Terms, groups with terms and the order stay.
+    """
     groups = tuple(group for group in query.groups if has_terms(group))
     return replace(query, conditions=(), since=None, until=None, groups=groups)
 

@@ -48,7 +48,7 @@ class Period:
 
 
 def parse_period(text: str, now: datetime) -> Period:
-    """Parse a time as it is typed.
+    """Return the period that a time as it is typed stands for.
 
     Args:
         text: See the top of this module.
@@ -136,7 +136,7 @@ def _parse_date(asked: str) -> Period:
 
 
 def parse_time(text: str, now: datetime) -> TimeCondition:
-    """Parse a time; of a day, month or year, its start.
+    """Return the time of a text; of a day, month or year, its start.
 
     Args:
         text: `7d`, `24h`, `2026-03-01`, `yesterday`...: see the top of this module.
@@ -149,14 +149,17 @@ def parse_time(text: str, now: datetime) -> TimeCondition:
 
 
 def parse_time_end(text: str, now: datetime) -> TimeCondition:
-    """Parse a time; of a day, month or year, its last moment. Raises QueryError."""
+    """Return the time of `text`; of a day, month or year, its end.
+
+    `now` and errors as of `parse_time`.
+    """
     period = parse_period(text, now)
     time = period.start if period.is_moment else period.end - _JUST_BEFORE
     return TimeCondition(text, time)
 
 
 def parse_time_range(text: str, now: datetime) -> Range:
-    """Parse a time with a comparison, or two with `..`. Raises QueryError.
+    """Return the range of a time with a comparison, or of two with `..`. Raises QueryError.
 
     Args:
         text: `2026-05` (all of May), `>2026-05` (after it), `>=2026-05`, `<`, `<=`,

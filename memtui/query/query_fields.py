@@ -125,7 +125,7 @@ LONGEST_NAME = max(map(len, FIELDS))
 def parse_condition(
     name: str, text: str, *, negated: bool = False, now: datetime | None = None
 ) -> Condition:
-    """Parse the values of one filter.
+    """Return the condition of one filter.
 
     Args:
         name: One of `FIELDS` that is a filter, or `sort`.
@@ -256,13 +256,17 @@ def _number(text: str) -> float:
 
 
 def parse_sort(text: str) -> tuple[Sort, ...]:
-    """Parse the keys of `sort:`, the most significant first. Raises QueryError."""
+    """Return the keys of `sort:`, the most significant first. Raises QueryError."""
     keys = parse_condition("sort", text).values
     return tuple(dict.fromkeys(_REVERSED.get(key) or Sort(key) for key in keys))
 
 
 def parse_regex(pattern: str, *, negated: bool = False) -> Condition:
-    """Check the pattern of `/regex/` and make its condition. Raises QueryError."""
+    """Return the condition of `pattern`; with `negated`, the texts without a match pass.
+
+    Raises:
+        QueryError: It is no regular expression, or longer than `LONGEST_REGEX`.
+    """
     if len(pattern) > LONGEST_REGEX:
         raise QueryError(f"the regular expression is longer than {LONGEST_REGEX} characters")
     try:

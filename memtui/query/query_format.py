@@ -20,7 +20,7 @@ _TERM_FORMATS = {
 
 
 def format_condition(part: Condition) -> str:
-    """Format a condition as it is typed: `type:decision,bug`, `entity:"the shop,alice"`."""
+    """Return a condition as it is typed: `type:decision,bug`, `entity:"the shop,alice"`."""
     sign = "-" * part.negated
     if part.field == REGEX:
         return f"{sign}/{part.values[0]}/"
@@ -30,7 +30,7 @@ def format_condition(part: Condition) -> str:
 
 
 def format_node(node: Node, *, in_words: bool = False) -> str:
-    """Format a part of a query; `in_words`: excluded terms with NOT."""
+    """Return a `node` of a query as it is typed; `in_words`: excluded terms with NOT."""
     if isinstance(node, Condition):
         return format_condition(node)
     if isinstance(node, Term):
@@ -44,7 +44,7 @@ def format_node(node: Node, *, in_words: bool = False) -> str:
 
 
 def format_query(query: Query) -> str:
-    """Format a query as the search line that parses to it; the hint is left out."""
+    """Return the search line that parses to this query; the hint is left out."""
     line = _format_line(query, in_words=False)
     # In a line with a flag, as in a pasted command, `-word` excludes nothing.
     return _format_line(query, in_words=True) if has_flag(line) else line

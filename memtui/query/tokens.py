@@ -73,7 +73,7 @@ def has_flag(line: str) -> bool:
 
 
 def tokenize(line: str) -> tuple[Token, ...]:
-    """Split a line into its tokens; linear in its length."""
+    """Return the tokens of a line, in time linear in its length."""
     return tuple(_tokenize(line))
 
 

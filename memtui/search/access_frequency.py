@@ -28,6 +28,14 @@ _NESTED = "injections"
 """Key under which the workspace format counts the uses of a document."""
 
 
+_COUNTED = frozenset({"salience", *_REVISIONS, *_ACCESSES, *_LAST_TIMES, _NESTED})
+
+
+def is_counted(memory: Memory) -> bool:
+    """Whether any use of the memory may have been counted; most of a store's have none."""
+    return not _COUNTED.isdisjoint(memory.extra)
+
+
 def measure_frequency(memory: Memory) -> float:
     """The frequency of a memory, 0..1: its own `salience`, else of its accesses and revisions."""
     own = memory.extra.get("salience")

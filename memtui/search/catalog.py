@@ -150,11 +150,12 @@ class Catalog:
     columns: Columns
 
 
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
 def encode_row(memory: Memory) -> CatalogRow:
     """Encode a memory as a row."""
-    return CatalogRow(
-        memory.ref, json.dumps(to_record(memory), separators=(",", ":")).encode("ascii") + b"\n"
-    )
+    return CatalogRow(memory.ref, _encode(to_record(memory)).encode("ascii") + b"\n")
 
 
 def _save_columns(folder: Path, columns: Columns) -> None:

@@ -184,7 +184,7 @@ def build(memories: Sequence[Memory]) -> Columns:
     accesses = np.zeros(size, np.float32)
     revisions = np.zeros(size, np.float32)
     for slot, memory in enumerate(memories):
-        if memory.extra:
+        if memory.extra and access_frequency.is_counted(memory):
             used[slot] = access_frequency.measure_frequency(memory)
             accesses[slot] = access_frequency.count_accesses(memory)
             revisions[slot] = access_frequency.count_revisions(memory)

@@ -13,7 +13,8 @@ parts, each 0..1 before its weight (`memtui.search.ranking.Weights`):
 
 Only the `MAX_SCORED` best matches by text are scored, so that a keystroke over many memories costs
 no more than one over few. A memory with none of the words is found too, by the words around it, if
-the query has at least `MIN_TERMS_TO_JOIN` terms and its window `MIN_TERMS_AROUND` of them.
+the query has at least `MIN_TERMS_TO_JOIN` terms, not counting one that is still being typed, and
+its window `MIN_TERMS_AROUND` of them.
 """
 
 from __future__ import annotations
@@ -97,48 +98,43 @@ def add_context(
     if len(match.terms) < MIN_TERMS or not len(match.slots):
         return match
     groups = find_groups(columns)
-    text = " ".join(words)
-    spans = find_dates(text, now)
-    by_session = _score_sessions(match.terms, groups)
-    by_session *= np.float32(weights.session)
+    spans = find_dates(" ".join(words), now)
+    by_session = _score_sessions(match.terms, groups, weights.session)
     shown, worth, all_words = match.slots, match.text, match.all_words
     if at is not None and len(at) < len(shown):
         shown, worth, all_words = shown.take(at), worth.take(at), all_words.take(at)
-    sessions = by_session.take(groups.of_slot.take(shown))
-    worth = worth + all_words
-    worth += sessions
+    worth = by_session.take(groups.of_slot.take(shown)) + worth
+    worth += all_words
     if spans:
         worth += np.float32(weights.date) * _near_dates(columns, spans, shown)
     best = _find_best(worth, MAX_SCORED)
-    slots, sessions = shown.take(best), sessions.take(best)
-    count = len(slots)
-    may_join = match.is_plain and len(match.terms) >= MIN_TERMS_TO_JOIN
-    if may_join:
-        beside = _find_beside(match, groups, slots.take(_find_best(worth.take(best), MAX_LEADS)))
-        slots = np.concatenate([slots, beside])
-        sessions = np.concatenate([sessions, by_session.take(groups.of_slot.take(beside))])
+    slots = shown.take(best)
+    count, found = len(slots), len(match.slots)
     near = groups.windows.take(slots, axis=1)
-    window, times = _score_windows(match, near)
+    if match.is_plain and _count_whole(match.terms) >= MIN_TERMS_TO_JOIN:
+        leads = near.take(_find_best(worth.take(best), MAX_LEADS), axis=1)
+        if len(beside := _find_beside(match, leads)):
+            slots = np.concatenate([slots, beside])
+            near = np.concatenate([near, groups.windows.take(beside, axis=1)], axis=1)
+    window, around = _score_windows(match, near, count)
     window *= np.float32(weights.window)
-    parts = {
-        "session": sessions,
+    parts: dict[str, Floats] = {
+        "session": by_session.take(groups.of_slot.take(slots)),
         "window": window,
         "neighbours": _best_neighbour(match, near) * np.float32(weights.neighbours),
-        "question": columns.asks.take(slots) * np.float32(weights.asks),
     }
-    total = sessions + window
-    total += parts["neighbours"]
-    total += parts["question"]
     for name, weight, values in (
-        ("subject", weights.subject, _are_subjects(groups, analysis.list_words(text), slots)),
+        ("question", weights.asks, columns.asks.take(slots) if groups.has_questions else None),
+        ("subject", weights.subject, _are_subjects(groups, words, slots)),
         ("date", weights.date, _near_dates(columns, spans, slots) if spans else None),
         ("time words", weights.time_words, _have_time_words(match, slots)),
     ):
         if values is not None:
             parts[name] = values * np.float32(weight)
-            total += parts[name]
+    total = parts["session"] + window
+    for name in tuple(parts)[2:]:
+        total += parts[name]
     if len(slots) > count:
-        around = (times[:, count:] > 0).sum(axis=0)
         new = (around >= MIN_TERMS_AROUND).nonzero()[0] + count
         if len(new) > MAX_JOINED:
             new = new[np.argsort(-total[new], kind="stable")[:MAX_JOINED]]
@@ -146,7 +142,14 @@ def add_context(
         slots, total = slots.take(kept), total.take(kept)
         parts = {name: values.take(kept) for name, values in parts.items()}
         match = match.with_fresh_slots(slots[count:])
-    return match.changed(context=Context(slots, parts, total))
+    here = best if at is None else at.take(best)
+    held = np.concatenate([here, np.arange(found, len(match.slots))])
+    return match.changed(context=Context(slots, held, parts, total))
+
+
+def _count_whole(terms: Sequence[ScoredTerm]) -> int:
+    """How many of the terms are not still being typed."""
+    return sum(not term.is_open for term in terms)
 
 
 def _find_best(worth: Floats, limit: int) -> Longs:
@@ -155,14 +158,15 @@ def _find_best(worth: Floats, limit: int) -> Longs:
     first = len(worth) - limit
     if first <= 0:
         return np.arange(len(worth))
-    found: Longs = (worth >= np.partition(worth, first)[first]).nonzero()[0]
+    ordered = worth.copy()
+    ordered.partition(first)
+    found: Longs = (worth >= ordered[first]).nonzero()[0]
     return found[: 2 * limit]
 
 
-def _find_beside(match: Match, groups: Groups, leads: Longs) -> Longs:
-    """Slots without any of the words that stand in the windows of these."""
-    near = groups.windows.take(leads, axis=1)
-    near = near[near < match.size]
+def _find_beside(match: Match, near: Ints) -> Longs:
+    """Slots that do not match and stand in these windows."""
+    near = near[near < match.size]  # no slot where a group ends
     beside = near[~match.found.take(near)].astype(np.int64)
     beside.sort()
     first = np.ones(len(beside), np.bool_)
@@ -170,48 +174,63 @@ def _find_beside(match: Match, groups: Groups, leads: Longs) -> Longs:
     return beside[first]
 
 
-def _score_windows(match: Match, near: Ints) -> tuple[Floats, Floats]:
-    """BM25 of each window, 0..1, and how often it has each term."""
+def _score_windows(match: Match, near: Ints, first: int) -> tuple[Floats, Ints]:
+    """BM25 of each window, 0..1; how many terms each window from the first on has."""
     often = np.zeros(match.size + 1, np.float32)
-    times = np.zeros((len(match.terms), near.shape[1]), np.float32)
-    for at, term in enumerate(match.terms):
+    scores = np.zeros(near.shape[1], np.float32)
+    around = np.zeros(near.shape[1] - first, np.int32)
+    whole = sum(term.highest for term in match.terms)
+    for term in match.terms:
         if len(term.hits.slots):
-            # A word that is there once has a score of highest / (K1 + 1): it counts 1.
             often[term.hits.slots] = term.hits.weights
-            often.take(near).sum(axis=0, out=times[at])
+            times = often.take(near).sum(axis=0)
             often[term.hits.slots] = 0
-    highest = np.array([term.highest for term in match.terms], np.float32)
-    times *= ((K1 + 1) / highest)[:, None]
-    return _weighted_sum(highest / highest.sum(), times), times
+            if len(around):
+                around += times[first:] > 0
+            saturated = times + np.float32(_half(term))
+            np.divide(times, saturated, out=saturated)
+            saturated *= np.float32(term.highest / whole)
+            scores += saturated
+    return scores, around
 
 
-def _weighted_sum(weights: Floats, times: Floats) -> Floats:
-    """BM25 of how often each term is there: one row of `times` for each weight."""
-    saturated = times + np.float32(K1)
-    np.divide(times, saturated, out=saturated)
-    scores: Floats = np.einsum("t,tn->n", weights, saturated)
-    return scores
-
-
-def _score_sessions(terms: Sequence[ScoredTerm], groups: Groups) -> Floats:
-    """BM25 of each group, 0..1; a last one, 0, for memories outside of groups."""
+def _score_sessions(terms: Sequence[ScoredTerm], groups: Groups, weight: float) -> Floats:
+    """BM25 of each group, 0..`weight`; a last one, 0, for memories outside of groups."""
     count = groups.count
-    times = np.empty((len(terms), count + 1), np.float32)
-    for at, term in enumerate(terms):
-        of = groups.of_slot.take(term.hits.slots)
-        times[at] = np.bincount(of, term.hits.weights, count + 1)
-    highest = np.array([term.highest for term in terms], np.float32)
-    times *= ((K1 + 1) / highest)[:, None]
-    times[:, count] = 0
-    holding = (np.count_nonzero(each) for each in times > 0)
-    rarity = [math.log1p((count - held + 0.5) / (held + 0.5)) for held in holding]
-    return _weighted_sum(np.array(rarity, np.float32) / np.float32(sum(rarity)), times)
+    scores: Doubles | None = None
+    whole = 0.0
+    for term in terms:
+        saturated, rarity = term.kept.get(groups) or _score_session(term, groups)
+        whole += rarity
+        weighted = saturated * rarity
+        scores = weighted if scores is None else np.add(scores, weighted, out=scores)
+    if scores is None:
+        return np.zeros(count + 1, np.float32)
+    scores *= weight / whole
+    return scores.astype(np.float32)
+
+
+def _score_session(term: ScoredTerm, groups: Groups) -> tuple[Doubles, float]:
+    """How often each group has the term, saturated; the rarity of the term among groups."""
+    of = groups.of_slot.take(term.hits.slots)
+    times = np.bincount(of, term.hits.weights, groups.count + 1).astype(np.float64, copy=False)
+    times[groups.count] = 0
+    held = int(np.count_nonzero(times))
+    rarity = math.log1p((groups.count - held + 0.5) / (held + 0.5))
+    times /= times + _half(term)
+    term.kept.clear()  # of other columns
+    term.kept[groups] = times, rarity
+    return times, rarity
+
+
+def _half(term: ScoredTerm) -> float:
+    """K1 times the score of a word that is there once: what saturates half."""
+    return K1 * term.highest / (K1 + 1)
 
 
 def _best_neighbour(match: Match, near: Ints) -> Floats:
     """The better text score of the memories before and after."""
-    text = np.zeros(match.size + 1, np.float32)
-    text[match.slots] = match.text
+    text = match.text_by_slot
     best: Floats = np.maximum(text.take(near[REACH - 1]), text.take(near[REACH + 1]))
     return best
 
@@ -221,7 +240,7 @@ def _have_time_words(match: Match, slots: Longs) -> Mask | None:
     return np.isin(slots, match.time_words) if len(match.time_words) else None
 
 
-def _near_dates(columns: Columns, spans: Sequence[Span], slots: Longs) -> Doubles:
+def _near_dates(columns: Columns, spans: Sequence[Span], slots: Longs) -> Floats:
     """How near each of these slots is to one of the spans, 0..1."""
     near = np.zeros(len(slots))
     created = columns.created[slots]
@@ -230,13 +249,13 @@ def _near_dates(columns: Columns, spans: Sequence[Span], slots: Longs) -> Double
         late = np.maximum(when - span.end, 0) / (DATE_DECAY_DAYS * DAY_SECONDS)
         early = np.maximum(span.first - when, 0) / (DATE_DECAY_DAYS * DAY_SECONDS / 4)
         near = np.maximum(near, np.nan_to_num(np.exp(-late - early)))
-    return near
+    return near.astype(np.float32)
 
 
-def _are_subjects(groups: Groups, words: Sequence[str], slots: Longs) -> Mask | None:
+def _are_subjects(groups: Groups, typed: Sequence[str], slots: Longs) -> Mask | None:
     """Whether the speaker or the entity of each of these slots is named; None if none is."""
     columns = groups.columns
-    asked = frozenset(words)
+    asked = frozenset(word for text in typed for word in analysis.list_words(text))
     named: Mask | None = None
     for known, codes, count in (
         (groups.speakers, columns.speaker, len(columns.speakers)),

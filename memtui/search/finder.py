@@ -98,7 +98,7 @@ def add_meaning(
     leaves: LeafMasks | None = None,
     floor: float = 0.0,
 ) -> Match:
-    """Add the scores of the vectors, and the memories that only they find, to a match.
+    """Return a match with the scores of the vectors and the memories that only they find.
 
     Args:
         query: Memories that its filters, excluded terms or phrases reject are not added.
@@ -130,7 +130,7 @@ def find_hits(
     id_matches: Collection[int] = (),
     leaves: LeafMasks | None = None,
 ) -> RankedHits:
-    """Sort the slots that pass the filters and match the text, and count their facets.
+    """Return the slots that pass the filters and match the text, in order, and their facets.
 
     Args:
         query: Its filters and its order are applied.
@@ -176,13 +176,13 @@ def _add_bonuses(match: Match, at: Longs, columns: Columns) -> Match:
     """Add the parts of the score that only matches with all words have; `at`: those shown."""
     if match.bonuses is None:
         return match
-    losses = match.bonuses.losses(match.slots)
-    added = match.added
-    if match.bonuses.may_add and len(held := at[match.all_words.take(at)]):
-        slots = match.slots.take(held)
-        when = columns.when.take(slots)
-        added += match.bonuses.added(slots, match.text.take(held), losses.take(held), when)
-    return match.changed(losses=losses, added=added)
+    held = at.take(match.all_words.take(at).nonzero()[0])
+    if len(held) < 2:  # one memory with all words is before all others, whatever else it has
+        return match
+    if len(held) == len(at):
+        held = at
+    slots, text = match.slots.take(held), match.text.take(held)
+    return match.changed(added=match.bonuses.added(held, slots, text, columns.when.take))
 
 
 def explain_hit(
@@ -193,7 +193,16 @@ def explain_hit(
     now: datetime,
     weights: Weights = DEFAULTS,
 ) -> tuple[ScorePart, ...]:
-    """The parts of the score of a slot, which add up to it; () if the order has no scores."""
+    """The parts of the score of a slot, which add up to it; () if the order has no scores.
+
+    Args:
+        query: As for `find_hits`.
+        hits: What `find_hits` found.
+        columns: The columns of all slots.
+        slot: The hit.
+        now: The time from which recency is counted.
+        weights: The weights of the score.
+    """
     if hits.match is None:
         return ()
     wanted: Any = query.prefer or filter_values(query, "type")
@@ -218,7 +227,7 @@ class HiddenMatches:
 def count_hidden(
     query: Query, columns: Columns, match: Match, leaves: LeafMasks | None = None
 ) -> tuple[HiddenMatches, ...]:
-    """Count the memories that hold all words and that one filter alone hides.
+    """Return how many memories hold all words and are hidden by one filter alone, by filter.
 
     Args:
         query: Its filters are lifted one at a time.
@@ -238,7 +247,11 @@ def count_hidden(
         compiled = filters.compile_filters(columns, lifted, leaves)
         passing = filters.FilteredSlots(compiled, rest).mask
         if count := int(np.count_nonzero(passing)):
-            kinds = np.unique(columns.status[rest[passing]]) if name == "status" else ()
+            kinds = (
+                np.flatnonzero(np.bincount(columns.status[rest[passing]]))
+                if name == "status"
+                else ()
+            )
             statuses = [STATUSES[code] for code in kinds]
             found.append(HiddenMatches(name, count, _describe(count, statuses, advice)))
     found.sort(key=lambda one: -one.count)

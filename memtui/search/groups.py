@@ -29,7 +29,7 @@ REACH = 2
 """Memories before and after that a window has."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Groups:
     """The living memories that take part, group by group, each group in its own order."""
 
@@ -45,6 +45,11 @@ class Groups:
     """How many groups there are."""
     speakers: Names
     entities: Names
+
+    @cached_property
+    def has_questions(self) -> bool:
+        """Whether any text ends with a question."""
+        return bool(self.columns.asks.any())
 
     @cached_property
     def windows(self) -> Ints:
@@ -113,6 +118,8 @@ class Context:
 
     slots: Longs
     """The slots that were looked at, unique, in no order."""
+    at: Longs
+    """The position of each in `Match.slots`."""
     parts: Mapping[str, Floats]
     """Name -> what the part adds to each of `slots`, weighted."""
     total: Floats

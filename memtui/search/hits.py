@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +24,7 @@ _CACHE_SIZE = 8
 """Hits cached with each segment: a word stays the same while the next is typed."""
 
 
-@dataclass(frozen=True, slots=True)
-class TermHits:
+class TermHits(NamedTuple):
     """Slots, ascending and unique, and the weight (occurrences by field) of each."""
 
     slots: Longs
@@ -170,59 +169,77 @@ def intersect_hits(parts: Sequence[TermHits]) -> TermHits:
     return both
 
 
-@dataclass(frozen=True, slots=True)
-class HitSums:
+class HitSums(NamedTuple):
     """Slots of several hits, unique and unordered, with the sum and the number of the hits."""
 
     slots: Longs
     sums: Floats
-    term_counts: NDArray[np.uint16]
+    term_counts: NDArray[np.uint8] | NDArray[np.uint16]
+    by_slot: Floats | None
+    """The sum for each of all slots, and a last 0; None where there was nothing to add up."""
 
 
-def sum_hits(parts: Sequence[TermHits], size: int) -> HitSums:
-    """Add up hits with weights above 0; `size` is the number of slots."""
-    first, *others = sorted(parts, key=lambda part: -len(part.slots))
-    others = [part for part in others if len(part.slots)]
-    if not others:
-        return HitSums(first.slots, first.weights, np.ones(len(first.slots), np.uint16))
-    values = np.zeros(size, np.float32)
-    counts = np.zeros(size, np.uint16)
-    values[first.slots] = first.weights
-    counts[first.slots] = 1
+def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
+    """Add up hits with weights above 0.
+
+    Args:
+        parts: The hits.
+        size: The number of slots.
+        share: What the weights are multiplied with.
+    """
+    unit, one = np.float32(share), (np.uint8 if len(parts) < 256 else np.uint16)(1)
+    first, *others = sorted(parts, key=_falling_length)
+    if not others or not len(others[0].slots):
+        once = np.ones(len(first.slots), one.dtype)
+        return HitSums(first.slots, first.weights * unit, once, None)
+    values = np.zeros(size + 1, np.float32)
+    counts = np.zeros(size, one.dtype)
+    values[first.slots] = first.weights * unit
+    counts[first.slots] = one
     found = [first.slots]
     for part in others:
         before = counts.take(part.slots)
-        found.append(part.slots[before == 0])
-        values[part.slots] += part.weights
-        before += np.uint16(1)
+        found.append(part.slots.take((before == 0).nonzero()[0]))
+        values[part.slots] += part.weights * unit
+        before += one
         counts[part.slots] = before
     slots = np.concatenate(found)
-    return HitSums(slots, values.take(slots), counts.take(slots))
+    return HitSums(slots, values.take(slots), counts.take(slots), values)
 
 
-def get_cached(segment: Segment, key: tuple[str, str], compute: Callable[[], TermHits]) -> TermHits:
-    """The cached hits under this key, computed and cached first if they are missing."""
-    known: TermHits | None = segment.cached_hits.get(key)
+def _falling_length(part: TermHits) -> int:
+    return -len(part.slots)
+
+
+_Cached = TypeVar("_Cached")
+
+
+def get_cached(segment: Segment, key: tuple[str, str], compute: Callable[[], _Cached]) -> _Cached:
+    """What is cached under this key, computed first if it is missing; the last used stay."""
+    known: _Cached | None = segment.cached_hits.pop(key, None)
     if known is None:
         known = compute()
         excess = max(0, len(segment.cached_hits) - _CACHE_SIZE + 1)
         for former in list(segment.cached_hits)[:excess]:
             segment.cached_hits.pop(former, None)  # another thread may have been faster
-        segment.cached_hits[key] = known
+    segment.cached_hits[key] = known
     return known
 
 
 NO_SLOTS = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class AddedScore:
+class AddedScore(NamedTuple):
     """A named part of the score that only some matches have."""
 
     name: str
     """As `--explain` shows it."""
-    slots: Longs
+    at: Longs
+    """The positions of these in `Match.slots`, ascending unless they are few."""
     values: Floats
+    least: float
+    most: float
+    """Between which the values are; 0 is between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,19 +259,10 @@ MAX_SUBSTITUTES_NAMED = 8
 class Bonuses(Protocol):
     """Computes the parts of the score that only matches with all words have."""
 
-    def losses(self, slots: Longs, /) -> Floats:
-        """The share of its text score that each memory would lose for its length."""
-        ...
-
-    @property
-    def may_add(self) -> bool:
-        """Whether `added` has something to look for."""
-        ...
-
     def added(
-        self, slots: Longs, text: Floats, losses: Floats, when: Doubles, /
+        self, at: Longs, slots: Longs, text: Floats, when: Callable[[Longs], Doubles], /
     ) -> tuple[AddedScore, ...]:
-        """Further parts for matches with all words, of which the best are looked at."""
+        """The parts for several matches with all words: positions, slots, scores and times."""
         ...
 
 
@@ -268,6 +276,10 @@ class ScoredTerm:
     """The highest score that a slot could have for this term."""
     word: str = ""
     """The word, if it is a single one and not still being typed."""
+    is_open: bool = False
+    """Its last letter is still being typed."""
+    kept: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What was computed from it, by what it was computed for."""
 
 
 @dataclass(frozen=True)
@@ -302,12 +314,10 @@ class Match:
     (`memtui.search.fusion`)."""
     too_far: float | None = None
     """The best cosine, if the query asks for meaning and no memory is near enough."""
-    losses: Floats | None = None
-    """The share of `text` that each of `slots` loses for its length if it has all words."""
     added: tuple[AddedScore, ...] = ()
-    """Further parts of the score: passage, as typed, date."""
+    """Further parts of the score: length, passage, as typed, date."""
     bonuses: Bonuses | None = None
-    """Computes `losses` and `added`."""
+    """Computes `added`."""
     substituted: tuple[Substitution, ...] = ()
     """Words that occur nowhere, with the words that were looked for instead."""
 
@@ -318,28 +328,37 @@ class Match:
         found[self.slots] = True
         return found
 
-    def sum_added(self, slots: Longs) -> Floats:
-        """The sum of the added parts and of the context for each of these slots."""
-        sums = np.zeros(self.size, np.float32)
-        if self.context is not None:
-            sums[self.context.slots] = self.context.total
-        for part in self.added:
-            sums[part.slots] += part.values
-        return sums.take(slots)
-
     @cached_property
+    def text_by_slot(self) -> Floats:
+        """The text score of each of all slots, and a last 0."""
+        text = np.zeros(self.size + 1, np.float32)
+        text[self.slots] = self.text
+        return text
+
+    def add_to(self, score: Doubles, at: Longs) -> None:
+        """Add the added parts and the context to the scores of the matches at these positions."""
+        added = [(part.at, part.values) for part in self.added]
+        if self.context is not None:
+            added.append((self.context.at, self.context.total))
+        if added and added[0][0] is at:  # all of them have all words
+            score += added.pop(0)[1]
+        if added:
+            sums = np.zeros(len(self.slots), np.float32)
+            for where, values in added:
+                sums[where] += values
+            score += sums.take(at)
+
+    @property
     def added_range(self) -> float:
         """By how much the added parts of two memories can differ at most."""
-        highest = sum(float(part.values.max(initial=0.0)) for part in self.added)
-        return highest - sum(float(part.values.min(initial=0.0)) for part in self.added)
+        return sum(part.most - part.least for part in self.added)
 
     def changed(self, **values: Any) -> Match:
         """`dataclasses.replace` in a fifth of the time, which a keystroke feels."""
         made = object.__new__(Match)
         held = made.__dict__
         held.update(self.__dict__)
-        for name in _COMPUTED:
-            held.pop(name, None)
+        held.pop("found", None)
         held.update(values)
         return made
 
@@ -357,7 +376,6 @@ class Match:
             text=np.concatenate([self.text, none]),
             all_words=np.concatenate([self.all_words, np.zeros(len(fresh), np.bool_)]),
             meaning=None if self.meaning is None else np.concatenate([self.meaning, none]),
-            losses=None if self.losses is None else np.concatenate([self.losses, none]),
         )
 
     def find_position(self, slot: int) -> int:
@@ -365,7 +383,15 @@ class Match:
         return int(np.flatnonzero(self.slots == slot)[0])
 
 
-_COMPUTED = tuple(name for name, value in vars(Match).items() if isinstance(value, cached_property))
+_EMPTY = Match(0, NO_SLOTS, NO_HITS.weights, np.empty(0, np.bool_))
+
+
+def make_match(sums: HitSums, size: int, **values: Any) -> Match:
+    """The match of all hits that were summed; see `Match` for the values."""
+    found = _EMPTY.changed(size=size, slots=sums.slots, text=sums.sums, **values)
+    if sums.by_slot is not None:
+        found.__dict__["text_by_slot"] = sums.by_slot
+    return found
 
 
 def match_none(size: int, missing: Iterable[str] = ()) -> Match:

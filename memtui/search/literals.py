@@ -20,9 +20,9 @@ from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis, hits
 from memtui.search.array_types import Ints, Longs, Mask
 from memtui.search.documents import to_document
-from memtui.search.hits import NO_SLOTS, TermHits
+from memtui.search.hits import NO_SLOTS, Match, TermHits
 from memtui.search.postings import Segment
-from memtui.search.query_terms import QueryTerm
+from memtui.search.query_terms import QueryTerm, QueryTerms
 
 _BATCH = 256
 """Memories between two checks of `cancelled`."""
@@ -130,6 +130,21 @@ class LiteralSearch:
             )
         return self._check(self._rows.candidate_slots(_record_pattern(typed)), pattern)
 
+    def has_begun(self, slots: Longs, typed: Sequence[str]) -> Mask:
+        """For each of these texts whether each slot holds it, its end maybe inside a word.
+
+        Raises Cancelled.
+        """
+        patterns = [compile_literal(each, is_prefix=True) for each in typed]
+        found = np.zeros((len(typed), len(slots)), np.bool_)
+        for number, slot in enumerate(slots.tolist()):
+            for _ in self._iterate((slot,)):
+                texts = [
+                    analysis.fold_text(text) for text in to_document(self._rows[slot]).fields()
+                ]
+                found[:, number] = [any(map(each.search, texts)) for each in patterns]
+        return found
+
     def filter(self, slots: Sequence[int] | Longs, typed: str, *, is_prefix: bool = False) -> Longs:
         """Those of the slots whose memory holds this text as typed. Raises Cancelled."""
         return self._check(map(int, slots), compile_literal(typed, is_prefix=is_prefix))
@@ -168,7 +183,7 @@ class LiteralSearch:
         )
 
 
-def _word_ranges(
+def word_ranges(
     segment: Segment, parts: Sequence[str], last_is_prefix: bool
 ) -> list[tuple[int, int]] | None:
     """The range of word numbers for each word; None if the segment lacks one of them."""
@@ -187,7 +202,7 @@ def _word_ranges(
 
 def find_phrase(segment: Segment, term: QueryTerm) -> TermHits:
     """Memories with these words in this order, found in the token stream."""
-    ranges = _word_ranges(segment, term.parts, term.last_is_prefix)
+    ranges = word_ranges(segment, term.parts, term.last_is_prefix)
     if ranges is None:
         return hits.NO_HITS
     rarest = min(
@@ -195,23 +210,39 @@ def find_phrase(segment: Segment, term: QueryTerm) -> TermHits:
         key=lambda at: int(segment.indptr[ranges[at][1]] - segment.indptr[ranges[at][0]]),
     )
     stream = segment.stream
-    starts = _in_range(stream, *ranges[rarest]).nonzero()[0] - rarest
+    starts = in_range(stream, *ranges[rarest]).nonzero()[0] - rarest
     starts = starts[(starts >= 0) & (starts <= len(stream) - len(ranges))]
     for at, (first, last) in enumerate(ranges):
         if at != rarest:
-            starts = starts[_in_range(stream[starts + at], first, last)]
+            starts = starts[in_range(stream[starts + at], first, last)]
     return hits.count_memories(segment, np.searchsorted(segment.starts, starts, side="right") - 1)
 
 
-def _in_range(values: Ints, first: int, last: int) -> Mask:
+def in_range(values: Ints, first: int, last: int) -> Mask:
     return values == first if last == first + 1 else (values >= first) & (values < last)
 
 
 def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) -> Longs:
     """The slots whose title is exactly these words."""
     memories = segment.by_title_length.get(len(parts), NO_SLOTS)
-    ranges = _word_ranges(segment, parts, last_is_prefix) if len(memories) else None
+    ranges = word_ranges(segment, parts, last_is_prefix) if len(memories) else None
     for at, (first, last) in enumerate(ranges or ()):
         words = segment.stream[segment.starts[memories] + at]
-        memories = memories[_in_range(words, first, last)]
+        memories = memories[in_range(words, first, last)]
     return memories + segment.first if ranges else NO_SLOTS
+
+
+def find_title_matches(segments: Sequence[Segment], asked: QueryTerms, found: Match) -> Longs:
+    """The matches whose title is exactly the words of the query."""
+    count = len(asked.title_words)
+    parts = [
+        find_titles(segment, asked.title_words, asked.last_is_prefix)
+        for segment in segments
+        if count in segment.by_title_length
+    ]
+    if not any(map(len, parts)):
+        return NO_SLOTS
+    titled: Longs = np.concatenate(parts)
+    all_words = np.zeros(found.size, np.bool_)
+    all_words[found.slots[found.all_words]] = True
+    return titled[all_words[titled]]

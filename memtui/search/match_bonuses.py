@@ -12,7 +12,7 @@ hit, not only those with all words, it does harm.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,7 +22,7 @@ from memtui.search import analysis
 from memtui.search.array_types import Doubles, Floats, Ints, Longs, Mask
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import AddedScore
-from memtui.search.literals import LiteralSearch
+from memtui.search.literals import LiteralSearch, in_range, word_ranges
 from memtui.search.ordering import best_positions
 from memtui.search.postings import LENGTH_WORDS, Segment
 from memtui.search.query_terms import QueryTerm, QueryTerms, has_just_begun
@@ -53,8 +53,8 @@ class MatchBonuses:
     literals: LiteralSearch | None = None
     dates: DateHits | None = None
 
-    def losses(self, slots: Longs) -> Floats:
-        """The share of its text score that each memory would lose for its length."""
+    def _losses(self, slots: Longs) -> Floats:
+        """The share of its text score that each memory loses for its length."""
         lost = np.zeros(len(slots), np.float32)
         for segment in self.segments:
             if len(self.segments) == 1 and segment.first == 0:
@@ -72,46 +72,55 @@ class MatchBonuses:
         several = sum(len(term.parts) for term in words) > 1
         return words if several and not any(map(has_just_begun, words)) else ()
 
-    @property
-    def may_add(self) -> bool:
-        """Whether `added` has something to look for."""
-        typed = self.literals is not None and bool(self.asked.typed)
-        return typed or self.dates is not None or bool(self._passage_words)
-
     def added(
-        self, slots: Longs, text: Floats, losses: Floats, when: Doubles
+        self, at: Longs, slots: Longs, text: Floats, when: Callable[[Longs], Doubles]
     ) -> tuple[AddedScore, ...]:
-        """The other parts, for matches with all words: their text scores, losses and times.
+        """The parts for the matches at these positions, which have all words.
 
         Only the best are read; of equal ones the newest, as they are shown.
+
+        Args:
+            at: Their positions in the match.
+            slots: Their slots.
+            text: Their text scores.
+            when: The times of slots.
         """
-        found: list[AddedScore] = []
-        if self._passage_words:
-            found += self._passages(slots, text, losses, when)
+        losses = self._losses(slots)
+        lost = text * losses
+        most = LENGTH_WEIGHT * max(segment.longest for segment in self.segments)
+        found = [AddedScore("length", at, -lost, -most, 0.0)]
+        long = (losses > _PASSAGE_LOSS).nonzero()[0]
+        if len(long) and self._passage_words:
+            if len(long) > 1:
+                newest = when(slots.take(long))
+                long = long[best_positions(text.take(long), newest, MAX_PASSAGES)]
+            found += self._passages(at, slots, text, losses, long)
         if self.literals is not None and (typed := self.asked.typed):
-            best = best_positions(text - losses * text, when, MAX_READ)
-            found += _as_typed(typed, slots.take(best), text.take(best), self.literals)
+            best = best_positions(text - lost, when(slots), MAX_READ)
+            shares = _as_typed(typed, slots.take(best), self.literals, self.segments)
+            if len(there := shares.nonzero()[0]):
+                best = best.take(there)
+                worth = AS_TYPED_WEIGHT * shares.take(there) * text.take(best)
+                found.append(AddedScore("as typed", at.take(best), worth, 0.0, AS_TYPED_WEIGHT))
         if self.dates is not None:
-            written = slots[np.isin(slots, self.dates.written)]
+            written = np.isin(slots, self.dates.written).nonzero()[0]
             worth = np.full(len(written), WRITTEN_DATE_WEIGHT, np.float32)
-            worth[np.isin(written, self.dates.titled)] *= 2
-            found.append(AddedScore("date written", written, worth))
+            worth[np.isin(slots.take(written), self.dates.titled)] *= 2
+            most = 2 * WRITTEN_DATE_WEIGHT
+            found.append(AddedScore("date written", at.take(written), worth, 0.0, most))
         return tuple(found)
 
     def _passages(
-        self, slots: Longs, text: Floats, losses: Floats, when: Doubles
+        self, places: Longs, slots: Longs, text: Floats, losses: Floats, long: Longs
     ) -> list[AddedScore]:
-        long = (losses > _PASSAGE_LOSS).nonzero()[0]
-        if not len(long):
-            return []
-        long = long[best_positions(text.take(long), when.take(long), MAX_PASSAGES)]
         widths = _passage_widths(self.segments, slots[long], self._passage_words)
         there = widths <= PASSAGE_WORDS
         at = long[there]
         if not len(at):
             return []
         won = losses[at] - _loss(np.maximum(widths[there], LENGTH_WORDS))
-        return [AddedScore("passage", slots[at], won * text[at])]
+        worth = won * text[at]
+        return [AddedScore("passage", places[at], worth, 0.0, float(worth.max()))]
 
 
 def _loss(words: Floats | np.float32) -> Floats:
@@ -120,20 +129,60 @@ def _loss(words: Floats | np.float32) -> Floats:
     return lost
 
 
+NO_WORD = -2
+"""The number of no token."""
 _PASSAGE_LOSS = _loss(np.float32(PASSAGE_WORDS))
 
 
 def _as_typed(
-    typed: Sequence[str], slots: Longs, text: Floats, literals: LiteralSearch
-) -> list[AddedScore]:
+    typed: Sequence[str], slots: Longs, literals: LiteralSearch, segments: Sequence[Segment]
+) -> Floats:
+    """The share of these texts that stand in each of the slots as they were typed."""
+    may_hold = np.array([_may_hold(segments, slots, text) for text in typed])
+    read = np.flatnonzero(may_hold.any(axis=0))
     shares = np.zeros(len(slots), np.float32)
-    for piece in typed:
-        kept = literals.filter(slots, piece, is_prefix=True)
-        shares[np.isin(slots, kept)] += np.float32(1 / len(typed))
-    at = np.flatnonzero(shares)
-    if not len(at):
-        return []
-    return [AddedScore("as typed", slots[at], AS_TYPED_WEIGHT * shares[at] * text[at])]
+    if len(read):
+        shares[read] = literals.has_begun(slots.take(read), typed).sum(axis=0) / len(typed)
+    return shares
+
+
+def _may_hold(segments: Sequence[Segment], slots: Longs, text: str) -> Mask:
+    """Whether each of these slots may hold a text as it was typed, as far as the index knows.
+
+    Plain words must follow each other. A word that a memory has, but not as a token, is part of
+    what is written together there (`leaseQueue`), which only the text itself can tell.
+    """
+    words = text.lower().split()
+    if len(words) < 2 or not all(map(_is_plain_word, words)):
+        return np.ones(len(slots), np.bool_)
+    may = np.zeros(len(slots), np.bool_)
+    for segment in segments:
+        ranges = word_ranges(segment, words, last_is_prefix=True)
+        at = ((slots >= segment.first) & (slots < segment.first + segment.count)).nonzero()[0]
+        if ranges is None or not len(at):
+            continue
+        memories = slots.take(at) - segment.first
+        starts, ends = segment.starts.take(memories), segment.starts.take(memories + 1)
+        pieces = map(slice, starts.tolist(), ends.tolist())
+        tokens = np.concatenate([segment.stream[piece] for piece in pieces])
+        bounds = np.cumsum(ends - starts)
+        there = [in_range(tokens, *each) for each in ranges]
+        first = there[0][: len(tokens) - len(words) + 1]
+        for step, mask in enumerate(there[1:], 1):
+            first = first & mask[step : len(first) + step]
+        may[at[bounds.searchsorted(first.nonzero()[0], side="right")]] = True
+        for (low, high), mask in zip(ranges, there, strict=True):
+            has = np.zeros(len(at), np.bool_)
+            has[bounds.searchsorted(mask.nonzero()[0], side="right")] = True
+            if not has.all():
+                other = at[~has]
+                ids = segment.ids[segment.indptr[low] : segment.indptr[high]]
+                may[other] |= np.isin(slots[other] - segment.first, ids)
+    return may
+
+
+def _is_plain_word(word: str) -> bool:
+    return analysis.is_plain(word) and word.isalpha() and len(word) <= analysis.MAX_WORD_CHARS
 
 
 def _passage_widths(
@@ -191,7 +240,7 @@ def _holds(tokens: Ints, segment: Segment, part: str, term: QueryTerm) -> Mask:
     forms = segment.words_with_stem(analysis.stem(part)).tolist()
     if not forms and (number := segment.find_word(part)) is not None:
         forms = [number]
-    found = np.zeros(len(tokens), np.bool_)
-    for form in forms:
+    found: Mask = tokens == (forms[0] if forms else NO_WORD)
+    for form in forms[1:]:
         found |= tokens == form
     return found

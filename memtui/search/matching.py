@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,12 +25,11 @@ from memtui.search import analysis, expansion, hits, literals, word_substitutes
 from memtui.search.array_types import Ints, Longs, Mask
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
-from memtui.search.literals import LiteralSearch
+from memtui.search.literals import LiteralSearch, find_title_matches
 from memtui.search.match_bonuses import MatchBonuses
 from memtui.search.postings import Segment
 from memtui.search.query_terms import (
     QueryTerm,
-    QueryTerms,
     analyze_terms,
     get_whole_word,
     has_just_begun,
@@ -90,32 +90,32 @@ def match_terms(
     if not positive:
         return _exclude(_match_all(slots), [search.mask(term) for term in asked.excluded])
     words: dict[str, None] = {}
-    scores: list[TermHits] = []
-    best: list[float] = []
+    scored: list[ScoredTerm] = []
     joined = join_neighbours(asked.wanted)
     for number, term in enumerate(positive):
-        tiers = [*search.find_tiers(term, words), *search.find_joined(joined.get(number, ()))]
+        added = list(search.find_joined(joined.get(number, ())))
         if dates is not None and term.term.text in dates.terms:
-            tiers += dates.tiers
+            added += dates.tiers
+        if not added and (known := search.score_whole_word(term, words, count)) is not None:
+            scored.append(known)
+            continue
+        tiers = [*search.find_tiers(term, words), *added]
         if not as_written and not any(len(tier.slots) for tier in tiers):
             tiers = list(search.find_substitutes(term, words))
-        scored, highest = _score(tiers, slots, count)
-        scores.append(scored)
-        best.append(highest)
-    sums = hits.sum_hits(scores, slots)
+        score, word = _score(tiers, slots, count), get_whole_word(term)
+        scored.append(ScoredTerm(*score, word, is_open=term.last_is_prefix))
+    scores = [each.hits for each in scored]
+    sums = hits.sum_hits(scores, slots, 1 / sum(each.highest for each in scored))
     missing = (n.term.text for n, s in zip(positive, scores, strict=True) if not len(s.slots))
-    found = Match(
+    found = hits.make_match(
+        sums,
         slots,
-        sums.slots,
-        sums.sums * np.float32(1 / sum(best)),
-        sums.term_counts == len(positive),
+        all_words=sums.term_counts == len(positive),
         words=tuple(words),
         missing=tuple(dict.fromkeys(missing)),
         substituted=tuple(search.substituted),
         terms=tuple(
-            ScoredTerm(held, highest, get_whole_word(term))
-            for term, held, highest in zip(positive, scores, best, strict=True)
-            if not has_just_begun(term)
+            each for term, each in zip(positive, scored, strict=True) if not has_just_begun(term)
         ),
         is_plain=not asked.required and not asked.excluded,
         bonuses=MatchBonuses(asked, segments, literals, dates),
@@ -123,7 +123,7 @@ def match_terms(
     required = scores[len(asked.wanted) :]
     excluded = [~_slot_mask(part.slots, slots) for part in required]
     found = _exclude(found, [*excluded, *(search.mask(term) for term in asked.excluded)])
-    titled = search.find_title_matches(asked, found)
+    titled = find_title_matches(segments, asked, found)
     return found.changed(title=titled) if len(titled) else found
 
 
@@ -137,12 +137,8 @@ def _exclude(found: Match, excluded: Sequence[Mask]) -> Match:
     if not excluded:
         return found
     held = ~np.logical_or.reduce(excluded)[found.slots]
-    return replace(
-        found,
-        slots=found.slots[held],
-        text=found.text[held],
-        all_words=found.all_words[held],
-    )
+    slots, text, all_words = found.slots[held], found.text[held], found.all_words[held]
+    return replace(found, slots=slots, text=text, all_words=all_words)
 
 
 def _slot_mask(held: Longs, slots: int) -> Mask:
@@ -169,6 +165,15 @@ def _score(tiers: Sequence[TermHits], slots: int, count: int) -> tuple[TermHits,
     return best, highest or math.log1p(2.0 * count + 1.0) * (K1 + 1)
 
 
+class _KeptScore(NamedTuple):
+    """The score of a word and its highlights, and the segments, slots and mask it is from."""
+
+    table: tuple[object, ...]
+    alive: Mask | None
+    term: ScoredTerm
+    words: dict[str, None]
+
+
 class _Search:
     """One query over all segments."""
 
@@ -189,6 +194,31 @@ class _Search:
         self._slots = slots
         self._exact = exact
         self._cancelled = cancelled
+
+    def score_whole_word(
+        self, term: QueryTerm, words: dict[str, None], count: int
+    ) -> ScoredTerm | None:
+        """The score of a word that is not still being typed, kept while the next is typed.
+
+        None for other terms, and for words that no memory holds. Adds the words to highlight.
+        """
+        if not self._segments or not (word := get_whole_word(term)):
+            return None
+
+        def compute() -> _KeptScore:
+            found: dict[str, None] = {}
+            score = _score(list(self.find_tiers(term, found)), self._slots, count)
+            return _KeptScore(table, self._alive, ScoredTerm(*score, word), found)
+
+        first, key, table = self._segments[0], ("score", word), (*self._segments, self._slots)
+        known = hits.get_cached(first, key, compute)
+        if known.table != table or known.alive is not self._alive:
+            first.cached_hits.pop(key, None)
+            known = hits.get_cached(first, key, compute)
+        if not len(known.term.hits.slots):
+            return None
+        words.update(known.words)
+        return known.term
 
     def mask(self, term: QueryTerm) -> Mask:
         """Whether each slot holds the term."""
@@ -245,12 +275,10 @@ class _Search:
                 yield found
 
     def _look_up_joined(self, word: str, is_prefix: bool) -> TermHits | None:
-        ranges = (segment.prefix_range(word) for segment in self._segments)
-        if is_prefix and any(first < last for first, last in ranges):
+        begun = [segment.first_completion(word) for segment in self._segments]
+        if is_prefix and any(begun):
             return self._completions(word)
-        if any(segment.find_word(word) is not None for segment in self._segments):
-            return self._forms(word, {})
-        return None
+        return self._forms(word, {}) if word in begun else None
 
     def find_substitutes(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """The memories with words in place of one that occurs nowhere (see `word_substitutes`)."""
@@ -304,7 +332,7 @@ class _Search:
         stem = analysis.stem(word)
 
         def of(segment: Segment) -> TermHits:
-            terms = _forms(segment, word, stem)
+            terms = segment.forms_of(word, stem)
             forms = [segment.terms[term] for term in terms]
             words.update(dict.fromkeys(forms[:MAX_HIGHLIGHTS]))
             shares = [1.0 if form == word else OTHER_FORM_WEIGHT for form in forms]
@@ -355,20 +383,6 @@ class _Search:
         held = hits.concat_hits(found)
         return held if self._alive is None else hits.filter_hits(held, self._alive)
 
-    def find_title_matches(self, asked: QueryTerms, found: Match) -> Longs:
-        """The matches whose title is exactly the words of the query."""
-        count = len(asked.title_words)
-        parts = [
-            literals.find_titles(segment, asked.title_words, asked.last_is_prefix)
-            for segment in self._segments
-            if count in segment.by_title_length
-        ]
-        if not any(map(len, parts)):
-            return NO_SLOTS
-        titled: Longs = np.concatenate(parts)
-        all_words = _slot_mask(found.slots[found.all_words], self._slots)
-        return titled[all_words[titled]]
-
 
 def _count_once(slots: Longs) -> TermHits:
     return TermHits(slots, np.ones(len(slots), np.float32))
@@ -381,13 +395,3 @@ def _has_punctuation(text: str) -> bool:
 def _read_words(segment: Segment, words: Sequence[str]) -> TermHits:
     found = (segment.find_word(word) for word in words)
     return read_terms(segment, [number for number in found if number is not None])
-
-
-def _forms(segment: Segment, word: str, stem: str) -> list[int]:
-    """Numbers of the word and its other forms in this segment."""
-    terms: list[int] = segment.words_with_stem(stem).tolist()
-    if terms:
-        return terms
-    # A word that is its own stem, and the only one with it, is in no class of words.
-    alone = {word, stem} if analysis.stem(stem) == stem else {word}
-    return sorted(at for at in map(segment.find_word, alone) if at is not None)

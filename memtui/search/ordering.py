@@ -15,8 +15,8 @@ import numpy as np
 
 from memtui.search.array_types import Doubles, Floats, Longs
 
-SORTED_FIRST = 256
-"""Some screens; a partition takes nearly the same time for any number."""
+SORTED_FIRST = 128
+"""Some screens; a partition takes nearly the same time for any number, the sort after it not."""
 
 
 def best_positions(scores: Floats, when: Doubles, count: int) -> Longs:
@@ -41,10 +41,12 @@ class OrderedSlots(Sequence[int]):
     def _best(self, count: int) -> Longs:
         """Positions of the best `count`, in order."""
         scores = self._values
-        if len(scores) <= count:
+        first = len(scores) - count
+        if first <= 0:
             return self._sorted(np.arange(len(scores)))
-        least = np.partition(scores, len(scores) - count)[len(scores) - count]
-        return self._sorted((scores >= least).nonzero()[0])[:count]
+        ordered = scores.copy()
+        ordered.partition(first)
+        return self._sorted((scores >= ordered[first]).nonzero()[0])[:count]
 
     def _sorted(self, at: Longs) -> Longs:
         falling = -self._values.take(at)
@@ -96,7 +98,7 @@ class OrderedSlots(Sequence[int]):
     def __getitem__(self, index: int | slice) -> int | Sequence[int]:
         if isinstance(index, slice):
             wanted = range(len(self))[index]
-            stop = max(wanted, default=-1) + 1
+            stop = max(wanted[0], wanted[-1]) + 1 if wanted else 0
             slots: list[int] = self._slots.take(
                 self._positions(stop)[index] if stop else []
             ).tolist()

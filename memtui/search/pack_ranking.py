@@ -39,9 +39,8 @@ _TEXT_ONLY = Weights(
     salience=0,
 )
 
-_OF_ALL_WORDS = frozenset({"passage"})
-"""Parts that order only the memories with all words among themselves; `length` is not counted
-where `all_words` is false."""
+_OF_ALL_WORDS = frozenset({"length", "passage"})
+"""Parts that order only the memories with all words among themselves."""
 
 
 @dataclass(frozen=True, slots=True)

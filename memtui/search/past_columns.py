@@ -14,7 +14,6 @@ from memtui.search.array_types import Mask
 from memtui.search.columns import Columns
 
 _ACTIVE = STATUSES.index("active")
-_SUPERSEDED = STATUSES.index("superseded")
 _CURRENT = np.array([name in CURRENT for name in STATUSES])
 
 
@@ -51,10 +50,9 @@ def find_end(
         slot: Of a row that is not in use.
         successors: Slots of the memories that replaced it.
     """
-    if columns.status[slot] == _SUPERSEDED:
-        times = [time for at in successors if (time := begun[at]) == time]
-        if times:
-            return min(times)
+    times = [time for at in successors if (time := begun[at]) == time]
+    if times:
+        return min(times)
     created, when = float(columns.created[slot]), float(columns.when[slot])
     return when if when > created else math.nan
 
@@ -71,14 +69,16 @@ def columns_at(
         hidden: Slots of rows that were not there then, or that other rows stand for.
 
     Returns:
-        The columns, and the slots of rows that are in use again.
+        The columns, and the slots of rows that are in use again. A row that was changed later has
+        the time of its creation as its last change.
     """
     begun = np.where(np.isnan(columns.created), columns.when, columns.created)
     alive = columns.alive & ~(begun > at)
     alive[np.asarray(hidden, np.int64)] = False
     revived = alive & (ends > at)
     status = np.where(revived, columns.status.dtype.type(_ACTIVE), columns.status)
-    return replace(columns, alive=alive, status=status), revived
+    when = np.where(columns.when > at, begun, columns.when)
+    return replace(columns, alive=alive, status=status, when=when), revived
 
 
 def live_slots(columns: Columns, store: int | None = None) -> Sequence[int]:

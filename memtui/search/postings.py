@@ -84,11 +84,22 @@ class Segment:
         at = bisect_left(self.terms, word)
         return at if at < len(self.terms) and self.terms[at] == word else None
 
+    def first_completion(self, start: str) -> str:
+        """The first word with this prefix; empty if there is none."""
+        at = bisect_left(self.terms, start)
+        found = self.terms[at] if at < len(self.terms) else ""
+        return found if found.startswith(start) else ""
+
     @cached_property
     def lengths(self) -> NDArray[np.float32]:
         """log2(1 + words / 8) of each memory, over all its fields."""
         words = np.diff(self.starts) - len(FIELD_WEIGHTS)
         return np.log2(1 + words / LENGTH_WORDS).astype(np.float32)
+
+    @cached_property
+    def longest(self) -> float:
+        """The highest of `lengths`."""
+        return float(self.lengths.max(initial=0.0))
 
     @cached_property
     def _joined_terms(self) -> tuple[str, Longs]:
@@ -126,6 +137,15 @@ class Segment:
         if at == len(self.stems) or self.stems[at] != stem:
             return self.stem_terms[:0]
         return self.stem_terms[self.stem_ptr[at] : self.stem_ptr[at + 1]]
+
+    def forms_of(self, word: str, stem: str) -> list[int]:
+        """The numbers of the word and its other forms."""
+        terms: list[int] = self.words_with_stem(stem).tolist()
+        if terms:
+            return terms
+        # A word that is its own stem, and the only one with it, is in no class of words.
+        alone = {word, stem} if analysis.stem(stem) == stem else {word}
+        return sorted(at for at in map(self.find_word, alone) if at is not None)
 
     def document_frequency(self, term: int) -> int:
         """How many memories hold the word with this number."""

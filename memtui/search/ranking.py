@@ -183,10 +183,9 @@ def _factors(
 
 
 def _tier(match: Match, factors: _Factors) -> float:
-    """`Weights.tier` plus the most that lengths, vectors and added parts make a difference."""
+    """`Weights.tier` plus the most that vectors and added parts make a difference."""
     meaning = 0.0 if match.meaning is None else float(match.meaning.max(initial=0.0))
-    lost = 0.0 if match.losses is None else float(match.losses.max(initial=0.0))
-    return factors.tier + lost + meaning + match.added_range
+    return factors.tier + meaning + match.added_range
 
 
 def score_matches(
@@ -219,15 +218,11 @@ def score_matches(
         slots, text, all_words = slots.take(at), text.take(at), all_words.take(at)
         meaning = None if meaning is None else meaning.take(at)
     score = factors.whole.take(slots, mode="clip")
-    if match.losses is not None:
-        losses = match.losses if at is None else match.losses.take(at)
-        score -= losses * all_words
     score *= text
     score += tier * all_words
     if meaning is not None:
         score += meaning
-    if match.added or match.context is not None:
-        score += match.sum_added(slots)
+    match.add_to(score, np.arange(len(match.slots)) if at is None else at)
     for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
         if len(special):
             score[np.isin(slots, special)] += worth * tier
@@ -248,7 +243,6 @@ def explain_score(
     tier = _tier(match, factors)
     at = match.find_position(slot)
     text = float(match.text[at])
-    lost = float(match.losses[at]) * bool(match.all_words[at]) if match.losses is not None else 0.0
     around = {} if match.context is None else match.context.parts_of(slot)
     found = [
         ScorePart("exact id", ID_TIERS * tier * (slot in id_matches)),
@@ -256,12 +250,8 @@ def explain_score(
         ScorePart("all words", tier * bool(match.all_words[at])),
         ScorePart("text", text),
         *(ScorePart(name, text * float(values[slot])) for name, values in factors.each.items()),
-        ScorePart("length", -text * lost),
         *(ScorePart(name, value) for name, value in around.items()),
         ScorePart("meaning", 0.0 if match.meaning is None else float(match.meaning[at])),
-        *(
-            ScorePart(part.name, float(part.values[part.slots == slot].sum()))
-            for part in match.added
-        ),
+        *(ScorePart(part.name, float(part.values[part.at == at].sum())) for part in match.added),
     ]
     return tuple(part for part in found if part.value)

@@ -129,6 +129,8 @@ def _load_array(folder: Path, name: str, expected: int) -> NDArray[Any]:
     values = _view(buffer, np.dtype(_ARRAYS.get(name, np.uint8)))
     if zlib.crc32(values.data) != expected:
         raise ValueError(f"{path.name} is damaged")
+    if hasattr(mmap, "MADV_DONTNEED"):  # until they are searched only the system needs to hold them
+        buffer.madvise(mmap.MADV_DONTNEED)
     return values
 
 

@@ -44,7 +44,7 @@ COUNT, LAST, SHARD = "count", "lastAccessed", "shard"
 
 @dataclass(frozen=True, slots=True)
 class AccessKey:
-    """Where the count of one memory stands."""
+    """Key of one memory's count in the file."""
 
     group: str
     key: str
@@ -115,7 +115,7 @@ class AccessFile:
             top = None
         if not isinstance(top, dict):
             problem = "accesses cannot be counted: the file does not hold a JSON object"
-            raise Refused(problem, where=str(self.path), do="mend it or remove it")
+            raise Refused(problem, where=str(self.path), do="fix it or remove it")
         edits: list[Edit] = []
         for group in dict.fromkeys(key.group for key in entries):
             group_entries = {key.key: entry for key, entry in entries.items() if key.group == group}
@@ -143,7 +143,7 @@ class AccessFile:
 
 
 def sidecar_access_path(root: Path) -> Path:
-    """Where the accesses of a store lie whose format counts none: a folder, or one file."""
+    """Path of the access counts of a store (a folder or one file) whose format has none."""
     if root.is_file():
         return root.parent / FOLDER / f"{root.name}.{FILE}"
     return root / FOLDER / FILE
@@ -156,7 +156,7 @@ def sidecar_access_file(root: Path) -> AccessFile:
 
 
 def parse_accesses(text: str) -> AccessLog:
-    """Read the counts; what has another form is passed over. Never raises."""
+    """Read the counts; entries of another form are skipped. Never raises."""
     try:
         top = json.loads(text)
     except (ValueError, RecursionError):
@@ -180,7 +180,7 @@ def parse_accesses(text: str) -> AccessLog:
 
 
 def mark_shards(shards: Iterable[Shard], log: AccessLog) -> list[Shard]:
-    """The shards with stamps that change with the counts too."""
+    """Add the counts to the stamps of shards, so that a new count changes the stamp."""
     return [
         replace(shard, stamp=f"{shard.stamp}|{log.marks[shard.key]}")
         if shard.key in log.marks
@@ -190,7 +190,7 @@ def mark_shards(shards: Iterable[Shard], log: AccessLog) -> list[Shard]:
 
 
 def mark_scan(scan: Scan, log: AccessLog) -> Scan:
-    """The scan with such stamps."""
+    """Add the counts to the stamps of a scan."""
     return replace(scan, shards=tuple(mark_shards(scan.shards, log))) if log.marks else scan
 
 
@@ -212,7 +212,7 @@ def _to_json(value: Any, depth: int) -> str:
 TRIES = 5
 """The store's own program may count at the same moment; each try reads the counts again."""
 LOCK = "accesses"
-"""Name that the lock of a store's counts goes by; the lock lies in the state folder."""
+"""Name of the lock file of a store's counts, which lies in the state folder."""
 
 
 def count_accesses(

@@ -51,12 +51,12 @@ from memtui.stores.values import utc_now
 
 
 class FileStore(ABC, Generic[AnyContext]):
-    """One store at a root, under a label."""
+    """A store made of files, at a root, under a label."""
 
     format: str
     acts: ActionSupport[AnyContext]
     rescans = False
-    """The stamp of a shard depends on more than its own files, so every look is a scan."""
+    """Whether the stamp of a shard depends on other files too, so that `look_again` must scan."""
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         self.root = root
@@ -68,23 +68,23 @@ class FileStore(ABC, Generic[AnyContext]):
     # ---- implemented by a format --------------------------------------------------------------
 
     @abstractmethod
-    def found(self) -> Iterable[FoundShard | Unreadable]:
-        """What a look at the folders finds, in reading order. Stat calls only."""
+    def find_shards(self) -> Iterable[FoundShard | Unreadable]:
+        """List the shards on disk, in reading order, by stat calls only."""
 
     @abstractmethod
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:
         """The memories of one shard as its files have them."""
 
     def plan_context(self, view: StoreView) -> AnyContext:
-        """What planning a change starts from; overridden where a format adds fields of its own."""
+        """The context of planning a change; overridden by formats that add fields of their own."""
         return cast(AnyContext, PlanContext(**self.context_fields(view)))
 
     def access_file(self) -> AccessFile:
-        """Where accesses are counted; overridden where the format has a file for it."""
+        """The file of access counts; overridden by formats that have one of their own."""
         return sidecar_access_file(self.root)
 
     def access_key(self, memory: Memory) -> AccessKey | None:
-        """Where the count of a memory stands; None: it cannot be counted."""
+        """Key of a memory's access count; None if it cannot be counted."""
         return AccessKey(MEMORIES, memory.id, self.acts.shard_of(memory))
 
     # ---- common to all formats ----------------------------------------------------------------
@@ -112,12 +112,12 @@ class FileStore(ABC, Generic[AnyContext]):
         }
 
     def scan(self) -> Scan:
-        """A shard for each find, and one for what only the sidecar keeps of those that are gone."""
-        scan = build_scan(self.root, self.sidecar.current(), self.found())
+        """The shards of `find_shards`, and one for memories that only the sidecar still holds."""
+        scan = build_scan(self.root, self.sidecar.current(), self.find_shards())
         return mark_scan(scan, self.accesses.current())
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
-        """The stamps that `scan` would give them, where all their files are there."""
+        """Stamp these shards as `scan` would; those with a missing file are left out."""
         if self.rescans:
             keys = {shard.key for shard in shards}
             return [shard for shard in self.scan().shards if shard.key in keys]
@@ -198,7 +198,7 @@ class TextFileStore(FileStore[AnyContext]):
     """A store whose shards are one text file each, read whole; a format parses the text."""
 
     empty = ""
-    """Why a file without text is listed as unreadable; empty: it is not."""
+    """Why a file without text is listed as unreadable; "" if it is not listed."""
 
     @abstractmethod
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
@@ -206,7 +206,7 @@ class TextFileStore(FileStore[AnyContext]):
 
     @property
     def folder(self) -> Path:
-        """The root, or where it lies if it is a file; links must not lead out of it."""
+        """The root, or its folder if it is a file; symbolic links must not lead out of it."""
         return self.root if self.root.is_dir() else self.root.parent
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:

@@ -1,4 +1,4 @@
-"""A kind of store as the registry knows it: how it is found, opened, and moved between machines.
+"""Describe a format to the registry: how its stores are found, opened, exported and imported.
 
 A format is one value of `Format`. Only name, title, places, detect and open are required; what a
 format has beyond reading and changing memories is given by one optional value each: `database`
@@ -83,8 +83,8 @@ class TransferSupport:
     convert: Callable[[Memory], ConvertedMemory] | None = None
     """What a memory of another format becomes here; None: its fields as they are."""
     place_facts: Callable[[Store], Mapping[str, Any]] | None = None
-    """What the place of a store tells about it and its files do not, such as a folder's name: a
-    bundle keeps it as JSON in `.memtui/place.json` of the restored store, where
+    """Facts about a store that its location tells and its files do not, such as a folder's name: a
+    bundle stores them as JSON in `.memtui/place.json` of the restored store, where
     `memtui.stores.scanning.read_place_facts` finds it. None: nothing."""
     local_keys: tuple[str, ...] = ()
     """Keys of `Memory.extra` that name files beside the store: left out of a bundle's records."""
@@ -239,11 +239,11 @@ def overridden(rules: Rules, table: Mapping[str, Any], where: str = "") -> Rules
             raise ConfigError(
                 f"there is no constant {name!r}", where=where, do=f"known: {', '.join(known)}"
             )
-        changed[name] = _of_kind(known[name], value, f"{where}.{name}" if where else name)
+        changed[name] = _checked_value(known[name], value, f"{where}.{name}" if where else name)
     return replace(rules, **changed)
 
 
-def _of_kind(default: object, value: object, where: str) -> object:
+def _checked_value(default: object, value: object, where: str) -> object:
     if isinstance(default, tuple | frozenset):
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return type(default)(value)
@@ -301,7 +301,7 @@ def _no_key(_memory: Memory) -> str:
     return ""
 
 
-def _none(_older: Memory, _newer: Memory) -> str:
+def _no_reason(_older: Memory, _newer: Memory) -> str:
     return ""
 
 
@@ -309,7 +309,7 @@ def _one_subject(_memory: Memory) -> Collection[str]:
     return ("",)
 
 
-def _any(_memory: Memory) -> bool:
+def _any_memory(_memory: Memory) -> bool:
     return True
 
 
@@ -331,12 +331,12 @@ class UpkeepRules:
     """Memories with different keys are never merged; the empty key differs from none."""
     subjects: Callable[[Memory], Collection[str]] = _one_subject
     """What a memory says something about: it contradicts only memories that share a subject."""
-    contradicts: Callable[[Memory, Memory], str] = _none
+    contradicts: Callable[[Memory, Memory], str] = _no_reason
     """(older, newer) -> why both cannot hold, in words; empty if they can."""
     contradiction_source: str = ""
-    is_replaceable: Callable[[Memory], bool] = _any
+    is_replaceable: Callable[[Memory], bool] = _any_memory
     """Whether `replaces` needs to be asked about a memory at all."""
-    replaces: Callable[[Memory, Memory], str] = _none
+    replaces: Callable[[Memory, Memory], str] = _no_reason
     """(older, newer) -> why the newer one takes the older one's place; empty if it does not."""
     replacement_source: str = ""
     compaction: Compaction | None = None

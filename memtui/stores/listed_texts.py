@@ -202,7 +202,7 @@ def _own_tags(value: object, memory: Memory, context: AnyList) -> list[str]:
 
 def _refuse_twin(file: ListFile, group: str, text: str) -> None:
     if file.has(group, text):
-        raise Refused("the same text stands there already", where=str(file.path))
+        raise Refused("the same text already exists", where=str(file.path))
 
 
 def _kept_name(file: ListFile, id: str, group: str, text: str) -> str | None:
@@ -223,14 +223,14 @@ def plan_delete(change: Change, memory: Memory, context: AnyList) -> Plan:
 def plan_retire(change: Change, memory: Memory, context: AnyList) -> Plan:
     file = context.file_of(memory)
     after = file.remove([file.find(memory)])
-    entry_edits = _kept(memory, context, "retired")
+    entry_edits = _kept_values(memory, context, "retired")
     edits = (*file.edit(after), *context.sidecar_entry(memory).set(**entry_edits))
     refs = (memory.ref, *context.other_refs(file, after))
     reason = "removed from its file; memtui keeps it"
     return Plan((change,), edits, Outcome.DONE, reason, refs, (memory.ref,))
 
 
-def _kept(memory: Memory, context: AnyList, status: str, by: str = "") -> dict[str, Any]:
+def _kept_values(memory: Memory, context: AnyList, status: str, by: str = "") -> dict[str, Any]:
     """Keys of the sidecar entry of a memory that is taken out of its file."""
     entry = context.sidecar.entry(memory.id)
     sidecar_links = entry_links(entry)
@@ -274,7 +274,7 @@ def plan_supersede(change: Change, memory: Memory, context: AnyList) -> Plan:
     }
     edits = (
         *file.edit(after),
-        *context.sidecar_entry(memory).set(**_kept(memory, context, "superseded", new)),
+        *context.sidecar_entry(memory).set(**_kept_values(memory, context, "superseded", new)),
         *context.entry_edits(new, file.shard, **entry, kept=None),
     )
     refs = (context.ref(new), memory.ref, *context.other_refs(file, after))
@@ -297,7 +297,7 @@ def plan_merging(change: Change, memory: Memory, context: AnyList) -> Plan:
         edits += file.edit(after)
         refs += context.other_refs(file, after)
         for other in same_shard:
-            entry_edits = _kept(other, context, "superseded", memory.id)
+            entry_edits = _kept_values(other, context, "superseded", memory.id)
             edits += context.sidecar_entry(other).set(**entry_edits)
     plan = plan_merge(change, memory, others, tuple(edits))
     return replace(plan, refs=(*plan.refs, *refs))
@@ -310,12 +310,12 @@ def plan_listed_add(
     text = file.fit(content_of(change))
     if file.has(group, text):
         added = next(i for i in file.items if i.text == text and i.group == group)
-        reason = "the same text stands there already"
+        reason = "the same text already exists"
         return Plan((change,), (), Outcome.DEDUPE, reason, (context.ref(added.id),))
     after = file.insert(group, text, type)
     id = file.natural_id(group, text)
     if any(item.id == id for item in file.items):
-        raise Refused("another memory has the name of this text", do="say it in other words")
+        raise Refused("another memory has the name of this text", do="reword it")
     values: dict[str, Any] = {"created": to_iso_seconds(context.now), "kept": None}
     if change.fields.get("tags"):
         values["tags"] = _tags(change.fields["tags"])

@@ -57,7 +57,7 @@ class MarkdownList(ListFile):
     ) -> None:
         """`title`: of a new file, with its mark; empty: it has none."""
         if before is not None and not before.strip():
-            raise Refused(EMPTY, where=str(file), do="mend the file first")
+            raise Refused(EMPTY, where=str(file), do="fix the file first")
         self.path, self.shard, self.before, self.title = file, path, before, title
         self.parsed = parse_item_file(path, file, before or "", sidecar)
         self.items = [
@@ -79,16 +79,16 @@ class MarkdownList(ListFile):
         return str(memory.extra.get(SECTION) or "")
 
     def replace(self, item: ListedText, new_text: str) -> str:
-        return self._with(replace_item(self.body, self._item(item), new_text))
+        return self._with_body(replace_item(self.body, self._item(item), new_text))
 
     def remove(self, removed: Sequence[ListedText]) -> str:
         body = self.body
         for item in sorted(removed, key=lambda each: each.at, reverse=True):
             body = remove_item(body, self._item(item))
-        return self._with(body)
+        return self._with_body(body)
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
-        """After the last bullet of the section; a section that is not there is made at the end."""
+        """Insert after the last bullet of the section; a missing section is added at the end."""
         body = self.body
         if self.before is None and self.title:
             body = f"{self.title}\n\n"
@@ -99,18 +99,18 @@ class MarkdownList(ListFile):
         else:
             body = _with_last(body, new_text)
         head = self.parsed.document.head
-        return self._with(f"\n{body}" if head and not head.endswith("\n") else body)
+        return self._with_body(f"\n{body}" if head and not head.endswith("\n") else body)
 
     def _item(self, item: ListedText) -> MarkdownItem:
         return self.parsed.items[item.at[0]][1]
 
-    def _with(self, body: str) -> str:
+    def _with_body(self, body: str) -> str:
         document = self.parsed.document
         return with_body(document, body) if body else document.head or "\n"
 
 
 def _with_last(body: str, new_text: str) -> str:
-    """With one more bullet before the first heading that has a text of its own, else at the end."""
+    """Add a bullet before the first heading that has a text of its own, else at the end."""
     items = parse_items(body)
     first = [item for item in items if not item.section and item.is_bullet]
     if first or not any(item.section for item in items):
@@ -119,7 +119,7 @@ def _with_last(body: str, new_text: str) -> str:
 
 
 def _with_section(body: str, section: str, new_text: str) -> str:
-    """With a bullet below a heading that has none yet, or is not there."""
+    """Add a bullet below a heading that has none yet, or a new heading with it."""
     if "\n" in section or not section.strip():
         raise Refused("a heading is one line of text", where=section)
     pattern = rf"^ {{0,3}}#{{1,6}}[ \t]+{re.escape(section)}[ \t#]*$"

@@ -41,7 +41,7 @@ class SidecarEntry:
     """Key of the shard that holds the memory."""
 
     def set(self, **values: object) -> tuple[SidecarEdit, ...]:
-        """The edit that sets these keys of the entry; none if they are set."""
+        """The edit that sets these keys of the entry; () if it has these values already."""
         return sidecar_edits(self.root, self.sidecar, self.memory.id, self.shard, **values)
 
     def removal(self) -> tuple[SidecarEdit, ...]:
@@ -99,20 +99,20 @@ def _link(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
     link = Link(
         relation=relation,
         target=target,
-        valid_from=_when(change.fields.get("valid_from")),
-        valid_to=_when(change.fields.get("valid_to")),
+        valid_from=_time_of(change.fields.get("valid_from")),
+        valid_to=_time_of(change.fields.get("valid_to")),
         note=str(change.fields.get("note") or ""),
     )
     sidecar_links = entry_links(entry.sidecar.entry(entry.memory.id))
     return entry.set(links=[link_to_json(item) for item in (*sidecar_links, link)])
 
 
-def _when(value: object) -> datetime | None:
+def _time_of(value: object) -> datetime | None:
     return value if isinstance(value, datetime) else from_iso(value)
 
 
 def _unlink(change: Change, entry: SidecarEntry, now: datetime) -> tuple[SidecarEdit, ...]:
-    """End a link now; the sidecar keeps it apart, so that what was linked before can be seen."""
+    """End a link now; the sidecar stores it as ended, so that former links can be shown."""
     relation, target = requested_link(change, entry.memory)
     known = entry.sidecar.entry(entry.memory.id)
     links = entry_links(known)
@@ -130,8 +130,7 @@ def _ended(entry: SidecarEntry, links: Iterable[Link], now: datetime) -> dict[st
 
 
 def ended_link_edits(change: Change, entry: SidecarEntry, now: datetime) -> tuple[SidecarEdit, ...]:
-    """The edit that keeps a link as ended that is removed from a store whose format has no word
-    for the end of one."""
+    """The edit that stores a removed link as ended, where the format cannot record its end."""
     relation_and_target = requested_link(change, entry.memory)
     links = [
         link for link in entry.memory.links if (link.relation, link.target) == relation_and_target
@@ -186,7 +185,7 @@ def plan_one(
 ) -> Plan:
     """The plan of a change to this memory alone; outcome NOTHING without edits.
 
-    `ends`: it would stop being current.
+    `ends`: whether the memory would stop being current.
     """
     return Plan(
         changes=(change,),
@@ -200,8 +199,14 @@ def plan_one(
 
 
 def plan_duplicate(change: Change, subject: str, ref: str = "") -> Plan:
-    """The plan of an import whose id is taken: what is there, the memory `ref`, stays."""
-    reason = f"{subject} is there already"
+    """The plan of an import that repeats an existing memory: nothing is written.
+
+    Args:
+        change: The ADD.
+        subject: What is repeated, for people: `the same text`.
+        ref: Ref of the existing memory, if it is known.
+    """
+    reason = f"{subject} already exists"
     return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=(ref,) if ref else ())
 
 
@@ -241,12 +246,12 @@ def successor_warnings(memory: Memory) -> tuple[str, ...]:
 
 
 _IDENTITY_FIELDS = ("kind", "title", "content", "type", "entity")
-"""Fields of an ADD that make another one the same."""
+"""Fields by which two ADDs are recognised as equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchView:
-    """The memories of the store, and the plans of this action so far."""
+    """The memories of a store, and the changes of this action that are planned so far."""
 
     view: StoreView
     planned: Sequence[Plan]
@@ -316,12 +321,14 @@ class PlanContext:
         return SidecarEntry(memory, self.root, self.sidecar, self.shard_of(memory))
 
     def entry_edits(self, id: str, shard: str, **values: Any) -> tuple[SidecarEdit, ...]:
-        """The edit that sets these keys of the entry of a memory that is not there yet, or of one
-        in a shard that is known; none when it says so already."""
+        """The edit that sets these keys of a memory's entry; () if it has these values already.
+
+        For a memory that does not exist yet, or whose shard is known.
+        """
         return sidecar_edits(self.root, self.sidecar, id, shard, **values)
 
     def others(self, change: Change, memory: Memory) -> tuple[Memory, ...]:
-        """Those that a MERGE would merge into this memory. Raises Refused or RefError."""
+        """The memories that a MERGE would merge into this one. Raises Refused or RefError."""
         named = change.fields.get("others")
         refs = dict.fromkeys(map(self.ref, named if isinstance(named, list | tuple) else ()))
         others = tuple(self.view.get(ref) for ref in refs if ref != memory.ref)
@@ -336,7 +343,7 @@ ActHandler = Callable[[Change, Memory, AnyContext], Plan]
 """Plans one act on a memory that exists. Raises Refused, Conflict or RefError."""
 
 
-def _always(_act: Act, _memory: Memory) -> str:
+def _no_reason(_act: Act, _memory: Memory) -> str:
     return ""
 
 
@@ -360,7 +367,7 @@ class ActionSupport(Generic[AnyContext]):
     """Why the format has no way to do an act."""
     shard_of: Callable[[Memory], str]
     """Key of the shard that holds a memory."""
-    not_on: Callable[[Act, Memory], str] = _always
+    not_on: Callable[[Act, Memory], str] = _no_reason
     """Why an act that the format has cannot be done on this memory; empty when it can."""
     native_tags: Callable[[Memory], Iterable[str]] = _no_tags
     """Tags that the files themselves give, so that they are not kept twice."""

@@ -82,16 +82,16 @@ class FormatFault:
 
 def formats() -> tuple[Format, ...]:
     """All formats: memtui's own, then those of other packages."""
-    return (*FORMATS, *_foreign()[0])
+    return (*FORMATS, *_declared_formats()[0])
 
 
 def format_faults() -> tuple[FormatFault, ...]:
     """The formats of other packages that could not be loaded."""
-    return _foreign()[1]
+    return _declared_formats()[1]
 
 
 @cache
-def _foreign() -> tuple[tuple[Format, ...], tuple[FormatFault, ...]]:
+def _declared_formats() -> tuple[tuple[Format, ...], tuple[FormatFault, ...]]:
     found: list[Format] = []
     faults: list[FormatFault] = []
     for entry in _entry_points():
@@ -217,7 +217,7 @@ def detect_within(path: Path) -> list[tuple[Format, Path]]:
     if any(os.path.realpath(root) == os.path.realpath(path) for _, root in found):
         return found[:1]
     in_folders = [store for folder in _folders(path) for store in detect_all(folder)[:1]]
-    return _once([*in_folders, *found[:1]])
+    return _without_repeats([*in_folders, *found[:1]])
 
 
 def _folders(path: Path) -> list[Path]:
@@ -229,7 +229,7 @@ def _folders(path: Path) -> list[Path]:
     return [path / name for name in names[:MOST_FOLDERS]]
 
 
-def _once(stores: Iterable[tuple[Format, Path]]) -> list[tuple[Format, Path]]:
+def _without_repeats(stores: Iterable[tuple[Format, Path]]) -> list[tuple[Format, Path]]:
     found: dict[str, tuple[Format, Path]] = {}
     for known, root in stores:
         found.setdefault(f"{known.name}\0{os.path.realpath(root)}", (known, root))
@@ -282,7 +282,7 @@ def discover(
         (known, _detected(known, path)) for known, path in _candidates(folder, home, variables)
     )
     found = [(known, root) for known, root in candidates if root is not None]
-    return _once([*found, *detect_within(folder)])
+    return _without_repeats([*found, *detect_within(folder)])
 
 
 def program_of(format: str, root: Path) -> str:

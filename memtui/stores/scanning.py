@@ -28,7 +28,7 @@ class FoundShard:
 
 
 def build_scan(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unreadable]) -> Scan:
-    """Make a shard of each find, stamped by its files and by its sidecar entries.
+    """Make shards of what was found, stamped by their files and sidecar entries.
 
     A root that is gone is one fault, whatever a format would say of its folders.
     """
@@ -49,7 +49,7 @@ def build_scan(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unread
 
 
 def stamp_shards(sidecar: Sidecar, found: Iterable[FoundShard]) -> list[Shard]:
-    """Make shards of the finds, with their stamps."""
+    """Make stamped shards of what was found."""
     return [
         Shard(each.key, each.files, (each.mark or file_stamp(each.files)) + sidecar.mark(each.key))
         for each in found
@@ -71,19 +71,19 @@ def as_refused(error: UnreadableFile, path: Path) -> Refused:
     return Refused(
         f"the file cannot be read, so it is not written: {error.what}",
         where=str(path),
-        do="mend the file first",
+        do="fix the file first",
     )
 
 
 OUTSIDE = "it is a symbolic link to a place outside the store"
 MOST_LOOKED_AT = 1_000
-"""Entries that are looked at to tell a store from another folder that is called the same."""
+"""Entries that are checked to tell a store from another folder of the same name."""
 
 Entry = os.DirEntry[str]
 
 
 def has_entry(folder: Path, fits: Callable[[Entry], bool]) -> bool:
-    """Whether one of the folder's first entries fits. Never raises."""
+    """Whether one of the folder's first entries satisfies the condition. Never raises."""
     try:
         with os.scandir(folder) as listing:
             looked_at = zip(range(MOST_LOOKED_AT), listing, strict=False)
@@ -102,7 +102,7 @@ def list_folder(folder: str | Path) -> tuple[list[Entry], list[Unreadable]]:
 
 
 def folders_in(folder: Path, root: Path) -> Iterator[Entry | Unreadable]:
-    """Find the folders in a folder, by name, without hidden ones; closed ones as `Unreadable`."""
+    """Find the visible folders in a folder, by name; unreadable ones as `Unreadable`."""
     entries, faults = list_folder(folder)
     yield from faults
     for entry in entries:
@@ -117,13 +117,13 @@ def _check_folder(entry: Entry, root: Path) -> Entry | Unreadable | None:
         if not entry.is_dir():
             return None
         leaves = entry.is_symlink() and not is_link_into(entry.path, root)
-        why = OUTSIDE if leaves else why_closed(entry.path)
+        why = OUTSIDE if leaves else unreadable_reason(entry.path)
     except OSError as error:
         why = error_text(error)
     return Unreadable(entry.path, why) if why else entry
 
 
-def why_closed(folder: str) -> str:
+def unreadable_reason(folder: str) -> str:
     """Why this folder cannot be read; empty when it can."""
     may = os.access(folder, os.R_OK | os.X_OK)
     return "" if may else "there is no permission to read this folder"
@@ -134,7 +134,7 @@ LARGEST_FACTS = 1 << 20
 
 
 def read_place_facts(root: Path) -> Mapping[str, Any]:
-    """What the former place of a restored store told about it; empty for any other. Never raises.
+    """Facts about a restored store from its former location; {} for any other. Never raises.
 
     See `TransferSupport.place_facts`.
     """
@@ -166,7 +166,7 @@ class LastRead(Generic[Value]):
         self._held: tuple[str, str, Value] | None = None
 
     def get(self, files: Iterable[str | Path], make: Callable[[], Value], key: str = "") -> Value:
-        """The cached value, or a new one of `make`; `key` tells values of the same files apart."""
+        """Return the cached value, or a new one; `key` distinguishes values of the same files."""
         mark = file_stamp(files)
         last = self._held
         if last is None or last[:2] != (key, mark):

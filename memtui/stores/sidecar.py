@@ -1,19 +1,19 @@
 """The sidecar: memtui's own data about memories, for what a store's format cannot hold.
 
-Its entries are read here and combined with the memories of the store's files; those that the store
-itself no longer holds are added from it, which keeps them whole.
+Its entries are read here and combined with the memories of the store's files. Memories that the
+store itself no longer holds are added from the sidecar, which stores them whole.
 
 Where: a store whose root is a folder has `<root>/.memtui/sidecar.jsonl`; a store that is a single
-file has `.memtui/<file name>.jsonl` in that file's folder. Made on the first write that needs it,
-never by looking.
+file has `.memtui/<file name>.jsonl` in that file's folder. It is created by the first write that
+needs it, never by reading.
 
 Form: JSON lines in UTF-8, each ending in a newline, appended, never rewritten:
 
     {"id": "0f6fa27c-...", "set": {"pinned": true, "shard": "..."}, "at": "2026-11-21T09:00:00Z"}
 
 `id` is the memory's id in its store; `set` is the whole entry (it replaces the one before it, the
-latest line wins) and `null` takes the entry away; `at` is when, for people. A line that is not such
-an object is damaged: it is skipped, counted and left where it is.
+latest line wins) and `null` removes the entry; `at` is the time of writing, for people. A line that
+is not such an object is damaged: it is skipped, counted and left where it is.
 
 An entry may hold these keys, all optional; others are carried along untouched:
 
@@ -233,8 +233,8 @@ def sidecar_edits(
 ) -> tuple[SidecarEdit, ...]:
     """The edit that sets these keys of one entry (None or empty removes a key).
 
-    None at all when the entry already says so. An entry that is about another shard says where the
-    memory is now, also when nothing else is left of it: that shard must be read again.
+    Returns () if the entry has these values already. An entry that names another shard gets the
+    present one, even if it holds nothing else any more: the shard must be read again.
     """
     before = sidecar.entries.get(id)
     after = dict(before or {})
@@ -287,7 +287,7 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
 
 
 def _updated(memory: Memory, noted: datetime | None) -> datetime | None:
-    """What the store says, else what is noted; the time of a file that holds others says less."""
+    """The store's time of change, else the sidecar's; of a file of many memories the reverse."""
     is_of_file = "updated_from" in memory.extra
     return (noted or memory.updated) if is_of_file else (memory.updated or noted)
 
@@ -298,7 +298,7 @@ def kept_value(memory: Memory, places: Iterable[Mapping[str, Any]] = ()) -> dict
 
 
 def kept_memory(entry: Entry, label: str) -> Memory | None:
-    """The memory that an entry keeps, under the store's present label; None if malformed.
+    """The memory that an entry stores, under the store's present label; None if malformed.
 
     It is marked `kept` in `extra`: the store's own files no longer hold it.
     """
@@ -342,14 +342,14 @@ def kept_shard(root: Path, sidecar: Sidecar, shards: Sequence[Shard]) -> tuple[S
 
     None as long as every entry's own shard is there.
     """
-    missing = _gone(sidecar, shards)
+    missing = _missing_shards(sidecar, shards)
     if not missing:
         return ()
     mark = "".join(sidecar.mark(key) for key in missing)
     return (Shard(KEPT_SHARD, (str(sidecar_path(root)),), "".join(missing) + mark),)
 
 
-def _gone(sidecar: Sidecar, shards: Sequence[Shard]) -> list[str]:
+def _missing_shards(sidecar: Sidecar, shards: Sequence[Shard]) -> list[str]:
     named = (e.get("shard", "") for e in sidecar.entries.values() if "kept" in e)
     found = {key for key in named if isinstance(key, str)}
     return sorted(found.difference(shard.key for shard in shards)) if found else []
@@ -358,7 +358,7 @@ def _gone(sidecar: Sidecar, shards: Sequence[Shard]) -> list[str]:
 def read_kept_shard(sidecar: Sidecar, shards: Sequence[Shard], label: str) -> Reading:
     """The memories of `kept_shard`."""
     memories = []
-    for key in _gone(sidecar, shards):
+    for key in _missing_shards(sidecar, shards):
         for _, entry in sidecar.of_shard(key):
             memory = kept_memory(entry, label)
             if memory is not None:

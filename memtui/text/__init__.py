@@ -15,7 +15,7 @@ from memtui.text.highlights import (
     fold,
     highlights,
 )
-from memtui.text.humanized import ago, date, number, scored_words, short_ago, size
+from memtui.text.humanized import ago, counted, date, number, scored_words, short_ago, size
 from memtui.text.safe_text import (
     file_name,
     has_hidden,
@@ -33,6 +33,7 @@ __all__ = [
     "Passage",
     "ago",
     "count_words",
+    "counted",
     "cut",
     "date",
     "excerpt",

@@ -21,6 +21,7 @@ _SHORT = (
     (700 * _DAY, _MONTH, "mo"),
 )
 """(upper limit in seconds, seconds of the unit, its symbol); above the last: years."""
+_UNITS = ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute"), (1, "second"))
 
 
 def ago(time: datetime | None, now: datetime) -> str:
@@ -35,8 +36,12 @@ def ago(time: datetime | None, now: datetime) -> str:
         return f"{weeks} weeks ago"
     if 63 * _DAY <= seconds < _YEAR:  # humanize rounds months up too
         return f"{int(seconds / _MONTH)} months ago"
-    if _HOUR <= abs(seconds) < _DAY:  # humanize rounds up what `short_ago` rounds down
-        seconds = int(seconds / _HOUR) * _HOUR
+    if abs(seconds) < 14 * _DAY:  # humanize rounds up what `short_ago` rounds down
+        size, name = next(unit for unit in _UNITS if abs(seconds) >= unit[0])
+        count = int(abs(seconds) / size)
+        one = "an hour" if name == "hour" else f"a {name}"
+        span = one if count == 1 else f"{count} {name}s"
+        return f"{span} from now" if seconds < 0 else f"{span} ago"
     import humanize
 
     return humanize.naturaltime(now.astimezone(UTC) - timedelta(seconds=seconds), when=now)
@@ -81,6 +86,17 @@ def size(count: int) -> str:
 def number(count: int) -> str:
     """33000 as "33,000"."""
     return f"{count:,}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number and its noun: `1 memory`, `33,000 memories`, `0 matches`."""
+    if count == 1:
+        return f"1 {noun}"
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{number(count)} {noun}es"
+    if noun.endswith("y") and noun[-2:-1] not in "aeiou":
+        return f"{number(count)} {noun[:-1]}ies"
+    return f"{number(count)} {noun}s"
 
 
 def scored_words(words: Sequence[tuple[str, float]]) -> str:

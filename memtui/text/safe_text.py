@@ -8,6 +8,7 @@ whole. `mask_urls` hides the passwords and keys that people put into URLs.
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from memtui.text.cells import CACHED_BELOW, GLUE, SEQUENCE, has_glue
 
@@ -28,11 +29,13 @@ _INVISIBLE = (
 )
 _SUSPECT = re.compile(f"[{_INVISIBLE}\U0001f3fb-\U0001f3ff]")
 _INVISIBLE_ONE = re.compile(f"[{_INVISIBLE}]")
-_FORMAT = re.compile(
+_FORMAT = (
     "[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\ufeff\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
 )
+"""Compiled on first use, as other patterns that plain text does not need: they would take a
+millisecond of every start."""
 # Spaces of other widths are not "printable" for Python, yet they are what they look like.
 _SPACES = frozenset(
     "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
@@ -70,7 +73,7 @@ def _replacement(char: str) -> str:
         return "␡"
     if char in GLUE:
         return char  # depends on its neighbours: see _replace_glue
-    if _INVISIBLE_ONE.match(char) or _FORMAT.match(char):
+    if _INVISIBLE_ONE.match(char) or _format_characters().match(char):
         return HIDDEN
     if char.isprintable() or char in _SPACES or _NEWER.match(char):
         return char
@@ -78,7 +81,16 @@ def _replacement(char: str) -> str:
 
 
 _REPLACEMENTS = _Replacements()
-_GLUE_OR_SEQUENCE = re.compile(f"(?P<kept>{SEQUENCE})|[{''.join(sorted(GLUE))}]")
+
+
+@cache
+def _format_characters() -> re.Pattern[str]:
+    return re.compile(_FORMAT)
+
+
+@cache
+def _glue_or_sequence() -> re.Pattern[str]:
+    return re.compile(f"(?P<kept>{SEQUENCE})|[{''.join(sorted(GLUE))}]")
 
 
 def _replace_glue(match: re.Match[str]) -> str:
@@ -99,7 +111,7 @@ def visible(text: str) -> str:
         return text
     shown = text.replace("\r\n", "\n").translate(_REPLACEMENTS)
     if has_glue(shown):
-        shown = _GLUE_OR_SEQUENCE.sub(_replace_glue, shown)
+        shown = _glue_or_sequence().sub(_replace_glue, shown)
     return shown
 
 
@@ -108,8 +120,12 @@ _JOINED_SCRIPTS = (
     "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufefc"  # Arabic, Persian
     "\u0700-\u074f\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1800-\u18af"  # Syriac, Indic, Khmer
 )
-_JOINERS = re.compile(f"(?<=[{_JOINED_SCRIPTS}])[\u200c\u200d](?=[{_JOINED_SCRIPTS}]|$|\\s)")
-"""Joiners within a word of a script that is written with them (Unicode, section 23.2)."""
+
+
+@cache
+def _joiners() -> re.Pattern[str]:
+    """Joiners within a word of a script that is written with them (Unicode, section 23.2)."""
+    return re.compile(f"(?<=[{_JOINED_SCRIPTS}])[\u200c\u200d](?=[{_JOINED_SCRIPTS}]|$|\\s)")
 
 
 def hidden_count(text: str) -> int:
@@ -119,13 +135,13 @@ def hidden_count(text: str) -> int:
     """
     if _is_plain(text):
         return 0
-    text = _JOINERS.sub("", text.replace("\r\n", "\n"))
+    text = _joiners().sub("", text.replace("\r\n", "\n"))
     if text.isascii():
         return len(_CONTROLS.findall(text))
     count = sum(_REPLACEMENTS[ord(char)] != char for char in text) - text.count("\t")
     if has_glue(text):
         shown = text.translate(_REPLACEMENTS)
-        count += sum(match["kept"] is None for match in _GLUE_OR_SEQUENCE.finditer(shown))
+        count += sum(match["kept"] is None for match in _glue_or_sequence().finditer(shown))
     return count
 
 
@@ -138,8 +154,8 @@ def without_hidden(text: str) -> str:
     """Return the text without the characters that `hidden_count` counts; tabs and breaks stay."""
     if not has_hidden(text):
         return text
-    needed = {at for joiner in _JOINERS.finditer(text) for at in range(*joiner.span())}
-    for match in _GLUE_OR_SEQUENCE.finditer(text):
+    needed = {at for joiner in _joiners().finditer(text) for at in range(*joiner.span())}
+    for match in _glue_or_sequence().finditer(text):
         if match["kept"]:
             needed.update(range(*match.span()))
     return "".join(
@@ -166,10 +182,10 @@ def one_line(text: str, most: int | None = None) -> str:
         text = text[:most]
     if _is_plain(text):
         return _BLANKS.sub(" ", text).strip() if "  " in text else text.strip()
-    return _SPACE.sub(_joint, visible(text).strip())
+    return _SPACE.sub(_join_run, visible(text).strip())
 
 
-def _joint(run: re.Match[str]) -> str:
+def _join_run(run: re.Match[str]) -> str:
     return f" {BREAK} " if "\n" in run[0] else _BLANKS.sub(" ", run[0])
 
 

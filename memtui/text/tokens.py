@@ -31,10 +31,10 @@ _OTHER = 1.3
 
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text; 0 for the empty text."""
-    return math.ceil(round(_weigh(text), 6))
+    return math.ceil(round(_sum_weights(text), 6))
 
 
-def _weigh(text: str) -> float:
+def _sum_weights(text: str) -> float:
     weight = 0.0
     for piece in _PIECE.finditer(text):
         kind, length = piece.lastindex, piece.end() - piece.start()

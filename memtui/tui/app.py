@@ -6,6 +6,7 @@ import gc
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import events
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.tui.clipboard import CopyOutcome
 
+_FOLDER = Path(__file__).parent
+STYLE_SHEETS = (_FOLDER / "app.tcss", _FOLDER / "screens" / "browse.tcss")
+
 
 class MemtuiApp(AppInterface):
     """memtui on a terminal."""
@@ -53,8 +57,6 @@ class MemtuiApp(AppInterface):
     ]
     ENABLE_COMMAND_PALETTE = False
     PAUSE_GC_ON_SCROLL = True
-    CSS_PATH: ClassVar = ["app.tcss", "screens/browse.tcss"]
-    """The default screen's own style sheet is not loaded by Textual, so it is named here."""
 
     def __init__(self, launch: Launch) -> None:
         self._backstop = OutputFilter()
@@ -84,6 +86,9 @@ class MemtuiApp(AppInterface):
     # What the app is made of
 
     def get_default_screen(self) -> Screen[None]:
+        # With `CSS_PATH` they would be parsed twice: Textual parses what it has read, sets the
+        # theme, and parses all again with the theme's colours.
+        self.stylesheet.read_all(STYLE_SHEETS)
         self.browse = BrowseScreen(self.launch.open_library, self.sessions, self.now())
         return self.browse
 
@@ -171,7 +176,8 @@ class MemtuiApp(AppInterface):
 
     def _painted(self) -> None:
         """The first paint is done: what was imported stays, so keep the collector away from it."""
-        gc.freeze()
+        if not self.is_headless:  # a process with one app after another would keep every one
+            gc.freeze()
         gc.enable()
         self.browse.worker.open()
 

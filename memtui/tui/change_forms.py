@@ -124,7 +124,7 @@ def several(memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> F
         FormField("pin", "Pin", Kind.ONE_OF, UNCHANGED, (UNCHANGED, "pin", "unpin")),
     )
     return Form(
-        f"Edit {len(memories)} memories",
+        f"Edit {text.counted(len(memories), 'memory')}",
         fields,
         changes,
         focus="importance",
@@ -308,7 +308,7 @@ def merge(keeper: Memory, others: Sequence[Memory]) -> Form:
 
     content = FormField("content", "Text", Kind.PROSE, keeper.content)
     return Form(
-        f"Merge {len(others) + 1} memories",
+        f"Merge {text.counted(len(others) + 1, 'memory')}",
         (content,),
         changes,
         keeper,

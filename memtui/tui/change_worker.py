@@ -7,21 +7,26 @@ the one before. Writes run in the order in which they were asked for.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui.changes import Change
 from memtui.errors import ForeignOwner, MemtuiError, RefError, Refused
-from memtui.tui.diff_lines import DiffLine, diff_files
+from memtui.tui.diff_lines import DiffLine, TextChange, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
+from memtui.tui.text_blocks import is_markdown
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
 
+MOST_TEXTS = 50
+"""Changed texts that are shown rendered."""
+LONGEST_TEXT = 20_000
+"""Characters of each; a change behind them is seen in the files."""
 Answer = TypeVar("Answer")
 Done = Callable[[Answer], object]
 
@@ -34,11 +39,13 @@ class Preview:
     lines: tuple[DiffLine, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> how many of the changes that were asked for are not possible for it."""
+    texts: tuple[TextChange, ...] = ()
+    """The texts with Markdown that change."""
 
 
 def preview(library: Library, changes: Sequence[Change], title: str = "") -> Preview:
     """Plan these changes and compute their diffs. Raises what planning raises."""
-    return preview_of(library.plan(changes, title))
+    return preview_of(library.plan(changes, title), library)
 
 
 def preview_possible(library: Library, changes: Sequence[Change], title: str = "") -> Preview:
@@ -81,8 +88,27 @@ def _why_impossible(library: Library, change: Change) -> str:
     return ""
 
 
-def preview_of(planned: Planned) -> Preview:
-    return Preview(planned, tuple(diff_files(planned.diffs())))
+def preview_of(planned: Planned, library: Library | None = None) -> Preview:
+    """A plan with its diffs; with a library also the texts that change, and shorter paths."""
+    texts = tuple(_text_changes(library, planned)) if library else ()
+    roots = [store.root for store in library.stores] if library else []
+    return Preview(planned, tuple(diff_files(name_below(planned.diffs(), roots))), texts=texts)
+
+
+def _text_changes(library: Library, planned: Planned) -> Iterator[TextChange]:
+    changes = [change for plan in planned.plans if plan.has_edits for change in plan.changes]
+    for change in changes[:MOST_TEXTS]:
+        after = change.fields.get("content")
+        try:
+            before = library.get(change.ref) if change.ref else None
+        except RefError:
+            continue
+        then = before.content if before else ""
+        if not isinstance(after, str) or then == after:
+            continue
+        then, after = then[:LONGEST_TEXT], after[:LONGEST_TEXT]
+        if then != after and (is_markdown(then) or is_markdown(after)):
+            yield TextChange(before.headline if before else "New memory", then, after)
 
 
 class ChangeWorker:

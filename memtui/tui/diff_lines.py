@@ -6,9 +6,11 @@ Fast for large files: the common beginning and end are cut off before difflib co
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -40,6 +42,15 @@ class DiffLine:
     """The same words as (changed, piece) pairs; empty when the whole line changed."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextChange:
+    """The text of a memory before and after a change."""
+
+    headline: str
+    before: str
+    after: str
+
+
 def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
     """Diff every file that changed, one after the other."""
     lines: list[DiffLine] = []
@@ -52,6 +63,16 @@ def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
             more = f"only the first {text.number(MOST_LINES)} lines are shown"
             return [*lines[:MOST_LINES], DiffLine("note", more)]
     return lines
+
+
+def name_below(diffs: Iterable[FileDiff], roots: Iterable[Path]) -> list[FileDiff]:
+    """Name each file from the folder of the store that it lies in."""
+    folders = sorted((f"{root}{os.sep}" for root in roots), key=len, reverse=True)
+    named = []
+    for diff in diffs:
+        folder = next((each for each in folders if diff.path.startswith(each)), "")
+        named.append(replace(diff, path=diff.path[len(folder) :]))
+    return named
 
 
 def count_lines(lines: Sequence[DiffLine]) -> tuple[int, int, int]:

@@ -216,6 +216,7 @@ class NodeTexts:
             self.name(other),
             other.name if other.kind == NodeKind.MEMORY else "",
             " · ".join(filter(None, (held, edge.note))),
+            is_missing=other.kind == NodeKind.UNKNOWN,
         )
 
     def describe_node(

@@ -161,7 +161,7 @@ def _merged(then: str | None, now: str | None) -> Merged:
         kind = "new" if then is None else "gone"
         return [[(kind, line)] for line in (now or then or "").split("\n")]
     old, new = then.split("\n"), now.split("\n")
-    if not any(_PREFIX.match(line)[0].strip() for line in (*old, *new)):  # type: ignore[index]
+    if not any(_STRUCTURE.match(line) or _prefix(line).strip() for line in (*old, *new)):
         return _split_lines(diff_words(then, now))
     merged: Merged = []
     for a, b in _aligned(old, new):
@@ -172,13 +172,19 @@ def _merged(then: str | None, now: str | None) -> Merged:
         if any(_STRUCTURE.match(one) for one in (line, other) if one is not None):
             raise _DifferentMarkup
         if line is not None and other is not None:
-            left, right = _PREFIX.match(line), _PREFIX.match(other)
-            if left and right and left[0] == right[0]:
-                changes = diff_words(line[left.end() :], other[right.end() :])
-                merged.append([("same", right[0]), *changes])
+            prefix = _prefix(other)
+            if prefix == _prefix(line):
+                changes = diff_words(line[len(prefix) :], other[len(prefix) :])
+                merged.append([("same", prefix), *changes])
                 continue
         merged += [[(k, x)] for k, x in (("gone", line), ("new", other)) if x is not None]
     return merged
+
+
+def _prefix(line: str) -> str:
+    """The signs that a line begins with: of a heading, a list, a quote, a row."""
+    found = _PREFIX.match(line)
+    return found[0] if found else ""
 
 
 def _split_lines(pieces: Sequence[tuple[str, str]]) -> Merged:
@@ -209,8 +215,7 @@ def _marked(piece: str, kind: str, is_first: bool, is_code: bool) -> str:
     left, right = _MARKS[kind]
     if is_first and _STRUCTURE.match(piece):
         return piece
-    prefix = _PREFIX.match(piece) if is_first and not is_code else None
-    start = prefix.end() if prefix else 0
+    start = len(_prefix(piece)) if is_first and not is_code else 0
     word = _CODE_WORD if is_code else _WORD
     marked = word.sub(lambda found: f"{left}{found[0]}{right}", piece[start:])
     if marked == piece[start:] and marked.strip():

@@ -40,9 +40,11 @@ class Reference(NamedTuple):
     words: str
     """Its headline, or its id if it is not in the open stores."""
     ref: str = ""
-    """Empty if it is not in the open stores."""
+    """Empty if it is no memory of the open stores."""
     note: str = ""
     age: str = ""
+    is_missing: bool = False
+    """It is no entity of the open stores either."""
 
 
 class DetailLine(NamedTuple):
@@ -210,7 +212,7 @@ class MemoryDetail:
         yield from self._flow(bits)
         hidden = text.hidden_count(f"{memory.title}{memory.content[:COUNTED]}")
         if hidden:
-            badge = f" {text.number(hidden)} hidden character{'' if hidden == 1 else 's'} "
+            badge = f" {text.counted(hidden, 'hidden character')} "
             yield _line(Segment(text.cut(badge, self._width), palette.badge))
         for found in self._findings:
             words = f"{appearance.FINDING_GLYPH} {text.one_line(found)}"
@@ -349,8 +351,10 @@ class MemoryDetail:
                 words = text.cut(text.one_line(heading), self._width)
                 yield _line(Segment(words[:1].upper() + words[1:], palette.heading))
             if not reference.ref:
-                words = f"{text.one_line(reference.words)} (not found)"
-                yield _line(Segment(text.cut(f"  {words}", self._width), palette.faint))
+                name = text.one_line(reference.words)
+                line = f"  {name} (not found)" if reference.is_missing else f"  {name}"
+                style = palette.faint if reference.is_missing else palette.text
+                yield _line(Segment(text.cut(line, self._width), style))
                 continue
             words = text.cut(text.one_line(reference.words), self._width - 3 - len(reference.age))
             gap = " " * max(1, self._width - 2 - text.width(words) - len(reference.age))

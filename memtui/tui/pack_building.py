@@ -157,9 +157,6 @@ def build_requested(
             page_in=request.page_in,
         )
 
-    def fit(chosen: PackDraft) -> Pack:
-        return chosen.fit(chosen.budget if request.budget is None else request.budget)
-
     if former is not None and former.revision == revision:
         types = former.types
         is_same = _unbudgeted(former.request) == _unbudgeted(request)
@@ -167,10 +164,11 @@ def build_requested(
     else:
         types, chosen = dict(source.find(Query()).facets.type), choose(request.recipe)
     is_recipe = request.other in {recipe.name for recipe in list_recipes(settings)}
-    other = fit(choose(request.other)) if is_recipe else None
+    other = choose(request.other).pack(request.budget) if is_recipe else None
     if job.is_cancelled():
         raise Cancelled("stopped; nothing was built")
-    return BuiltPack(request, fit(chosen), chosen.fit(None), chosen, other, revision, types)
+    pack, unlimited = chosen.pack(request.budget), chosen.fit(None)
+    return BuiltPack(request, pack, unlimited, chosen, other, revision, types)
 
 
 def _unbudgeted(request: PackRequest) -> PackRequest:

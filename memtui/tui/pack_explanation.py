@@ -130,7 +130,7 @@ def _size(entry: PackEntry) -> str:
 
 
 def _tokens(count: int) -> str:
-    return f"{text.number(count)} token{'' if count == 1 else 's'}"
+    return text.counted(count, "token")
 
 
 def _wrap(words: str, style: Style, width: int) -> Lines:
@@ -167,20 +167,21 @@ def describe_pack(built: BuiltPack | None, before: Pack | None) -> str:
     if built is None:
         return ""
     count = len(built.pack.refs)
-    words = f"{text.number(built.pack.tokens)} tokens (estimated) · {text.number(count)} "
-    words += "memory" if count == 1 else "memories"
+    words = (
+        f"{text.counted(built.pack.tokens, 'token')} (estimated) · {text.counted(count, 'memory')}"
+    )
     if built.request.types and built.request.recipe == "typed":
         words += f" · prefers {text.one_line(', '.join(built.request.types))}"
     if before is not None:
-        words += f" · before the change {text.number(before.tokens)} tokens"
+        words += f" · before the change {text.counted(before.tokens, 'token')}"
     return words
 
 
 def describe_budget(pack: Pack, whole: Pack, out: int) -> str:
     """Size beside the budget; `out`: entries that are left out."""
     if pack.budget is None:
-        return f"{NO_BUDGET}: {text.number(whole.tokens)} tokens"
-    words = f"{text.number(pack.budget)} of {text.number(whole.tokens)} tokens"
+        return f"{NO_BUDGET}: {text.counted(whole.tokens, 'token')}"
+    words = f"{text.number(pack.budget)} of {text.counted(whole.tokens, 'token')}"
     return f"{words} · {text.number(out)} left out" if out else words
 
 

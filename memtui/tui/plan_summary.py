@@ -10,7 +10,6 @@ from memtui.changes import Outcome
 from memtui.errors import MemtuiError
 from memtui.library.planning import Planned
 from memtui.model import Memory
-from memtui.stores.base import WritableStore
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
@@ -78,14 +77,9 @@ def _headline(ref: str, get: Callable[[str], Memory]) -> str:
         return ref
 
 
-def describe_files(
-    planned: Planned, lines: Sequence[DiffLine], stores: Sequence[WritableStore]
-) -> tuple[OutcomeLine, ...]:
-    """The first file that would change, relative to its store, and how many more."""
+def describe_files(planned: Planned, lines: Sequence[DiffLine]) -> tuple[OutcomeLine, ...]:
+    """The first file that would change, and how many more."""
     files = [line.words for line in lines if line.kind == "file"]
-    roots = sorted((f"{text.file_name(str(store.root))}/" for store in stores), key=len)
-    for root in reversed(roots):
-        files = [file.removeprefix(root) for file in files]
     if not files or not planned.has_edits:
         return ()
     more = f" and {len(files) - 1} more" if len(files) > 1 else ""
@@ -140,7 +134,7 @@ def describe_restore(plan: Restoration) -> list[OutcomeLine]:
             OutcomeLine(f"{count} in {where}", Tone.GOOD, f"creates {placed.store.format}:")
         )
     said.append(
-        OutcomeLine(f"{text.number(plan.files)} files, identical to the exported ones", Tone.QUIET)
+        OutcomeLine(f"{text.counted(plan.files, 'file')}, as exported, byte for byte", Tone.QUIET)
     )
     return said
 
@@ -181,4 +175,4 @@ def _short(headline: str) -> str:
 
 
 def _count_memories(count: int) -> str:
-    return f"{text.number(count)} memor{'y' if count == 1 else 'ies'}"
+    return text.counted(count, "memory")

@@ -159,7 +159,7 @@ class StatusText:
         memory, link = relative.memory, relative.link
         note = link.note if link else ""
         if memory is None:
-            return Reference(relation, relative.id, note=note)
+            return Reference(relation, relative.id, note=note, is_missing=relative.is_missing)
         age = text.short_ago(memory.when, self._screen.now()) if memory.when else ""
         return Reference(relation, memory.headline[:400], memory.ref, note, age)
 
@@ -203,8 +203,7 @@ def describe_losses(report: StoreLosses, keys: Mapping[str, Sequence[str]]) -> t
     label = text.one_line(report.store)
     title = f"{label}: unreadable"
     if report.memories:
-        plural = "y" if report.memories == 1 else "ies"
-        title = f"{label}: {text.number(report.memories)} memor{plural} became unreadable"
+        title = f"{label}: {text.counted(report.memories, 'memory')} became unreadable"
     listed = any(loss.is_listed for loss in report.losses)
     advice = key_bindings.press(keys, _LIST_UNREADABLE) if listed else ""
     return title, f"{words} {advice}".rstrip()

@@ -129,8 +129,8 @@ class ViewState(NamedTuple):
     def chip_list(self) -> list[Chip]:
         """Every filter and order outside the text, as chips."""
         chips = [_chip(part) for part in self.chips.conditions]
-        for group in map(queries.format_node, self.chips.groups):
-            chips.append(Chip(group, "", group))
+        groups = [queries.format_node(group) for group in self.chips.groups]
+        chips += [Chip(group, "", group) for group in groups]
         if self.chips.since or self.chips.until:
             chips.append(Chip("time", "", _span(self.chips.since, self.chips.until)))
         if self.chips.sort is not None:

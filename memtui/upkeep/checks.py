@@ -15,7 +15,7 @@ from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, sil
 from memtui.stores.base import Unreadable
 from memtui.stores.change_validation import UNADDRESSABLE
 from memtui.stores.format import GENERAL_RULES, UpkeepRules
-from memtui.text import hidden_count
+from memtui.text import counted, hidden_count
 from memtui.upkeep.instructions import find_domains, find_suspicions
 from memtui.upkeep.secrets import find_secrets
 
@@ -248,8 +248,7 @@ def check_hidden_characters(
     """Characters that are not visible: escapes, zero-width, bidi."""
     for memory, text in zip(memories, texts, strict=True):
         if text.hidden:
-            plural = "" if text.hidden == 1 else "s"
-            yield _at(FindingKind.HIDDEN, memory, f"{text.hidden} hidden character{plural}")
+            yield _at(FindingKind.HIDDEN, memory, counted(text.hidden, "hidden character"))
 
 
 def check_all(

@@ -1,13 +1,13 @@
-"""A regular expression that is only tried on texts which hold a word that every match needs.
+"""Which of many regular expressions may match a text, by words that every match of each needs.
 
-Most texts hold none of these words, and looking for a word costs a hundredth of trying an
-expression with many alternatives at every place.
+Most texts hold none of these words. They are looked for in the different words of a text, and what
+a word holds is remembered: a language has few words, and texts repeat them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Any
 
@@ -19,28 +19,70 @@ except ImportError:  # pragma: no cover
 _Words = frozenset[str]
 _LEAST = 2
 """Weight of a word that is worth looking for."""
+_TOKEN = re.compile(r"[^\W\d_]{2,}")
+_LONGEST = 40
+"""Characters of a token that is remembered: scripts without blanks have long ones."""
+_MOST = 50_000
+"""Tokens that are remembered."""
+_NONE: frozenset[int] = frozenset()
 
 
-class FilteredPattern:
-    """An expression without regard to case, with the words of which a match holds at least one."""
+def fold(text: str) -> str:
+    """The text with its letters folded as `re.IGNORECASE` takes them for the same."""
+    if text.isascii():
+        return text.lower()
+    return text.casefold().replace("ı", "i").replace("i\u0307", "i")
 
-    def __init__(self, expression: str) -> None:
-        self._pattern = re.compile(expression, re.IGNORECASE)
-        parsed = _parser.parse(expression, re.IGNORECASE) if _parser is not None else ()
-        words = _needed(parsed)
-        self.words = tuple(sorted(words)) if words else ()
-        """In lower case; none: every text is tried."""
 
-    def is_in(self, text: str, folded: str) -> bool:
-        """Whether it matches anywhere.
+class ExpressionFilter:
+    """Names the expressions, which ignore case, that are worth trying on a text."""
+
+    def __init__(self, expressions: Sequence[str]) -> None:
+        self.words = tuple(map(words_needed, expressions))
+        """Of each expression, in lower case; none: every text is tried."""
+        self._always = frozenset(at for at, words in enumerate(self.words) if not words)
+        by_piece: dict[str, set[int]] = {}
+        for at, words in enumerate(self.words):
+            for word in words:
+                pieces = _TOKEN.findall(word) or [""]
+                by_piece.setdefault(max(pieces, key=len), set()).add(at)
+        self._always |= by_piece.pop("", set())
+        self._by_piece = {piece: frozenset(numbers) for piece, numbers in by_piece.items()}
+        self._known: dict[str, frozenset[int]] = {}
+
+    def candidates(self, folded: str) -> list[int]:
+        """The numbers of the expressions that may match, ascending; all others do not.
 
         Args:
-            text: The text.
-            folded: The same, case-folded.
+            folded: The text as `fold` gives it.
         """
-        if self.words and not any(word in folded for word in self.words):
-            return False
-        return self._pattern.search(text) is not None
+        known = self._known
+        found = set(self._always)
+        for token in set(_TOKEN.findall(folded)):
+            numbers = known.get(token)
+            if numbers is None:
+                numbers = self._numbers_in(token)
+            if numbers:
+                found |= numbers
+        words = self.words
+        return [
+            at for at in sorted(found) if not words[at] or any(map(folded.__contains__, words[at]))
+        ]
+
+    def _numbers_in(self, token: str) -> frozenset[int]:
+        inside = [numbers for piece, numbers in self._by_piece.items() if piece in token]
+        found = _NONE.union(*inside) if inside else _NONE
+        if len(token) <= _LONGEST:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[token] = found
+        return found
+
+
+def words_needed(expression: str) -> tuple[str, ...]:
+    """Words of which every match of an expression holds at least one; none if that is unknown."""
+    parsed = _parser.parse(expression, re.IGNORECASE) if _parser is not None else ()
+    return tuple(sorted(_needed(parsed) or ()))
 
 
 def _needed(parsed: Iterable[tuple[Any, Any]]) -> _Words | None:

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
-from memtui.text import number
+from memtui.text import counted, number
 from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, propose, retire
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
@@ -137,7 +137,7 @@ def find_merged_branches(memories: Sequence[Memory], context: UpkeepContext) -> 
         yield propose(
             ProposalKind.MERGED_BRANCH,
             group,
-            f"{entity}: archive the merged branch, {number(len(group))} memories",
+            f"{entity}: archive the merged branch, {counted(len(group), 'memory')}",
             "git branch --merged lists it; its high decisions are copied to the project",
             [Change(Act.ARCHIVE, first.store, first.ref, {"entity": entity})],
             also=entity,
@@ -164,7 +164,7 @@ def find_expired(memories: Sequence[Memory], context: UpkeepContext) -> Iterator
         yield propose(
             ProposalKind.EXPIRY,
             due,
-            f"{entity}: remove {number(len(due))} expired memories",
+            f"{entity}: remove {counted(len(due), 'expired memory')}",
             f"{state} for more than {days} days ({rule.source})",
             changes if len(changes) == len(due) else (),
             also=entity,

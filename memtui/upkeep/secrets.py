@@ -10,6 +10,9 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+
+from memtui.upkeep.filtered_pattern import ExpressionFilter, fold
 
 _UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 
@@ -118,7 +121,7 @@ NAMED = (
     r"\b(?:sshpass\s+-p|redis-cli(?:\s+-h\s\S{1,80})?\s+(?:-a|--pass)|mysql(?:dump)?\s[^\n|;]{0,80}?-p"
     r"|login\s[^\n|;]{0,80}?-p|--(?:password|token|api-key|auth)[ =])\s?"
     r"(?P<option>[^\s\"'`<>-][^\s\"'`<>]{5,128})",
-    r"(?:(?<!\S)-u\s|--user[ =]|(?i:\bbasic[ -]?auth\b\s?[:=]?\s?))"
+    r"(?:\b(?:curl|https?|wget)\b[^\n|;]{0,80}?\s-u\s|--user[ =]|(?i:\bbasic[ -]?auth\b\s?[:=]?\s?))"
     r"[\"']?[\w.@+-]{1,64}:(?P<pair>[^\s\"'`<>@]{6,128})",
     r"(?i:\blogin\b)\(\s?[\"'][^\"'\n]{1,64}[\"'],\s?[\"'](?P<call>[^\"'\n]{6,128})[\"']",
     r"(?i:\blog[io]n\b[^\n]{0,60}?[:=]\s)[\w.@+-]{2,64}\s/\s(?P<slash>[^\s\"'`<>]{6,128})",
@@ -139,7 +142,7 @@ _LONG = re.compile(rf"[^\s,;()\"'`]{{{MIN_CHARS},}}")
 _KEY = re.compile(PRIVATE_KEY)
 _ELLIPSIS = re.compile(r"\.{3}|…")
 _ISSUED_NAMES = tuple(ISSUED)
-_NAMED = re.compile("|".join(NAMED))
+_NAMED_FILTER = ExpressionFilter(NAMED)
 _NAMED_AS = {
     "inurl": "password in a URL",
     "header": "authorization header",
@@ -231,8 +234,16 @@ def _find_issued(text: str) -> Iterator[Secret]:
             yield Secret("private key", *found.span(), mask_secret(found[0]))
 
 
+@cache
+def _named(numbers: tuple[int, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(NAMED[at] for at in numbers))
+
+
 def _find_named(text: str) -> Iterator[Secret]:
-    for found in _NAMED.finditer(text):
+    numbers = _NAMED_FILTER.candidates(fold(text))
+    if not numbers:
+        return
+    for found in _named(tuple(numbers)).finditer(text):
         group = found.lastgroup or ""
         value = found[group]
         if _is_secret(value, strict=group not in _LOOSE, is_bare=group == "bare"):

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
-from memtui.text import number
+from memtui.text import counted, number
 from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, headline_of, propose
 from memtui.upkeep.similarity import words_of
 
@@ -41,7 +41,7 @@ def find_stale_summaries(memories: Sequence[Memory], context: UpkeepContext) -> 
             yield propose(
                 ProposalKind.STALE_SUMMARY,
                 [summary, *newer],
-                f"{summary.entity}: summary older than {number(len(newer))} facts",
+                f"{summary.entity}: summary older than {counted(len(newer), 'fact')}",
                 f"last updated {made:%Y-%m-%d}, newest fact {newer[0].created:%Y-%m-%d}",
             )
 
@@ -123,7 +123,7 @@ def find_patterns(memories: Sequence[Memory], context: UpkeepContext) -> Iterato
             ProposalKind.PATTERN,
             group,
             f"propose: {headline_of(group[0])}",
-            f"{number(len(facts))} facts say the same{_and_episodes(len(told))}; "
+            f"{counted(len(facts), 'fact')} say the same{_and_episodes(len(told))}; "
             "they become its evidence",
             [Change(Act.ADD, group[0].store, "", fields)],
         )
@@ -140,5 +140,4 @@ def _by_fact(memories: Sequence[Memory]) -> defaultdict[str, list[Memory]]:
 
 
 def _and_episodes(count: int) -> str:
-    plural = "" if count == 1 else "s"
-    return f", {number(count)} episode{plural} with them" if count else ""
+    return f", {counted(count, 'episode')} with them" if count else ""

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from time import perf_counter
 
-from memtui.context import RECIPES, build_pack, draft_pack, find_recipe, read_settings
+from memtui.context import RECIPES, draft_pack, find_recipe, read_settings
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.base import Reading, Scan, Shard
@@ -90,7 +90,7 @@ def _print_times(name: str, library: Library) -> None:
         for task in TASKS * RUNS:
             text = task if recipe.takes == "task" else ""
             begun = perf_counter()
-            build_pack(recipe, text, library, settings, NOW, types=("decision",), budget=2000)
+            draft_pack(recipe, text, library, settings, NOW, types=("decision",)).pack(2000)
             times.append((perf_counter() - begun) * 1000)
         print(f"  {recipe.name:<8} {statistics.median(times):7.0f} {max(times):7.0f}")
 

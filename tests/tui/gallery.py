@@ -211,7 +211,7 @@ async def leave(on: Stage) -> None:
 async def resize(on: Stage, size: tuple[int, int]) -> None:
     """Give the terminal another size."""
     if on.app.size != size:
-        await on.pilot.resize_terminal(*size)
+        await on.resize(*size)
         await rest(on)
 
 

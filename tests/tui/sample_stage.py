@@ -126,7 +126,7 @@ async def changing(
     app = MemtuiApp(launch)
     async with app.run_test(size=size, notifications=True) as pilot:
         on = ChangingStage(app, pilot, folder)
-        await pilot.pause()
+        await on.begun()
         while not on.browse.is_ready:
             await on.settle()
         await on.rest()

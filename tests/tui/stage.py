@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from textual import events
+from textual.drivers.headless_driver import HeadlessDriver
+from textual.geometry import Size
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -24,7 +26,6 @@ from memtui.keymap import key_name
 from memtui.library import Library
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
-from memtui.tui.controllers.viewing import REST
 from memtui.tui.screens.browse import BrowseScreen
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -154,15 +155,36 @@ class Stage:
         """Wait until no worker runs and every message has been handled."""
         for _ in range(3):
             await self._handled()
+            self._rest()
             await self._worked()
         await self._handled()
         if self.browse.detail_controller.resting:
-            await asyncio.sleep(REST)
+            self.browse.detail_controller.end_run()
             for _ in range(2):
                 await self._handled()
                 await self._worked()
             await self._handled()
         self.app.screen._on_timer_update()
+
+    def _rest(self) -> None:
+        """Let go by, without waiting, the time for which some work keeps still after a key."""
+        self.app.key_queue._last = 0.0
+
+    async def begun(self) -> None:
+        """Wait until the first screen stands."""
+        await self._handled()
+        self.app.screen._on_timer_update()
+
+    async def resize(self, width: int, height: int) -> None:
+        """Give the terminal another size."""
+        driver, size = self.app._driver, Size(width, height)
+        assert isinstance(driver, HeadlessDriver)
+        driver._size = size
+        self.app.post_message(events.Resize(size, size))
+        await self._handled()
+        self.app._check_resize()  # which a timer does, for many sizes in a moment
+        await self.settle()  # the screen has its layout
+        await self.settle()  # and what its widgets did about theirs is drawn
 
     async def ready(self) -> None:
         """Wait until all has been read and can be searched."""
@@ -257,7 +279,7 @@ async def stage(
     app = app_class(launch)
     async with app.run_test(size=size, notifications=toasts) as pilot:
         running = Stage(app, pilot)
-        await pilot.pause()
+        await running.begun()
         if open_library is None:
             await running.ready()
         yield running

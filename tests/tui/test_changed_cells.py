@@ -84,6 +84,32 @@ def test_what_did_not_change_is_not_written() -> None:
     assert "one" not in changed
 
 
+@pytest.mark.parametrize("wide", ["\U0001f469\U0001f3fd\u200d\U0001f4bb", "❤️", "日本", "🇪🇸"])
+def test_a_character_that_the_terminal_draws_wider_shifts_nothing(wide: str) -> None:
+    """The terminal of the test, like tmux, gives each part of a joined emoji its own cells."""
+    buffer, screen = ScreenBuffer(), pyte.Screen(COLUMNS, 1)
+    pane = Strip([Segment("│ right   │", STYLES[3])])
+    for left in (f"a {wide} b", "plain", f"{wide}", "plain again"):
+        strip = Strip([Segment("│"), Segment(left, STYLES[1])]).adjust_cell_length(12)
+        update = LayoutUpdate([[Strip([*strip, Segment("│")]), pane]], Region(0, 0, 24, 1))
+        feed(screen, buffer.reduced(update).render_segments(CONSOLE))
+        assert screen.display[0].endswith("││ right   │")
+        cells = [screen.buffer[0][at].data for at in range(COLUMNS)]
+        assert cells[12:16] == ["│", "│", " ", "r"]
+
+
+@pytest.mark.parametrize(
+    ("colour", "code"),
+    [("#2b3347", "48;5;237"), ("#15181f", "48;5;234"), ("#8ab4e8", "48;5;110"), ("red", "41")],
+)
+def test_of_256_colours_the_nearest_is_taken(colour: str, code: str) -> None:
+    """Rich gives a dark blue grey one of the cube, which is navy or teal."""
+    console = Console(color_system="256", force_terminal=True)
+    strip = Strip([Segment("words", Style.parse(f"on {colour}"))])
+    update = LayoutUpdate([[strip]], Region(0, 0, 5, 1))
+    assert f"\x1b[{code}m" in ScreenBuffer().reduced(update).render_segments(console)
+
+
 def test_after_another_program_wrote_everything_is_written_again() -> None:
     buffer = ScreenBuffer()
     buffer.reduced(update_of("one line")).render_segments(CONSOLE)

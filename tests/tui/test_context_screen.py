@@ -11,7 +11,7 @@ import pytest
 from textual.widgets import Input
 
 from memtui.config import Settings
-from memtui.context import build_pack, find_recipe, read_settings
+from memtui.context import draft_pack, find_recipe, read_settings
 from memtui.progress import Cancelled
 from memtui.tui.dialogs.context import PackScreen
 from memtui.tui.pack_building import build_requested
@@ -47,7 +47,7 @@ async def test_a_task_that_is_typed_gives_the_pack_of_the_command(tmp_path: Path
         assert library is not None
         settings = read_settings({}, {})
         recipe = find_recipe("tiers", settings)
-        pack = build_pack(recipe, "tea in the morning", library, settings, NOW.astimezone())
+        pack = draft_pack(recipe, "tea in the morning", library, settings, NOW.astimezone()).pack()
         built = screen_of(on).built
         assert built is not None
         assert built.pack.text == pack.text
@@ -352,7 +352,7 @@ async def test_it_fits_and_holds_hostile_text(tmp_path: Path, size: tuple[int, i
             assert all(len(line) <= size[0] for line in shown.splitlines())
             await on.press(key)
         assert on.app.backstop_hits == 0
-        await on.pilot.resize_terminal(80, 24)
+        await on.resize(80, 24)
         await on.settle()
         assert "Budget" in on.text()
 

@@ -112,7 +112,7 @@ async def test_the_footer_begins_with_the_pane_and_ends_with_filters(
         assert ranks == sorted(ranks)
         footer = on.text().splitlines()[-1]
         assert footer.rstrip().endswith("? help  q quit")
-        await on.pilot.resize_terminal(40, 12)
+        await on.resize(40, 12)
         await on.settle()
         assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")
 

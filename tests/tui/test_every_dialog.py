@@ -6,15 +6,13 @@ import importlib
 import pkgutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
-from memtui import tui
 from memtui.themes.theme import Theme
 from memtui.tui import dialogs
 from memtui.tui.app import MemtuiApp
@@ -53,7 +51,6 @@ def test_every_dialog_is_in_the_gallery() -> None:
 class PaintRecorder(MemtuiApp):
     """Remembers where the box of a dialog is at every paint."""
 
-    CSS_PATH: ClassVar = [Path(tui.__path__[0]) / name for name in MemtuiApp.CSS_PATH]
     boxes: defaultdict[str, set[Region]]
 
     def _display(self, screen: Screen[Any], renderable: Any) -> None:

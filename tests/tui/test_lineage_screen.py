@@ -100,3 +100,26 @@ async def test_a_version_that_engram_keeps_is_shown_and_restored(tmp_path: Path)
         assert on.memory("engram:2").title == "Old title"
         await on.keys("u")
         assert on.memory("engram:2").content == "Stays are oak from now on"
+
+
+@pytest.mark.slow
+async def test_markdown_is_rendered_in_history_and_preview_and_raw_with_one_key(
+    tmp_path: Path,
+) -> None:
+    async with changing(tmp_path, "agent-memory", state=tmp_path / "state") as on:
+        memory = on.first("agent-memory", status="active")
+        await edit(on, memory.ref, "# Tea\n\n- **green** in the morning\n- black at five\n")
+        await edit(on, memory.ref, "# Tea\n\n- **white** in the morning\n- black at five\n")
+        await on.stand(memory.ref)
+        await on.keys("H", "j")
+        assert "• green white in the morning" in on.text()
+        await on.keys("=")
+        assert "- **green white** in the morning" in on.text()
+        assert "rendered" in on.text()
+        await on.keys("r")
+        assert isinstance(on.app.screen, DiffScreen)
+        assert "• white green in the morning" in on.text()
+        await on.keys("=")
+        assert "items.json" in on.text(), "what is written to the file"
+        assert "**" in on.text()
+        await on.keys("escape", "escape")

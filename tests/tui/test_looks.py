@@ -12,9 +12,11 @@ from memtui import paths, themes
 from memtui.model import Place
 from memtui.tui.dialogs.picker import Choice, Picker
 
-from .stage import Stage, compare, stage, write_store
+from .gallery import MARKDOWN
+from .stage import Stage, compare, fact, stage, write_store
 
 SIZES = [(160, 45), (120, 35), (80, 24)]
+ALL_SIZES = [*SIZES, (60, 20), (40, 12)]
 THEMES = sorted(themes.load_all([paths.bundled_folder("themes")]).by_name)
 
 
@@ -37,10 +39,19 @@ async def _steady(on: Stage) -> str:
     return await on.still()
 
 
-@pytest.mark.parametrize("size", [*SIZES, (40, 12)], ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("size", ALL_SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_browsing(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:
         compare(_name("browse", size), await _steady(on))
+
+
+@pytest.mark.parametrize("size", ALL_SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+async def test_markdown_in_the_detail(tmp_path: Path, size: tuple[int, int]) -> None:
+    note = {"ledger": [fact(20, MARKDOWN, "2026-11-20", "decision")]}
+    async with stage(write_store(tmp_path / "store", note), size) as on:
+        await on.press("enter")
+        await on.sees("Postgres")
+        compare(_name("markdown", size), await _steady(on))
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
@@ -82,7 +93,7 @@ async def test_below_the_smallest_size_no_key_acts(root: Path) -> None:
         assert on.app.screen is on.browse
         assert not on.browse.marked_memories()
         assert not on.browse.zoomed
-        await on.pilot.resize_terminal(80, 24)
+        await on.resize(80, 24)
         await on.sees("2 Memories")
 
 
@@ -95,7 +106,7 @@ async def test_resizing_shows_more_and_fewer_panes(root: Path) -> None:
             (40, 12, "2 Memories", "1 Entities"),
             (160, 45, "4 Timeline", "at least"),
         ):
-            await on.pilot.resize_terminal(width, height)
+            await on.resize(width, height)
             await on.sees(present)
             assert absent not in on.text()
             assert all(len(line) <= width for line in on.text().splitlines())

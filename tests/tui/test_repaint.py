@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pyte
 import pytest
@@ -14,11 +14,12 @@ from rich.console import Console, RenderableType
 from textual._compositor import CompositorUpdate
 from textual.screen import Screen
 
-from memtui.tui import app
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
 from memtui.tui.dialogs.unreadable import UnreadableScreen
+from tests.long_run import count
 
+from .gallery import gallery, leave, rest
 from .stage import Stage, fact, stage, write_store
 
 pytestmark = pytest.mark.slow
@@ -35,8 +36,6 @@ CONSOLE = Console(color_system="truecolor", force_terminal=True)
 
 class OnTerminal(MemtuiApp):
     """The app, with a terminal emulator that is told what a terminal would be told."""
-
-    CSS_PATH: ClassVar = [Path(app.__file__).parent / name for name in MemtuiApp.CSS_PATH]
 
     def __init__(self, launch: Launch) -> None:
         super().__init__(launch)
@@ -187,6 +186,48 @@ async def test_the_chosen_reference_stays_chosen_when_lines_come_above_it(tmp_pa
         assert detail._chosen is not None
         assert detail._chosen.ref == chosen
         await agrees(on, "the reference moved down")
+
+
+SCREENS = {
+    "entities": ("1",),
+    "detail": ("3",),
+    "timeline": ("4",),
+    "calendar": ("4", "space"),
+    "growth": ("4", "space", "space"),
+    "statistics": ("5",),
+    "links": ("O",),
+    "review": ("V",),
+    "context": ("P",),
+    "compare": ("2", "g", "space", "j", "space", "|"),
+    "settings": ("comma",),
+    "history": ("H",),
+    "changes": ("N",),
+    "compare stores": ("%",),
+    "help": ("?",),
+}
+"""Keys that open each."""
+BURST = (
+    *("j", "k", "h", "l", "g", "G", "ctrl+d", "ctrl+u", "pagedown", "pageup", "up", "down"),
+    *("left", "right", "tab", "shift+tab", "space", "enter", "plus", "minus", "=", ".", "z"),
+    *("]", "[", "a", "b", "t", "v", "escape", "ctrl+l"),
+)
+
+
+@pytest.mark.parametrize("seed", range(count(1, 4)))
+async def test_a_burst_on_every_screen_leaves_what_a_repaint_would(seed: int) -> None:
+    """Thirty keys that arrive before the first of them is handled."""
+    chance = random.Random(seed)
+    async with gallery((COLUMNS, LINES), app_class=OnTerminal) as on:
+        for name, opening in SCREENS.items():
+            for key in opening:
+                await on.press(key)
+                await rest(on)
+            burst = chance.choices(BURST, k=30)
+            for key in burst:
+                on._strike(key)
+            await rest(on)
+            await agrees(on, f"{name} {seed}: {' '.join(burst)}")
+            await leave(on)
 
 
 @pytest.mark.parametrize("seed", range(2))

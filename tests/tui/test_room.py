@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 async def test_the_text_has_the_room_on_the_sample_data(tmp_path: Path, store: str) -> None:
     async with changing(tmp_path, store, size=(200, 60)) as on:
         for width, least in LEAST_TEXT.items():
-            await on.pilot.resize_terminal(width, {200: 60, 80: 24, 60: 20, 40: 12}.get(width, 40))
+            await on.resize(width, {200: 60, 80: 24, 60: 20, 40: 12}.get(width, 40))
             await on.settle()
             memories = on.browse.memories
             body = memories.size.width - 1

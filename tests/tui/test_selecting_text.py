@@ -72,6 +72,34 @@ async def test_several_lines_are_copied_without_their_margin(root: Path) -> None
         )
 
 
+async def test_a_drag_past_the_edge_scrolls_and_selects_on(tmp_path: Path) -> None:
+    note = "\n".join(f"line {number} of the note" for number in range(200))
+    root = write_store(tmp_path, {"shop": [fact(1, note, "2026-03-02", "decision")]})
+    async with stage(root, (120, 35)) as on:
+        await on.press("3", "z")
+        detail = on.browse.detail
+        start = _row(on, detail, "line 3 ")
+        page = detail.page
+        await on.pilot.mouse_down(detail, offset=_inside(detail, start))
+        below = (detail.content_region.x + 4, detail.content_region.bottom + 1)
+        await on.pilot.hover(None, offset=below)
+        while detail.top < 8:
+            await on.pilot.pause(0.01)
+        selected = (on.browse.get_selected_text() or "").split("\n")
+        assert selected[0] == "line 3 of the note"
+        assert len(selected) > page, "it goes on behind the edge"
+        above = (detail.content_region.x + 4, detail.content_region.y - 1)
+        turned = detail.top
+        await on.pilot.hover(None, offset=above)
+        while detail.top > turned - 3:
+            await on.pilot.pause(0.01)
+        await on.pilot.mouse_up(None, offset=above)
+        top = detail.top
+        await on.settle()
+        assert detail.top == top, "it stands when the button is let go"
+        assert len((on.browse.get_selected_text() or "").split("\n")) < len(selected)
+
+
 async def test_a_drag_follows_no_reference_and_a_click_does(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         on.browse.set_text("Lisbon")

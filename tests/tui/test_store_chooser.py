@@ -78,7 +78,7 @@ async def started(
     app = MemtuiApp(launch)
     async with app.run_test(size=size, notifications=True) as pilot:
         on = Stage(app, pilot)
-        await pilot.pause()
+        await on.begun()
         await on.ready()
         yield on
         assert app.backstop_hits == 0, "a call of visible() is missing"

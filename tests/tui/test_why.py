@@ -83,5 +83,5 @@ async def test_it_fits_and_holds_hostile_headlines(tmp_path: Path, size: tuple[i
         assert on.app.backstop_hits == 0
         await on.press("G")
         await on.sees("score")
-        await on.pilot.resize_terminal(80, 24)
+        await on.resize(80, 24)
         await on.sees("text")

@@ -70,13 +70,13 @@ def set_member(raw_object: str, key: str, value: Any) -> str:
     """The object with the value of `key` replaced, in the style of the old one.
 
     Nothing else changes by a byte, and an equal value changes nothing at all. Raises Refused when
-    the key is missing or is there twice.
+    the key is missing or occurs twice.
     """
-    member = _only(raw_object, key)
+    member = _single_member(raw_object, key)
     if member is None:
         raise Refused(f"the record has no {key!r}")
     old = raw_object[member.start : member.end]
-    if _same(load(old), value):
+    if _is_same_value(load(old), value):
         return raw_object
     layout, spelling = _layout(raw_object) or JsonStyle.PLAIN, Spelling.of(old, raw_object)
     new = layout.write(value, spelling, like=_layout(old, layout.colon))
@@ -110,7 +110,7 @@ def put_member(raw_object: str, key: str, value: Any) -> str:
 
 def remove_member(raw_object: str, key: str) -> str:
     """The object without `key`, and without the comma that went with it."""
-    target = _only(raw_object, key)
+    target = _single_member(raw_object, key)
     if target is None:
         raise Refused(f"the record has no {key!r}")
     found = members(raw_object)
@@ -133,14 +133,14 @@ def new_record(neighbour_raw: str | None, value: Mapping[str, Any], indent: str 
     return (layout or JsonStyle.indented(indent)).write_object(value, spelling)
 
 
-def _only(raw_object: str, key: str) -> Member | None:
+def _single_member(raw_object: str, key: str) -> Member | None:
     found = [member for member in members(raw_object) if member.key == key]
     if len(found) > 1:
-        raise Refused(f"the record has the key {key!r} twice", do="mend the file by hand")
+        raise Refused(f"the record has the key {key!r} twice", do="fix the file by hand")
     return found[0] if found else None
 
 
-def _same(old: Any, new: Any) -> bool:
+def _is_same_value(old: Any, new: Any) -> bool:
     """Equal as JSON: True is not 1, and 1.0 is not 1."""
     try:
         return bool(old == new) and json.dumps(old) == json.dumps(new)
@@ -233,7 +233,7 @@ def insert_records(
     if not new:
         return text
     if not records:
-        return splice(text, [(start, end, _filled(text, start, new))])
+        return splice(text, [(start, end, _array_with(text, start, new))])
     first = records[0].start
     place = len(records) if index is None else min(index, len(records))
     left = min(max(place, 1), len(records) - 1) - 1
@@ -265,7 +265,7 @@ def _editable(text: str, array: tuple[str, ...]) -> list[Record]:
     return load_records(text, array)
 
 
-def _filled(text: str, at: int, raws: list[str]) -> str:
+def _array_with(text: str, at: int, raws: list[str]) -> str:
     """The array at `at`, empty so far, with these items."""
     if not any("\n" in raw for raw in raws):
         return "[" + ", ".join(raws) + "]"

@@ -1,7 +1,7 @@
 """Plan changes of existing facts.
 
-Nothing is deleted unless `delete` is said: retiring and superseding make a fact historical, and
-restoring makes it active again. A note is a file: its text can be changed, or the file deleted.
+Only DELETE deletes: retiring and superseding make a fact historical, restoring makes it active
+again. A note is a file: its text can be changed, or the file deleted.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def _move(
         )
     target = context.open(slug)
     if any(other.id == memory.id for other in target.records):
-        raise Refused(f"{slug} holds a fact with this id already")
+        raise Refused(f"{slug} already holds a fact with this id")
     if stated and not target.items.exists:
         raw = put_member(raw, "entityType", stated)
     entry = dict(context.sidecar.entry(memory.id))

@@ -1,4 +1,4 @@
-"""One agent-memory folder as a store: what to read, and how each shard reads."""
+"""One agent-memory folder as a store: lists its shards and reads them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
-EMPTIED = "agent-memory would answer ADDED here and write nothing"
+EMPTIED = "agent-memory reports success here but saves nothing"
 """What its scripts do with an items.json of 0 bytes (ran): the reason why it is worth a warning."""
 
 LOADED = "tacit knowledge, layer 3 of its README; other layers are retrieved by a query"
@@ -41,7 +41,7 @@ class AgentMemory(FileStore[FactContext]):
         super().__init__(root, label, now)
         self._last: LastRead[FactFile] = LastRead()
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each entity folder, each daily note, and MEMORY.md one level up."""
         yield from layout.entities(self.root)
         yield from layout.notes(self.root)

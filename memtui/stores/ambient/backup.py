@@ -65,7 +65,7 @@ def export(request: ExportRequest) -> ExportedDocument:
 
 @dataclass(slots=True)
 class AmbientBackup:
-    """The document, and how many memories lost something on the way into it."""
+    """The document, and how many memories were cut or left out."""
 
     document: dict[str, Any]
     cut: int = 0
@@ -164,7 +164,7 @@ def _add_foreign(document: AmbientBackup, memory: Memory) -> None:
     for holder in (project["project"], task):
         holder["createdAt"] = min(holder["createdAt"], at)
         holder["lastActive"] = max(holder["lastActive"], at)
-    content = _fit(f"{memory.title}: {memory.content}" if memory.title else memory.content)
+    content = _cut_text(f"{memory.title}: {memory.content}" if memory.title else memory.content)
     document.cut += len(content) < len(memory.content)
     task["events"].append(
         {
@@ -178,7 +178,7 @@ def _add_foreign(document: AmbientBackup, memory: Memory) -> None:
     )
 
 
-def _fit(content: str) -> str:
+def _cut_text(content: str) -> str:
     """As many whole characters as Ambient keeps."""
     if len(content) * 2 <= MOST_UNITS:
         return content
@@ -204,7 +204,7 @@ class BackupSelection:
 
 @dataclass(slots=True)
 class SelectedProjects:
-    """The `projects` of the document, and why memories are not in it."""
+    """The `projects` of the document, and why memories were left out."""
 
     projects: dict[str, Any] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -214,7 +214,7 @@ def select_projects(selection: BackupSelection) -> SelectedProjects:
     """The chosen events of a store, project by project."""
     ids_by_project: dict[str, set[str]] = {}
     for memory in selection.memories:
-        for place in _places(memory):
+        for place in _files_of(memory):
             ids_by_project.setdefault(place, set()).add(str(memory.extra.get("id", memory.id)))
     result = SelectedProjects()
     reasons: dict[str, str] = {}
@@ -227,13 +227,13 @@ def select_projects(selection: BackupSelection) -> SelectedProjects:
             if project is not None:
                 result.projects[key] = project
     for memory in selection.memories:
-        why = [reasons.get(place, NOT_HELD) for place in _places(memory)] or [NOT_HELD]
+        why = [reasons.get(place, NOT_HELD) for place in _files_of(memory)] or [NOT_HELD]
         if all(why):
             result.left_out[why[0]] += 1
     return result
 
 
-def _places(memory: Memory) -> list[str]:
+def _files_of(memory: Memory) -> list[str]:
     """The files of Ambient that hold the memory: none when only memtui keeps it."""
     if memory.extra.get("kept") is True:
         return []
@@ -358,7 +358,7 @@ def _in_js_order(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 def read(document: Mapping[str, Any]) -> IncomingStore:
     """The store that a backup holds. Raises BundleError."""
     if document.get("version") != VERSION or not isinstance(document["projects"], dict):
-        raise BundleError("this is no Ambient backup of a known version")
+        raise BundleError("not an Ambient backup of a known version")
     texts: dict[str, str] = {}
     for key, project in document["projects"].items():
         if not layout.PROJECT_KEY.fullmatch(key) or not isinstance(project, dict):

@@ -102,7 +102,7 @@ def _changed_keys(
     return values, cut
 
 
-def _put(
+def _set_keys(
     copies: list[EventCopy], values: Mapping[str, Any]
 ) -> tuple[tuple[Edit, ...], list[EventFile]]:
     """The edits that set these keys in every copy, and the files they change."""
@@ -119,7 +119,7 @@ def _edit(change: Change, memory: Memory, context: EventContext) -> Plan:
     warnings = ((cut,) if cut else ()) + files.warnings
     if values:
         copies = _unchanged_copies(memory, files, values.get("content"))
-        edits, holding = _put(copies, values)
+        edits, holding = _set_keys(copies, values)
         raised = values.get("importance") == "high" and memory.importance != "high"
         promoted = _promotion(files, copies, values) if raised else ()
         if promoted and files.own is not None:
@@ -177,7 +177,7 @@ def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[
     present = {str(file.file.path): file for file in files.project.files}
     into: list[EventFile] = []
     edits: list[Edit] = []
-    for place in _places(context.sidecar.entry(id)):
+    for place in _kept_places(context.sidecar.entry(id)):
         file = present.get(str(context.root / place["file"]))
         if file is None or any(named.id == id for named in file.records):
             continue
@@ -186,9 +186,9 @@ def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[
         into.append(file)
     if not edits:
         raise Refused(
-            "none of the files it stood in is there any more",
+            "none of its files exists any more",
             where=str(files.folder),
-            do="add it anew",
+            do="add it again",
         )
     return (
         *edits,
@@ -197,7 +197,7 @@ def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[
     )
 
 
-def _places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
+def _kept_places(entry: Mapping[str, Any]) -> Iterable[Mapping[str, Any]]:
     """The places of a retired event in its sidecar entry, without malformed ones."""
     kept_entry = entry.get("kept")
     places = kept_entry.get("places") if isinstance(kept_entry, dict) else None
@@ -256,7 +256,7 @@ def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
     edits: tuple[Edit, ...] = ()
     if change.fields.get("content") not in (None, "", memory.content):
         content, _ = fit_content(content_of(change), context.rules, change.force)
-        edits, holding = _put(_unchanged_copies(memory, files, content), {"content": content})
+        edits, holding = _set_keys(_unchanged_copies(memory, files, content), {"content": content})
         edits += last_active_edits(holding, context.milliseconds)
     for other in others:
         why = _not_on(Act.SUPERSEDE, other)
@@ -294,7 +294,7 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
         raise Refused("it is on no branch that could be archived", where=memory.ref)
     target = safe_join(files.folder / layout.ARCHIVED, branch.file.path.name)
     if os.path.lexists(target):
-        raise Refused("a branch of this name is archived already", where=str(target))
+        raise Refused("a branch of this name is already archived", where=str(target))
     known = (
         {text_of(record.value.get("content")) for record in files.own.records}
         if files.own

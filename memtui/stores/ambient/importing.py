@@ -1,6 +1,6 @@
 """Import events that have an id already, and convert memories of other formats.
 
-They go into the project and the branches they stood in, each copy with what it alone said, and
+They go into the project and the branches they were in, each copy with what it alone said, and
 supersede nothing: Ambient's own import can delete decisions that are there, this one cannot. What
 only memtui kept stays with memtui.
 """

@@ -22,7 +22,7 @@ from memtui.stores.scanning import (
     has_entry,
     is_link_into,
     list_folder,
-    why_closed,
+    unreadable_reason,
 )
 
 PROJECTS = "projects"
@@ -43,7 +43,7 @@ def _holds_projects(folder: Path) -> bool:
     )
 
 
-def _is_ambients_own(folder: Path) -> bool:
+def _is_default_place(folder: Path) -> bool:
     """Whether this is `.ambient/memory`, which may hold only legacy files, or none yet."""
     return folder.name == "memory" and folder.parent.name == ".ambient" and os.path.isdir(folder)
 
@@ -53,7 +53,7 @@ def detect(path: Path) -> Path | None:
     folders = [path, path / "memory", path / ".ambient" / "memory"]
     if path.name == PROJECTS:
         folders.append(path.parent)
-    return next((f for f in folders if _holds_projects(f) or _is_ambients_own(f)), None)
+    return next((f for f in folders if _holds_projects(f) or _is_default_place(f)), None)
 
 
 def key_of_name(name: str) -> str:
@@ -85,7 +85,7 @@ def project_files(folder: str) -> tuple[FoundShard | None, list[Unreadable]]:
     """
     if not os.path.lexists(folder):
         return None, []
-    why = why_closed(folder)
+    why = unreadable_reason(folder)
     if why:
         return None, [Unreadable(folder, why)]
     own = os.path.join(folder, PROJECT)

@@ -144,7 +144,7 @@ def importance(value: object) -> str:
     return value if isinstance(value, str) and value in IMPORTANCES else "medium"
 
 
-def _differing(first: EventCopy, others: Iterable[EventCopy]) -> list[dict[str, Any]]:
+def _differences(first: EventCopy, others: Iterable[EventCopy]) -> list[dict[str, Any]]:
     """The keys of other copies that differ from the first, with the file of each."""
     found = []
     first_value = first.named.value
@@ -186,7 +186,7 @@ def _extra(project: Project, copies: list[EventCopy], now: datetime) -> dict[str
     branches = [copy.where.branch for copy in copies if not copy.where.is_project]
     if branches:
         extra["branches"] = list(dict.fromkeys(branches))
-    differs = _differing(copies[0], copies[1:])
+    differs = _differences(copies[0], copies[1:])
     if differs:
         extra["differs"] = differs
     fault = _fault(copies)

@@ -1,4 +1,4 @@
-"""One Ambient memory folder as a store: what to read, and how each project reads.
+"""One Ambient memory folder as a store: lists its projects and reads them.
 
 The block of a project's and a branch's events for a prompt is built as `formatMemoryForPrompt` does
 (src/memory/store.ts:197-227): the last events of project.json that are not low, then the last of
@@ -43,7 +43,7 @@ class Ambient(FileStore[EventContext]):
         self._last: LastRead[ProjectFiles] = LastRead()
         self._names: dict[str, tuple[str, str]] = {}
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each project directory and each legacy file."""
         yield from layout.projects(self.root)
         yield from layout.legacy(self.root)
@@ -73,14 +73,14 @@ class Ambient(FileStore[EventContext]):
         super().apply(_marked_once(edits), recorder)
 
     def _marked_at(self, time: datetime) -> int:
-        """The time to mark files with: that of the plan before when it was made just now."""
+        """The time written to files: that of the previous plan if it was made just now."""
         now = to_milliseconds(time)
         if not 0 <= now - self._marked < ONE_ACTION:
             self._marked = now
         return self._marked
 
     def _project_names(self) -> dict[str, str]:
-        """What each project directory goes by; project.json is read again only when it changed."""
+        """The name of each project directory; project.json is read again only when it changed."""
         names: dict[str, str] = {}
         for found in layout.projects(self.root):
             if isinstance(found, Unreadable):
@@ -164,10 +164,10 @@ def _block(
             )
             text += line
 
-    if own is not None and _is_read(own, now) and own.records:
+    if own is not None and _is_unexpired(own, now) and own.records:
         shown = [r for r in own.records if r.value.get("importance") != "low"]
         add(f"[Project: {project.name}]", shown[-PROJECT_EVENTS:])
-    if branch is not None and _is_read(branch, now) and branch.records:
+    if branch is not None and _is_unexpired(branch, now) and branch.records:
         add(f"{chr(10) * 2 if text else ''}[Task: {branch.branch}]", branch.records[-TASK_EVENTS:])
     if not text:
         return None
@@ -176,7 +176,7 @@ def _block(
     return LoadedText(title, text, file, entries=tuple(entries), is_of_entity=True, note=LOADED)
 
 
-def _is_read(file: EventFile, now: datetime) -> bool:
+def _is_unexpired(file: EventFile, now: datetime) -> bool:
     return file.expires is None or file.expires >= now
 
 

@@ -96,7 +96,7 @@ def _edit_item(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
 
 
 def _kept_name(id: str, item: MarkdownItem, new_text: str) -> str | None:
-    """What the sidecar must hold so that the item keeps its name; None: the text gives it."""
+    """The id that the sidecar must store for the edited item; None if the new text gives it."""
     edited = MarkdownItem(0, 0, 1, item.marker, new_text, "", "")
     natural = own_name(edited) or text_key(new_text)
     return None if id.endswith(f"#{natural}") else text_key(new_text)
@@ -194,7 +194,7 @@ def _delete(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
 
 
 def _imported(memory: Memory, context: ClaudeContext) -> tuple[str, ...]:
-    """Refs of the files that are told to sessions only because this one imports them."""
+    """Refs of the files that sessions read only because this one imports them."""
     found: dict[str, None] = {}
     waiting = [memory]
     while waiting:

@@ -1,4 +1,4 @@
-"""Where Claude Code keeps memories, and which project a folder belongs to.
+"""Find the memories of Claude Code, and the project that a folder belongs to.
 
 A store is one of three kinds of folder:
 
@@ -75,14 +75,14 @@ def kind_of(folder: Path) -> str:
     return next((name for name, fits in kinds if fits(folder)), "")
 
 
-def _was(kind: str, folder: Path) -> bool:
-    """Whether it is restored from a folder of this kind, whatever the folders above are called."""
+def _is_restored_as(kind: str, folder: Path) -> bool:
+    """Whether a bundle restored it from a folder of this kind, whatever its present name."""
     return read_place_facts(folder).get("kind") == kind
 
 
 def is_config(folder: Path) -> bool:
     """Whether it is a folder of settings that holds memories."""
-    if _was(CONFIG, folder):
+    if _is_restored_as(CONFIG, folder):
         return True
     if has_entry(folder / "projects", _holds_memory):
         return True
@@ -99,7 +99,7 @@ def _holds_memory(project: Entry) -> bool:
 def is_project(folder: Path) -> bool:
     """Whether it is a project with memories, or a repository with a CLAUDE.md."""
     own = folder / ".claude"
-    if _was(PROJECT, folder):
+    if _is_restored_as(PROJECT, folder):
         return True
     if is_config(own):
         return False
@@ -123,7 +123,7 @@ def _has_markdown(folder: Path) -> bool:
 def is_memory_folder(folder: Path) -> bool:
     """Whether it is a memory folder: where one lies, or an index of files beside it."""
     index = folder / INDEX
-    if _was(MEMORY, folder):
+    if _is_restored_as(MEMORY, folder):
         return True
     if folder.name == "memory" and folder.parent.parent.name == "projects":
         return _has_markdown(folder)
@@ -183,12 +183,12 @@ class MemoryFolder:
 
     @property
     def prefix(self) -> str:
-        """What the ids of its files begin with."""
+        """Prefix of the ids of its files."""
         return "" if self.key == "." else f"{self.key}/"
 
     @property
     def transcripts(self) -> Path:
-        """Where the transcripts of its project lie."""
+        """The folder of the transcripts of its project."""
         return self.path.parent
 
 
@@ -212,7 +212,9 @@ def memory_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFolde
 
 
 def _has_settings(root: Path) -> bool:
-    return root.name == ".claude" or os.path.isdir(root / "projects") or _was(CONFIG, root)
+    return (
+        root.name == ".claude" or os.path.isdir(root / "projects") or _is_restored_as(CONFIG, root)
+    )
 
 
 def _folders(folder: Path, root: Path, faults: list[Unreadable]) -> Iterator[tuple[str, Path]]:

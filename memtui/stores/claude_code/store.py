@@ -80,7 +80,7 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         folders = {self._entity(each): each for each in memory_folders(self.root, [])}
         return ClaudeContext(**self.context_fields(view), folders=folders)
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """A shard for the instructions, then one for each memory folder with files."""
         faults: list[Unreadable] = []
         folders = list(memory_folders(self.root, faults))

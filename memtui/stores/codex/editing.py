@@ -103,13 +103,13 @@ def _delete(change: Change, memory: Memory, context: PlanContext) -> Plan:
 
 def _retire(change: Change, memory: Memory, context: PlanContext) -> Plan:
     id, note = new_note(asking_note(memory, None), f"forget {memory.headline}", context)
-    return _asked(change, memory, context, id, note, {STATUS: "retired", _NOTE_KEY: [id]})
+    return _plan_request(change, memory, context, id, note, {STATUS: "retired", _NOTE_KEY: [id]})
 
 
 def _supersede(change: Change, memory: Memory, context: PlanContext) -> Plan:
     new_text = content_of(change)
     id, note = new_note(asking_note(memory, new_text), f"change {memory.headline}", context)
-    return _asked(
+    return _plan_request(
         change,
         memory,
         context,
@@ -119,7 +119,7 @@ def _supersede(change: Change, memory: Memory, context: PlanContext) -> Plan:
     )
 
 
-def _asked(
+def _plan_request(
     change: Change,
     memory: Memory,
     context: PlanContext,

@@ -30,7 +30,7 @@ class CodexStore(TextFileStore[PlanContext]):
     empty = EMPTY
     rescans = True  # a note is pending until MEMORY.md is newer
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         faults: list[Unreadable] = []
         for path in memory_files(self.root, faults):
             file = str(self.root / path)

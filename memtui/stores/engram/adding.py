@@ -18,7 +18,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -53,11 +53,11 @@ class SavePlanner:
 
     def add(self, change: Change) -> Plan:
         fields = change.fields
-        content = rules.content(_given(fields, "content"))
-        title = rules.title(_given(fields, "title"), content)
-        at = rules.address(_given(fields, "entity"), title)
+        content = rules.content(_text_field(fields, "content"))
+        title = rules.title(_text_field(fields, "title"), content)
+        at = rules.address(_text_field(fields, "entity"), title)
         if fields.get("topic_key"):
-            at = rules.Address(at.project, at.scope, rules.topic_key(_given(fields, "topic_key")))
+            at = replace(at, topic_key=rules.topic_key(_text_field(fields, "topic_key")))
         if not at.project:
             raise Refused("Engram files by project: name one as the entity", do="PROJECT/SCOPE")
         columns = self._columns(fields, content, title, at)
@@ -66,7 +66,7 @@ class SavePlanner:
             same_topic = self._same_topic(at)
             if same_topic is not None:
                 return self._overwrite(change, same_topic, columns, warnings)
-        twin = None if change.force else self._twin(columns)
+        twin = None if change.force else self._find_duplicate(columns)
         if twin is not None:
             return self._count(change, twin)
         return self._insert(change, columns, warnings)
@@ -74,10 +74,10 @@ class SavePlanner:
     def successor(self, change: Change, memory: Memory) -> tuple[Plan, str]:
         """Plan a successor in the project and scope of `memory`; also returns its sync_id."""
         fields = change.fields
-        content = rules.content(_given(fields, "content"))
+        content = rules.content(_text_field(fields, "content"))
         if content == memory.content:
             raise Refused("the successor says the same", where=memory.ref, do="change the text")
-        title = rules.title(_given(fields, "title") or memory.title, content)
+        title = rules.title(_text_field(fields, "title") or memory.title, content)
         at = rules.Address(
             text(memory.extra.get("project")), text(memory.extra.get("scope")) or "project", ""
         )
@@ -88,12 +88,12 @@ class SavePlanner:
     def _columns(
         self, fields: Mapping[str, Any], content: str, title: str, at: rules.Address
     ) -> dict[str, Any]:
-        kind = rules.kind(_given(fields, "type") or rules.DEFAULT_TYPE)
+        kind = rules.kind(_text_field(fields, "type") or rules.DEFAULT_TYPE)
         return {
             "type": kind,
             "title": title,
             "content": content,
-            "tool_name": _given(fields, "source") or rules.TOOL,
+            "tool_name": _text_field(fields, "source") or rules.TOOL,
             "project": at.project or None,
             "scope": at.scope,
             "topic_key": at.topic_key or None,
@@ -167,16 +167,16 @@ class SavePlanner:
         return Plan((change,), (edit,), Outcome.DEDUPE, reason=reason, refs=(ref,))
 
     def _same_topic(self, at: rules.Address) -> Mapping[str, Any] | None:
-        return self._one(
+        return self._fetch_row(
             "SELECT * FROM observations WHERE topic_key = ? AND ifnull(project, '') = ?"
             " AND scope = ? AND deleted_at IS NULL"
             " ORDER BY datetime(updated_at) DESC, datetime(created_at) DESC LIMIT 1",
             (at.topic_key, at.project, at.scope),
         )
 
-    def _twin(self, columns: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    def _find_duplicate(self, columns: Mapping[str, Any]) -> Mapping[str, Any] | None:
         since = rules.timestamp(self.moment - timedelta(minutes=rules.DUPLICATE_MINUTES))
-        return self._one(
+        return self._fetch_row(
             "SELECT * FROM observations WHERE normalized_hash = ? AND ifnull(project, '') = ?"
             " AND scope = ? AND type = ? AND title = ? AND deleted_at IS NULL"
             " AND datetime(created_at) >= ? ORDER BY created_at DESC LIMIT 1",
@@ -190,18 +190,18 @@ class SavePlanner:
             ),
         )
 
-    def _one(self, sql: str, values: tuple[Any, ...]) -> Mapping[str, Any] | None:
+    def _fetch_row(self, sql: str, values: tuple[Any, ...]) -> Mapping[str, Any] | None:
         row = self.connection.execute(sql, values).fetchone()
         return None if row is None else dict(row)
 
 
 def _warnings(fields: Mapping[str, Any]) -> tuple[str, ...]:
-    if any(rules.has_private(_given(fields, name)) for name in ("content", "title")):
+    if any(rules.has_private(_text_field(fields, name)) for name in ("content", "title")):
         return ("what stands between <private> tags is not stored",)
     return ()
 
 
-def _given(fields: Mapping[str, Any], name: str) -> str:
+def _text_field(fields: Mapping[str, Any], name: str) -> str:
     """The text as the person wrote it; lone surrogates are refused later, never replaced."""
     value = fields.get(name)
     return "" if value is None else str(value)

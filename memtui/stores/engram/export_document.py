@@ -110,17 +110,17 @@ def export(
     With `only`, sessions and relations are those that these memories need, and no tombstone comes
     along. Raises StoreError.
     """
-    document = _looked(file, lambda connection: _Document(connection, version, only).whole())
+    document = _read_database(file, lambda connection: _Document(connection, version, only).whole())
     head = {"version": version, "exported_at": rules.timestamp(moment)}
     return rules.go_json(head | document, indent=2)
 
 
 def left_out(file: Path, version: str = FULL, only: Collection[str] | None = None) -> list[str]:
     """What such an export cannot hold of these memories, and why. Raises StoreError."""
-    return _looked(file, lambda connection: _Document(connection, version, only).missing())
+    return _read_database(file, lambda connection: _Document(connection, version, only).missing())
 
 
-def _looked(file: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+def _read_database(file: Path, work: Callable[[sqlite3.Connection], T]) -> T:
     try:
         return run_read(file, work)
     except sqlite3.Error as error:
@@ -217,7 +217,7 @@ class _Document:
         if not rows:
             return []
         cursor = self._connection.execute(f"SELECT {', '.join(rows)} FROM {table} ORDER BY {order}")
-        return [_present(dict(row), columns) for row in cursor]
+        return [_without_nulls(dict(row), columns) for row in cursor]
 
 
 def _relations(connection: sqlite3.Connection, schema: Schema) -> Iterable[dict[str, Any]]:
@@ -230,10 +230,10 @@ def _relations(connection: sqlite3.Connection, schema: Schema) -> Iterable[dict[
         " LEFT JOIN memory_relations s ON s.id = r.superseded_by_relation_id "
         " ORDER BY r.created_at, r.sync_id"
     )
-    return [_present(dict(row), RELATION) for row in cursor]
+    return [_without_nulls(dict(row), RELATION) for row in cursor]
 
 
-def _present(row: Row, order: Sequence[str]) -> dict[str, Any]:
+def _without_nulls(row: Row, order: Sequence[str]) -> dict[str, Any]:
     """A row as Go writes a struct: in the order of its fields, without NULLs."""
     found = {}
     for name in order:

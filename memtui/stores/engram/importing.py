@@ -56,7 +56,7 @@ class ImportPlanner:
 
     def plan(self, change: Change) -> Plan:
         for name in ("content", "title", "type"):
-            if not is_valid_text(_given(change, name)):
+            if not is_valid_text(_text_field(change, name)):
                 raise Refused(f"the {name} holds half a character, which UTF-8 cannot hold")
         id = text(change.fields["id"])
         extra = _extra(change)
@@ -70,7 +70,7 @@ class ImportPlanner:
         sync_id = text(extra.get("sync_id")) or rules.sync_id_of("obs", id)
         existing = self._number("observations", sync_id)
         if existing is not None:
-            reason = "this observation is there already"
+            reason = "this observation already exists"
             return Plan((change,), (), Outcome.DEDUPE, reason, refs=(f"{self.label}:{existing}",))
         row = {"id": self.number, "sync_id": sync_id, **self._columns(change, extra)}
         row = {
@@ -93,15 +93,15 @@ class ImportPlanner:
             for name in _FROM_EXTRA
             if extra.get(name) is not None
         }
-        content = _given(change, "content")
-        title = _given(change, "title") or rules.title("", content)
-        at = rules.address(_given(change, "entity"), title)
+        content = _text_field(change, "content")
+        title = _text_field(change, "title") or rules.title("", content)
+        at = rules.address(_text_field(change, "entity"), title)
         project = rules.project_name(text(columns.get("project")) or at.project)
         created = rules.timestamp(created_of(change, self.moment))
         session = text(columns.get("session_id")) or rules.manual_session(project)
         return columns | {
             "session_id": session,
-            "type": _given(change, "type") or rules.DEFAULT_TYPE,
+            "type": _text_field(change, "type") or rules.DEFAULT_TYPE,
             "title": title,
             "content": content,
             "project": project or None,
@@ -123,17 +123,17 @@ class ImportPlanner:
         existing = self._number("user_prompts", sync_id)
         if existing is not None:
             refs = (f"{self.label}:{PROMPT}{existing}",)
-            return Plan((change,), (), Outcome.DEDUPE, "this prompt is there already", refs=refs)
-        row["content"] = _given(change, "content")
+            return Plan((change,), (), Outcome.DEDUPE, "this prompt already exists", refs=refs)
+        row["content"] = _text_field(change, "content")
         edit = RowEdit(self.path, "user_prompts", {"sync_id": sync_id}, None, row)
         return Plan((change,), (*self._bare_session(row), edit), Outcome.ADDED)
 
     def _session(self, change: Change, own: str, extra: Row) -> Plan:
         refs = (f"{self.label}:{SESSION}{own}",)
         if self._has_session(own):
-            return Plan((change,), (), Outcome.DEDUPE, "this session is there already", refs=refs)
+            return Plan((change,), (), Outcome.DEDUPE, "this session already exists", refs=refs)
         columns = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
-        columns |= {"id": own, "summary": _given(change, "content")}
+        columns |= {"id": own, "summary": _text_field(change, "content")}
         row = adding.imported_session_row(self.schema, columns)
         edit = RowEdit(self.path, "sessions", {"id": own}, None, row)
         return Plan((change,), (edit,), Outcome.ADDED, refs=refs)
@@ -181,7 +181,7 @@ class ImportPlanner:
 
 
 def next_number(connection: sqlite3.Connection) -> int:
-    """The number that SQLite would give the next observation."""
+    """The row number that SQLite would give the next observation."""
     found = connection.execute(
         "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'observations'), 0),"
         " coalesce((SELECT max(id) FROM observations), 0))"
@@ -194,7 +194,7 @@ def _extra(change: Change) -> Row:
     return extra if isinstance(extra, Mapping) else {}
 
 
-def _given(change: Change, name: str) -> str:
+def _text_field(change: Change, name: str) -> str:
     value = change.fields.get(name)
     return value if isinstance(value, str) else ""
 
@@ -217,7 +217,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     created = memory.created or memory.updated
     extra: dict[str, Any] = {
         "sync_id": f"obs-{short_hash(memory.ref, 16)}",
-        "tool_name": _plain(memory.ref),
+        "tool_name": _encodable(memory.ref),
         "project": rules.project_name(entity_parts(memory)[0]),
         "scope": "project",
     }
@@ -232,8 +232,8 @@ def convert(memory: Memory) -> ConvertedMemory:
     fields = {
         "id": memory.ref,
         "content": content,
-        "title": _plain(memory.headline),
-        "type": _plain(memory.type) or rules.DEFAULT_TYPE,
+        "title": _encodable(memory.headline),
+        "type": _encodable(memory.type) or rules.DEFAULT_TYPE,
         "status": memory.status,
         "pinned": memory.pinned,
         "extra": extra,
@@ -247,7 +247,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
 
 
-def _plain(text: str) -> str:
+def _encodable(text: str) -> str:
     """Replace what UTF-8 cannot hold."""
     return text.encode("utf-8", "replace").decode()
 
@@ -257,7 +257,7 @@ def _content(memory: Memory) -> tuple[str, tuple[str, ...]]:
     text = memory.content or memory.headline
     changed: tuple[str, ...] = ()
     if not is_valid_text(text):
-        text, changed = _plain(text), ("content (half characters become ?)",)
+        text, changed = _encodable(text), ("content (half characters become ?)",)
     data = text.encode()
     if len(data) <= rules.CONTENT_BYTES:
         return text, changed

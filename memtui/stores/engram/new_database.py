@@ -120,17 +120,17 @@ class _TableWriter:
 
     def fill(self) -> None:
         for row in self._rows["sessions"]:
-            self._put("sessions", adding.imported_session_row(self._schema, row))
+            self._insert_row("sessions", adding.imported_session_row(self._schema, row))
         for name, table in (("observations", "observations"), ("prompts", "user_prompts")):
             for number, row in enumerate(self._rows[name], 1):
                 self._needs_session(row)
-                self._put(table, self._memory(table, number, row))
+                self._insert_row(table, self._memory(table, number, row))
         for row in self._rows["relations"]:
-            self._put("memory_relations", self._relation(row))
+            self._insert_row("memory_relations", self._relation(row))
         for row in self._rows["relations"]:
             self._supersede(row)
         for row in self._rows["prompt_tombstones"]:
-            self._put("prompt_tombstones", row)
+            self._insert_row("prompt_tombstones", row)
 
     def _add_later_columns(self) -> None:
         lists = {"user_prompts": "prompts"}
@@ -149,7 +149,7 @@ class _TableWriter:
         )
         for edit in needed:
             if edit.before is None:
-                self._put("sessions", edit.after or {})
+                self._insert_row("sessions", edit.after or {})
 
     def _memory(self, table: str, number: int, row: Row) -> dict[str, Any]:
         """Give rows of early exports the number and sync_id they lack, the same ones every time."""
@@ -180,7 +180,7 @@ class _TableWriter:
                 (by, row["sync_id"]),
             )
 
-    def _put(self, table: str, row: Row) -> None:
+    def _insert_row(self, table: str, row: Row) -> None:
         """Insert a row unless its key exists, as Engram's own import does."""
         columns = {name: value for name, value in row.items() if self._schema.has(table, name)}
         names = ", ".join(f'"{name}"' for name in columns)

@@ -37,6 +37,7 @@ from memtui.stores.engram.relations import RelationPlanner
 from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
 from memtui.stores.importing import is_import
+from memtui.text import counted
 
 Row = Mapping[str, Any]
 
@@ -200,7 +201,7 @@ class Planner:
             return Plan((change,), (edit,), reason=reason, refs=(memory.ref,))
         if not change.force:
             raise Refused(
-                "deleting takes the row out of the database for good",
+                "deleting removes the row from the database permanently",
                 where=memory.ref,
                 do="retire it instead, or force",
             )
@@ -218,7 +219,7 @@ class Planner:
         if row.get("sync_id") != memory.extra.get("sync_id"):
             raise Refused("its number is another observation's now", where=memory.ref)
         edits.append(RowEdit(self.path, "observations", row_key(row), _row_columns(row), None))
-        reason = f"deleted for good, {len(touching)} relations orphaned"
+        reason = f"deleted for good, {counted(len(touching), 'relation')} orphaned"
         return Plan((change,), tuple(edits), reason=reason, refs=(memory.ref,))
 
     def _pin(self, change: Change, memory: Memory) -> Plan:

@@ -69,7 +69,7 @@ def lines_of(connection: sqlite3.Connection) -> Iterator[str]:
             yield _json({"kind": kind, "name": name, "sql": sql})
     tables = [name for name, _ in parts["table"]]
     tables += [name for name, sql in parts["virtual"] if not _is_index_of_another(sql)]
-    if _has(connection, _SEQUENCE):
+    if _has_table(connection, _SEQUENCE):
         tables.append(_SEQUENCE)
     for table in tables:
         yield from _table(connection, table)
@@ -79,7 +79,7 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
-def _has(connection: sqlite3.Connection, table: str) -> bool:
+def _has_table(connection: sqlite3.Connection, table: str) -> bool:
     found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,))
     return found.fetchone() is not None
 
@@ -156,7 +156,7 @@ def rebuild(lines: Iterable[str], file: Path) -> None:
     Raises BundleError for lines that are none of ours, SaveError when it cannot be written.
     """
     if os.path.lexists(file):
-        raise SaveError("there is a database already", where=str(file))
+        raise SaveError("a database already exists", where=str(file))
     try:
         connection = sqlite3.connect(file, isolation_level=None)
     except sqlite3.Error as error:

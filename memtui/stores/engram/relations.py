@@ -64,7 +64,9 @@ class RelationPlanner:
         between = [
             each for each in self.touching(source) if {each.source, each.target} == {source, target}
         ]
-        if any(_is(each, source, target, verb) and each.status == "judged" for each in between):
+        if any(
+            _is_same(each, source, target, verb) and each.status == "judged" for each in between
+        ):
             return plan_nothing(change, memory, f"it already is linked as {verb}")
         pending = next((each for each in between if each.status == "pending"), None)
         edit = (
@@ -82,7 +84,7 @@ class RelationPlanner:
         found = [
             each
             for each in self.touching(source)
-            if _is(each, source, each.target, verb) and each.status in _OPEN
+            if _is_same(each, source, each.target, verb) and each.status in _OPEN
             # By name: the row at the other end may be in no table any more.
             if named in (each.target, each.target_name)
         ]
@@ -159,5 +161,5 @@ def _judgement_columns(verb: str) -> dict[str, Any]:
     }
 
 
-def _is(relation: Relation, source: str, target: str, verb: str) -> bool:
+def _is_same(relation: Relation, source: str, target: str, verb: str) -> bool:
     return (relation.source, relation.target, relation.relation) == (source, target, verb)

@@ -113,7 +113,7 @@ class _Writer:
         written = []
         for edit in edits:
             pre = self._row(edit)
-            written.append(self._one(edit, pre))
+            written.append(self._write_edit(edit, pre))
             if mark is None and row_digest(pre) != row_digest(self._row(edit)):
                 mark = (edit, row_digest(pre))
         edit, before = mark or (edits[0], row_digest(self._row(edits[0])))
@@ -121,7 +121,7 @@ class _Writer:
         recorder.intend(name, before, row_digest(self._row(edit)))
         return name, written
 
-    def _one(self, edit: RowEdit, row: Row | None) -> RowEdit:
+    def _write_edit(self, edit: RowEdit, row: Row | None) -> RowEdit:
         """Apply one edit; returns it with the number that a new observation got."""
         if edit.before is None:
             return self._insert(edit, row)
@@ -158,7 +158,7 @@ class _Writer:
             changed.setdefault("updated_at", self.sync_log.now)
         self._set(edit.table, row["id"], changed)
         if edit.table == "memory_relations":
-            self.sync_log.relation_saved(self._fresh("memory_relations", row["id"]))
+            self.sync_log.relation_saved(self._read_row("memory_relations", row["id"]))
 
     def _update_observation(self, row: Row, changed: dict[str, Any]) -> None:
         names = frozenset(changed)
@@ -172,7 +172,7 @@ class _Writer:
         self._set("observations", row["id"], changed)
         if names <= LOCAL:
             return
-        values = self._fresh("observations", row["id"])
+        values = self._read_row("observations", row["id"])
         if names == {"deleted_at"} and values["deleted_at"] is not None:
             self.sync_log.observation_deleted(values, values["deleted_at"], hard=False)
         else:
@@ -202,9 +202,9 @@ class _Writer:
             self.made.add(str(columns["id"]))
             self.sync_log.session_saved(self._row(edit) or {})
         elif edit.table == "user_prompts":
-            self.sync_log.prompt_saved(self._fresh("user_prompts", number))
+            self.sync_log.prompt_saved(self._read_row("user_prompts", number))
         elif edit.table == "memory_relations":
-            self.sync_log.relation_saved(self._fresh("memory_relations", number))
+            self.sync_log.relation_saved(self._read_row("memory_relations", number))
         return edit
 
     def _require_session(self, edit: RowEdit, columns: Row) -> None:
@@ -215,7 +215,7 @@ class _Writer:
             raise Refused(
                 f"its session {session} is gone",
                 where=row_name(edit),
-                do="redo first what made the session, or add the memory anew",
+                do="redo first what made the session, or add the memory again",
             )
 
     def _describe_session(self, row: Row, columns: Row) -> None:
@@ -241,13 +241,13 @@ class _Writer:
         must get its own number. Returns the number."""
         number = columns.get("id")
         if number is not None:
-            if self._taken(number):
+            if self._is_number_used(number):
                 if "id" in edit.key:
-                    raise self._conflict(edit, self._fresh("observations", number))
+                    raise self._conflict(edit, self._read_row("observations", number))
                 del columns["id"]
             elif number <= self._highest():
                 columns["updated_at"] = self.sync_log.now
-        values = self._fresh(
+        values = self._read_row(
             "observations", insert_row(self.connection, self.schema, "observations", columns)
         )
         self.sync_log.observation_saved(values)
@@ -262,7 +262,7 @@ class _Writer:
             raise self._conflict(edit, row)
         columns.pop("id", None)
         self._set("memory_relations", row["id"], columns | {"updated_at": self.sync_log.now})
-        self.sync_log.relation_saved(self._fresh("memory_relations", row["id"]))
+        self.sync_log.relation_saved(self._read_row("memory_relations", row["id"]))
 
     # -- delete ----------------------------------------------------------------------------
 
@@ -319,11 +319,11 @@ class _Writer:
             f"UPDATE {table} SET {assigned} WHERE id = ?", (*columns.values(), number)
         )
 
-    def _fresh(self, table: str, number: int) -> dict[str, Any]:
+    def _read_row(self, table: str, number: int) -> dict[str, Any]:
         found = self.connection.execute(f"SELECT * FROM {table} WHERE id = ?", (number,))
         return dict(found.fetchone())
 
-    def _taken(self, number: object, table: str = "observations") -> bool:
+    def _is_number_used(self, number: object, table: str = "observations") -> bool:
         found = self.connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (number,))
         return found.fetchone() is not None
 
@@ -336,7 +336,7 @@ class _Writer:
 
     def _conflict(self, edit: RowEdit, row: Row | None) -> Conflict:
         problem = "the row is gone" if row is None else "the row changed since it was read"
-        if row is None and "id" in edit.key and self._taken(edit.key["id"], edit.table):
+        if row is None and "id" in edit.key and self._is_number_used(edit.key["id"], edit.table):
             problem = "the row is gone, and its number is another one's now"
         return Conflict(
             problem,

@@ -194,7 +194,7 @@ def _deletion_status(edit: RowEdit, row: Row | None) -> EditStatus:
     if row is None or row.get("judgment_status") == "orphaned":
         return HELD
     before = edit.before or {}
-    if not all(_same(row[name], before[name]) for name in before if name not in ENGRAM_COLUMNS):
+    if not all(_is_same(row[name], before[name]) for name in before if name not in ENGRAM_COLUMNS):
         return CHANGED
     now = {name: to_json_value(row[name]) for name in before}
     return EditStatus(EditState.REVERTED, RowEdit(edit.path, edit.table, edit.key, now, None))
@@ -216,11 +216,13 @@ def _update_status(sequence: Sequence[RowEdit], row: Row) -> EditStatus | None:
     for edit in sequence:
         before, after = edit.before or {}, edit.after or {}
         for name in after.keys() - ENGRAM_COLUMNS:
-            if not _same(after[name], before.get(name)):
+            if not _is_same(after[name], before.get(name)):
                 written.setdefault(name, after[name])
                 former.setdefault(name, []).append(before.get(name))
-    reverted_columns = [name for name in written if not _same(row[name], written[name])]
-    back = [name for name in reverted_columns if any(_same(row[name], old) for old in former[name])]
+    reverted_columns = [name for name in written if not _is_same(row[name], written[name])]
+    back = [
+        name for name in reverted_columns if any(_is_same(row[name], old) for old in former[name])
+    ]
     if back:
         now = {name: to_json_value(row[name]) for name in back}
         reapplied = {name: written[name] for name in back}
@@ -233,7 +235,7 @@ def _update_status(sequence: Sequence[RowEdit], row: Row) -> EditStatus | None:
     return HELD if written else None
 
 
-def _same(first: object, second: object) -> bool:
+def _is_same(first: object, second: object) -> bool:
     return _read(from_json_value(first)) == _read(from_json_value(second))
 
 

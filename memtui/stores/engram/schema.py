@@ -98,9 +98,9 @@ def inspect(connection: sqlite3.Connection) -> Schema:
             tables[table] = frozenset(str(row[1]) for row in rows)
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     refusal = (
-        _too_new(version)
-        or _too_old(tables)
-        or _unknown(connection, tables)
+        _describe_newer(version)
+        or _describe_older(tables)
+        or _describe_unknown(connection, tables)
         or _search_index(connection, names)
     )
     return Schema(tables, version, refusal)
@@ -116,13 +116,13 @@ def is_engram(connection: sqlite3.Connection) -> bool:
     return row[0] == 2 and columns >= {"id", "session_id", "type", "title", "content"}
 
 
-def _too_new(version: int) -> str:
+def _describe_newer(version: int) -> str:
     if version <= NEWEST_VERSION:
         return ""
     return f"written by a newer Engram (schema version {version}, memtui knows {NEWEST_VERSION})"
 
 
-def _too_old(tables: Mapping[str, frozenset[str]]) -> str:
+def _describe_older(tables: Mapping[str, frozenset[str]]) -> str:
     for table, needed in _NEEDED.items():
         missing = needed - tables.get(table, frozenset())
         if missing:
@@ -133,7 +133,7 @@ def _too_old(tables: Mapping[str, frozenset[str]]) -> str:
     return ""
 
 
-def _unknown(connection: sqlite3.Connection, tables: Mapping[str, frozenset[str]]) -> str:
+def _describe_unknown(connection: sqlite3.Connection, tables: Mapping[str, frozenset[str]]) -> str:
     strange = tables["observations"] - OBSERVATION_COLUMNS
     if strange:
         return f"observations has a column memtui does not know: {min(strange)!r}"

@@ -103,7 +103,7 @@ class EngramStore:
     file: Path
     format: str = NAME
     clock: Callable[[], datetime] = _now
-    _seen: FileStamps = field(default=(), init=False)
+    _last_stamps: FileStamps = field(default=(), init=False)
     _scan: Scan = field(default=Scan(()), init=False)
     _schema: Schema | None = field(default=None, init=False)
 
@@ -154,16 +154,16 @@ class EngramStore:
 
     def _scan_rows(self) -> Scan:
         stamps = file_stamps(self.file)[:3]
-        if stamps == self._seen:
+        if stamps == self._last_stamps:
             return self._scan
         try:
-            self._schema, found = run_read(self.file, _survey)
+            self._schema, found = run_read(self.file, _read_schema_and_stamps)
         except sqlite3.Error as error:
             self._schema = None
             return Scan(self._scan.shards, (self._unreadable(error),))
         files = (str(self.file), f"{self.file}-wal")
         self._scan = Scan(tuple(Shard(key, files, mark) for key, mark in found.items()))
-        self._seen = stamps if is_settled(stamps) else ()
+        self._last_stamps = stamps if is_settled(stamps) else ()
         return self._scan
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
@@ -189,7 +189,7 @@ class EngramStore:
 
     @cached_property
     def sidecar(self) -> SidecarReader:
-        """Where links are kept that are no relations of Engram's."""
+        """The sidecar, for links that are no relations of Engram's."""
         return SidecarReader(self.root)
 
     @cached_property
@@ -270,7 +270,7 @@ class EngramStore:
         return replace(plan, reason=plan.reason or f"kept beside the database: {why}")
 
     def take_rules(self, other: EngramStore) -> None:
-        """Lay the sidecar of this other store over the memories; for a copy of its database."""
+        """Use the sidecar of this other store; for a copy of its database."""
         self.sidecar = other.sidecar
 
     def _planned(self, view: StoreView) -> int:
@@ -315,7 +315,7 @@ class EngramStore:
         return import_document.plan_import(self.file, document)
 
 
-def _survey(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:
+def _read_schema_and_stamps(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:
     schema = inspect(connection)
     return schema, read.stamps(connection, schema)
 

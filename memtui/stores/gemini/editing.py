@@ -56,7 +56,7 @@ def _patch_text(memory: Memory, context: ListContext) -> str:
 
 
 def _accept(change: Change, memory: Memory, context: ListContext) -> Plan:
-    """Apply the whole patch exactly, and take it out of the inbox."""
+    """Apply the whole patch exactly, and remove it from the inbox."""
     text = _patch_text(memory, context)
     edits: list[Edit] = []
     refs: dict[str, None] = {memory.ref: None}
@@ -82,7 +82,7 @@ def _accept(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 
 def _decline(change: Change, memory: Memory, context: ListContext) -> Plan:
-    """Take the patch out of the inbox; memtui keeps it."""
+    """Remove the patch from the inbox; the sidecar stores it."""
     text = _patch_text(memory, context)
     former = replace(memory, status="retired", pinned=False)
     edits: tuple[Edit, ...] = (TextEdit(memory.origin.file, text, None),)
@@ -99,7 +99,7 @@ def _restore(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 
 def _add(change: Change, context: ListContext) -> Plan:
-    """To GEMINI.md (`global`), where Gemini itself adds, or to MEMORY.md of a project."""
+    """Add to GEMINI.md (`global`), as Gemini itself does, or to MEMORY.md of a project."""
     if is_import(change):
         return plan_import(change, context)
     entity = str(change.fields.get("entity") or "global").strip("/ ")
@@ -138,7 +138,7 @@ def plan_import(change: Change, context: ListContext) -> Plan:
     if CONVERTED in extra:
         path, item = GLOBAL, "new"
     if not is_note(path) or not item:
-        raise Refused("this is no place for a memory", where=path)
+        raise Refused("memories cannot be added here", where=path)
     file = context.open_list(path, context.view)
     return plan_listed_import(change, context, file, str(extra.get(SECTION) or ""))
 

@@ -55,7 +55,7 @@ def parse_patch(text: str) -> list[FilePatch]:
         else:
             at += 1
     if not found or not all(each.hunks for each in found):
-        raise Refused("it is no unified diff")
+        raise Refused("not a unified diff")
     return found
 
 
@@ -74,7 +74,7 @@ def _hunk(lines: list[str], at: int) -> tuple[Hunk, int]:
     while at < len(lines) and (len(hunk.old) < old_count or len(hunk.new) < new_count):
         mark, content = lines[at][:1], f"{lines[at][1:]}\n"
         if lines[at].startswith("\\"):
-            _cut_end(hunk, lines[at - 1][:1])
+            _drop_line_end(hunk, lines[at - 1][:1])
         elif mark == "-":
             hunk.old.append(content)
         elif mark == "+":
@@ -86,14 +86,14 @@ def _hunk(lines: list[str], at: int) -> tuple[Hunk, int]:
             break
         at += 1
     if at < len(lines) and lines[at].startswith(_NO_END[:4]):
-        _cut_end(hunk, lines[at - 1][:1])
+        _drop_line_end(hunk, lines[at - 1][:1])
         at += 1
     if (len(hunk.old), len(hunk.new)) != (old_count, new_count):
         raise Refused("a hunk is not as long as its head says", where=f"line {at} of the patch")
     return hunk, at
 
 
-def _cut_end(hunk: Hunk, mark: str) -> None:
+def _drop_line_end(hunk: Hunk, mark: str) -> None:
     for side, marks in ((hunk.old, "- "), (hunk.new, "+ ")):
         if mark in marks and side:
             side[-1] = side[-1].removesuffix("\n")

@@ -33,7 +33,7 @@ class GeminiStore(ListedTextStore):
         text = planned_text(file, self.root, view)
         return MarkdownList(key, file, text, self.sidecar.current())
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         faults: list[Unreadable] = []
         paths = list(memory_files(self.root, faults))
         known = [str(self.root / path) for path in paths if is_note(path)]

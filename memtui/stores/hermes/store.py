@@ -57,7 +57,7 @@ class HermesStore(ListedTextStore):
         text = planned_text(path, self.root, view)
         return editing.EntryFile(path, text, self.limit(key), self.sidecar.current())
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         folder = memory_folder(self.root)
         for name in NAMES:
             if os.path.lexists(folder / name):
@@ -110,7 +110,7 @@ class HermesStore(ListedTextStore):
         return found
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
-        """Make the edits under Hermes's lock: a lock on a file beside, which saving waits for."""
+        """Make the edits under Hermes's lock, a lock file beside each file."""
         for file in {edit.path for edit in edits if isinstance(edit, TextEdit)}:
             if os.path.basename(file) in NAMES:
                 make_foreign_lock(Path(file))

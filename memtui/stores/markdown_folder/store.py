@@ -68,11 +68,11 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         self.profile = PROFILES[name]
 
     def take_rules(self, other: MarkdownFolder) -> None:
-        """Read as this other folder is read; for a copy of some of its files."""
+        """Use the rules of this other folder; for a copy of some of its files."""
         self.profile = other.profile
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
-        """As for any store; a link that stands in the text is not taken away beside it."""
+        """As `FileStore.refusal`; a link that is part of the text cannot be removed separately."""
         why = super().refusal(act, memory)
         if not why and act is Act.UNLINK and memory is not None:
             entry = self.sidecar.current().entry(memory.id)
@@ -80,19 +80,19 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         return why
 
     def plan(self, change: Change, view: StoreView) -> Plan:
-        """As for any store; what the hook of the folder's program refuses is refused before."""
+        """As `FileStore.plan`; what the hook of the folder's program would refuse is refused."""
         plan = super().plan(change, view)
         for edit in plan.edits if self.profile.described else ():
             if isinstance(edit, TextEdit) and edit.after is not None:
                 path = os.path.relpath(edit.path, self.root).replace(os.sep, "/")
                 if why := memfs_fault(path, edit.after):
-                    raise Refused(why, where=path, do="mend its frontmatter first")
+                    raise Refused(why, where=path, do="fix its frontmatter first")
         return plan
 
     def plan_context(self, view: StoreView) -> NoteContext:
         return NoteContext(**self.context_fields(view), profile=self.profile)
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         patterns = self.name_patterns()
         if patterns.fault:
             yield Unreadable(str(self._patterns.path), patterns.fault)

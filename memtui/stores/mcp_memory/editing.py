@@ -105,7 +105,7 @@ class GraphFile(ListFile):
         return text
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:
-        """At the end of the entity's observations; a new entity stands after the last one."""
+        """Insert at the end of the entity's observations; a new entity goes after the last one."""
         known = self.entity(group)
         if known is None:
             value = {
@@ -146,7 +146,7 @@ def _graph(memory: Memory, context: ListContext) -> GraphFile:
     return file
 
 
-def _together(entity: str, context: ListContext) -> tuple[str, ...]:
+def _entity_refs(entity: str, context: ListContext) -> tuple[str, ...]:
     """Refs of all memories of an entity."""
     every = context.view.memories(context.label)
     return tuple(memory.ref for memory in every if memory.entity == entity)
@@ -162,7 +162,7 @@ def _not_on(act: Act, memory: Memory) -> str:
 
 
 def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
-    """The text and what the sidecar holds, then the type of the whole entity."""
+    """Plan an edit of the text, the sidecar's values and the type of the whole entity."""
     fields = dict(change.fields)
     new_type = fields.pop("type", memory.type)
     if new_type == memory.type:
@@ -178,7 +178,7 @@ def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
         raise Conflict("another program removed the entity", where=str(file.path))
     after = file.graph.with_record(known, put_member(known.raw, "entityType", type))
     plan = plan_one(change, memory, file.edit(after))
-    others = (ref for ref in _together(memory.entity, context) if ref != memory.ref)
+    others = (ref for ref in _entity_refs(memory.entity, context) if ref != memory.ref)
     return replace(plan, refs=(memory.ref, *others), reason=f"of all of {memory.entity}")
 
 
@@ -197,7 +197,7 @@ def _delete(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 
 def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
-    """A relation, if it leads to an entity of the graph; else a link in the sidecar."""
+    """Plan a relation if it leads to an entity of the graph; else a link in the sidecar."""
     file = _graph(memory, context)
     relation, target = requested_link(change, memory)
     to_entity = file.entity(target) is not None and not listed_texts.is_kept(memory)
@@ -217,7 +217,7 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
     else:
         return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
     plan = plan_one(change, memory, edits)
-    others = (ref for ref in _together(memory.entity, context) if ref != memory.ref)
+    others = (ref for ref in _entity_refs(memory.entity, context) if ref != memory.ref)
     notes = context.other_refs(file, after) if edits else ()
     refs = tuple(dict.fromkeys((memory.ref, *others, *notes)))
     return replace(plan, refs=refs, reason=plan.reason or f"A relation of {memory.entity}")

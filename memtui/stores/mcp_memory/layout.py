@@ -50,7 +50,7 @@ def detect(path: Path) -> Path | None:
 def _is_graph(file: Path, root: Path | None) -> bool:
     """Whether a file begins like a graph; `root`: a link must not lead out of it."""
     try:
-        if not os.path.isfile(file) or (root is not None and not _stays(file, root)):
+        if not os.path.isfile(file) or (root is not None and not _is_inside(file, root)):
             return False
         with open(file, "rb") as opened:
             data = opened.read(_LOOKED_AT)
@@ -66,7 +66,7 @@ def _is_graph(file: Path, root: Path | None) -> bool:
     return not text and file.name == NAMES[0]
 
 
-def _stays(file: Path, root: Path) -> bool:
+def _is_inside(file: Path, root: Path) -> bool:
     return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root))
 
 

@@ -43,7 +43,7 @@ class McpMemoryStore(ListedTextStore):
         text = planned_text(self.file, self.file.parent, view)
         return editing.GraphFile(self.file, text, self.sidecar.current())
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         yield FoundShard(SHARD, (str(self.file),))
 
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:  # noqa: ARG002

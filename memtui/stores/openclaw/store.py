@@ -56,7 +56,7 @@ class OpenClawStore(ListedTextStore):
         title = f"# {day_of(key)}" if day_of(key) else "# Memory"
         return MarkdownList(key, file, text, self.sidecar.current(), title)
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         faults: list[Unreadable] = []
         name = memory_name(self.root)
         curated = [name] if os.path.lexists(self.root / name) else []

@@ -218,7 +218,7 @@ def _add(change: Change, context: RecordContext) -> Plan:
     return plan_import(change, context) if is_import(change) else adding.add(change, context)
 
 
-def _one(make_edits: MakeEdits, *, ends: bool = False) -> ActHandler[RecordContext]:
+def _act_on_record(make_edits: MakeEdits, *, ends: bool = False) -> ActHandler[RecordContext]:
     """Make an act's handler of a function that gives the edits of one record."""
 
     def plan(change: Change, memory: Memory, context: RecordContext) -> Plan:
@@ -249,14 +249,14 @@ ACTS = ActionSupport(
     editable=EDITABLE,
     add=_add,
     handlers={
-        Act.EDIT: _one(edit),
-        Act.RETYPE: _one(edit),
-        Act.RETIRE: _one(retire, ends=True),
-        Act.RESTORE: _one(restore),
-        Act.ACCEPT: _one(accept),
-        Act.DECLINE: _one(decline, ends=True),
-        Act.PIN: _one(pin),
-        Act.UNPIN: _one(pin),
+        Act.EDIT: _act_on_record(edit),
+        Act.RETYPE: _act_on_record(edit),
+        Act.RETIRE: _act_on_record(retire, ends=True),
+        Act.RESTORE: _act_on_record(restore),
+        Act.ACCEPT: _act_on_record(accept),
+        Act.DECLINE: _act_on_record(decline, ends=True),
+        Act.PIN: _act_on_record(pin),
+        Act.UNPIN: _act_on_record(pin),
         Act.LINK: _link,
         Act.UNLINK: _link,
         Act.SUPERSEDE: adding.supersede,

@@ -1,4 +1,4 @@
-"""A Simple Memory on disk: where it is, what it holds."""
+"""A Simple Memory on disk as a store: all three files are one shard."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SimpleMemoryStore(FileStore[RecordContext]):
         super().__init__(root, label, now)
         self._last: LastRead[RecordFile] = LastRead()
 
-    def found(self) -> list[FoundShard]:
+    def find_shards(self) -> list[FoundShard]:
         """All files together: the records refer to each other across them."""
         paths = (str(self.root / record_kind.file) for record_kind in RECORD_KINDS)
         return [FoundShard(records.SHARD, tuple(path for path in paths if os.path.lexists(path)))]

@@ -114,9 +114,9 @@ def parse_type_map(text: str) -> TypeMap:
     if not isinstance(value, dict):
         raise UnreadableFile("it does not hold a JSON object")
     faults: list[str] = []
-    exact = _part(value, EXACT, faults)
-    patterns = _part(value, PATTERNS, faults)
-    rules = _part(value, TASK_RULES, faults)
+    exact = _section_of(value, EXACT, faults)
+    patterns = _section_of(value, PATTERNS, faults)
+    rules = _section_of(value, TASK_RULES, faults)
     if len(patterns) > MOST_PATTERNS:
         left_out = len(patterns) - MOST_PATTERNS
         faults.append(
@@ -143,7 +143,7 @@ def is_pattern(text: str) -> bool:
     return not WILDCARDS.isdisjoint(text)
 
 
-def _part(value: dict[str, Any], name: str, faults: list[str]) -> dict[str, Any]:
+def _section_of(value: dict[str, Any], name: str, faults: list[str]) -> dict[str, Any]:
     section = value.get(name, {})
     if isinstance(section, dict):
         return section
@@ -170,7 +170,7 @@ def _literal(text: str) -> str:
     return "".join("[^/]" if char == "?" else re.escape(char) for char in text)
 
 
-def _piece(text: str, last: bool) -> str:
+def _segment_pattern(text: str, last: bool) -> str:
     """Translate a part without double stars; `last`: it must match the end of the path."""
     head, *rest = text.split("*")
     parts = [_literal(head)]
@@ -190,10 +190,10 @@ def compiled(pattern: str) -> re.Pattern[str]:
         return re.compile(r"(?!)")
     pieces = _DOUBLE_STAR.split(pattern)
     stars = _DOUBLE_STAR.findall(pattern)
-    expression = _piece(pieces[0], last=not stars)
+    expression = _segment_pattern(pieces[0], last=not stars)
     for index, (star, text) in enumerate(zip(stars, pieces[1:], strict=True)):
         last = index == len(stars) - 1
-        run = (_FOLDERS if star == "**/" else _ANYTHING) + _piece(text, last)
+        run = (_FOLDERS if star == "**/" else _ANYTHING) + _segment_pattern(text, last)
         expression += run if last else f"(?>{run})"
     return re.compile(expression, re.DOTALL)
 

@@ -76,7 +76,7 @@ class WorkspaceStore(TextFileStore[DocumentContext]):
             raise Refused(why, where=str(self.root))
         return editing.retype_by_pattern(change, self.plan_context(view))
 
-    def found(self) -> Iterator[FoundShard | Unreadable]:
+    def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each document, by one stat, its mark made of all that is said of it."""
         shared = self._read_shared_files()
         yield from self._faults(shared)

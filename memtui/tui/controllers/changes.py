@@ -104,7 +104,9 @@ class ChangeActions:
     def restore_text(self, memory: Memory, former: Memory) -> None:
         """Give a memory a text that it, or one of its lineage, had once, after a preview."""
         self._writer.ask(
-            lambda library: change_worker.preview_of(library.plan_restore_text(memory, former)),
+            lambda library: change_worker.preview_of(
+                library.plan_restore_text(memory, former), library
+            ),
             lambda found: self.carry_out(found, (), True, "restore"),
             self.failed,
             "plan",
@@ -125,7 +127,7 @@ class ChangeActions:
             if len(planned.plans) > 1 and not planned.supersedes:
                 told = (*told, *plan_summary.describe_targets(planned, library.get))
             self._screen.app.push_screen(
-                DiffScreen(planned.title, told, found.lines, yes=yes),
+                DiffScreen(planned.title, told, found.lines, found.texts, yes=yes),
                 lambda answer: self.apply(planned) if answer else None,
             )
         else:
@@ -202,7 +204,7 @@ def done_words(planned: Planned, name: Callable[[str], str]) -> str:
     word = actions.done_word(acts[0]) if len(acts) == 1 else "Changed"
     count = len({change.ref or number for number, change in enumerate(changes)})
     if count != 1:
-        return f"{word} {text.number(count)} memories"
+        return f"{word} {text.counted(count, 'memory')}"
     change: Change = changes[0]
     title = name(change.ref) if change.ref else str(change.fields.get("content", ""))
     return f"{word}: {text.cut(text.one_line(title, 400), SHOWN)}"

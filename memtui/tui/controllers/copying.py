@@ -44,7 +44,7 @@ class CopyActions:
         chosen = self._screen.marked_memories() or ([current] if current is not None else [])
         if not chosen:
             return
-        what = f"{text.number(len(chosen))} memories" if len(chosen) > 1 else "the memory"
+        what = text.counted(len(chosen), "memory") if len(chosen) > 1 else "the memory"
         if form == "text":
             what = what if len(chosen) > 1 else "the memory's text"
         elif form != "text exactly":
@@ -105,10 +105,9 @@ def copy_text(
             return
         said = f"Copied {what}" if outcome.taken else f"Sent {what} to the terminal's clipboard"
         if left_out:
-            plural = "s" if left_out != 1 else ""
             key = key_bindings.first_key(actions.BY_ID[exact_id], app.key_overrides)
             app.notify(
-                f"{said} without {text.number(left_out)} hidden character{plural}. "
+                f"{said} without {text.counted(left_out, 'hidden character')}. "
                 f"{key} copies the exact text.",
                 severity="warning",
                 timeout=6,

@@ -13,7 +13,7 @@ from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
 from memtui.tui.controllers.journal import JournalActions
 from memtui.tui.controllers.selection import Selection
-from memtui.tui.diff_lines import diff_files
+from memtui.tui.diff_lines import diff_files, name_below
 from memtui.tui.key_bindings import hint
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ class ReviewActions(WritingController):
             what = (
                 text.cut(text.one_line(proposals[0].title), SHOWN)
                 if len(proposals) == 1
-                else f"{text.number(len(proposals))} proposals"
+                else text.counted(len(proposals), "proposal")
             )
             app = self._screen.app
             app.clear_notifications()
@@ -311,7 +311,7 @@ class ReviewActions(WritingController):
             return
 
         def done(counted: Queue | None) -> None:
-            what = "1 finding" if len(proposals) == 1 else f"{text.number(len(proposals))} findings"
+            what = text.counted(len(proposals), "finding")
             self._screen.app.clear_notifications()
             self._screen.app.notify(f"{word}: {what}", timeout=3)
             self._take_out(proposals, counted)
@@ -389,12 +389,5 @@ def _diff_lines(library: Library, planned: Planned) -> tuple[DiffLine, ...]:
     """What a plan changes, its secrets masked, each path as it is below the folder of its store."""
     from memtui.upkeep.proposals import mask_diffs
 
-    roots = [f"{store.root}/" for store in library.stores]
-    diffs = [
-        replace(
-            diff,
-            path=next((diff.path[len(r) :] for r in roots if diff.path.startswith(r)), diff.path),
-        )
-        for diff in planned.diffs()
-    ]
+    diffs = name_below(planned.diffs(), [store.root for store in library.stores])
     return tuple(diff_files(mask_diffs(diffs)))

@@ -238,9 +238,15 @@ class DetailController:
 
     def _look(self) -> None:
         left = self._moved + REST - monotonic()
+        if not self._waits:
+            return
         if left > 0:
             self._wait(left)
-            return
+        else:
+            self.end_run()
+
+    def end_run(self) -> None:
+        """Show all about the memory under the cursor: the cursor rests."""
         self._waits = self.resting = False
         self._screen.detail.catch_up()
         self.relate()

@@ -115,7 +115,7 @@ class CopyScreen(TransferScreen):
         self.working = False
         count = plan.counts["new"]
         word = "Moved" if self._how.raw == MOVE else "Copied"
-        what = "1 memory" if count == 1 else f"{text.number(count)} memories"
+        what = text.counted(count, "memory")
         undo = key_bindings.hint("undo", self.app.key_overrides)
         self.app.notify(f"{word} {what} to {text.one_line(self._to.raw)}{undo}")
         self.dismiss(True)
@@ -144,7 +144,7 @@ def _plan(
     )
     plan = plan_import(ImportDocument(Path(), "copy", incoming), library, target, report, stopped)
     count = plan.counts["new"]
-    what = "1 memory" if count == 1 else f"{count} memories"
+    what = text.counted(count, "memory")
     title = f"{MOVE if moves else COPY} {what} to {target}"
     planned = planned_import(plan, title)
     if moves and count:

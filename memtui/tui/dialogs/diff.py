@@ -14,8 +14,10 @@ from textual.content import Content
 from memtui import text
 from memtui.errors import Conflict
 from memtui.model import Memory
+from memtui.tui import key_bindings
+from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.diff_lines import DiffLine, count_lines
+from memtui.tui.diff_lines import DiffLine, TextChange, count_lines
 from memtui.tui.widgets.diff_view import DiffView, draw_text_diff
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
@@ -37,13 +39,21 @@ class DiffScreen(FittingDialog[bool]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q,n", "dismiss", show=False),
         Binding("enter,y", "yes", show=False),
+        *key_bindings.bindings_of("detail.raw"),
     ]
 
     def __init__(
-        self, title: str, said: Sequence[OutcomeLine], diff: Sequence[DiffLine], *, yes: str = ""
+        self,
+        title: str,
+        said: Sequence[OutcomeLine],
+        diff: Sequence[DiffLine],
+        texts: Sequence[TextChange] = (),
+        *,
+        yes: str = "",
     ) -> None:
         super().__init__()
         self._title, self._said, self._diff, self._yes = title, said, diff, yes
+        self._texts, self._is_raw = texts, not texts
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box full") as box:
@@ -51,23 +61,38 @@ class DiffScreen(FittingDialog[bool]):
             box.border_title = Content(title[:1].upper() + title[1:])
             if self._said:
                 yield OutcomeLines()
-            yield DiffView(self._diff)
+            yield DiffView(self._diff, self._texts)
             yield KeyLine(id="diff-keys")
 
     def on_mount(self) -> None:
         files, new, gone = count_lines(self._diff)
-        plural = "s" if files != 1 else ""
-        places = f"{text.number(files)} change{plural}  +{text.number(new)} -{text.number(gone)}"
+        places = f"{text.counted(files, 'change')}  +{text.number(new)} -{text.number(gone)}"
         self.query_one(".box").border_subtitle = Content(places)
         if self._said:
             self.query_one(OutcomeLines).say(*self._said)
-        yes = [("enter", self._yes, "")] if self._yes else []
+        self._show_keys()
+
+    def _show_keys(self) -> None:
+        keys = [("enter", self._yes, "")] if self._yes else []
+        if self._texts:
+            key = key_bindings.first_key(BY_ID["detail.raw"], self.app.key_overrides)
+            keys.append((key, "rendered" if self._is_raw else "files", ""))
         leave = "cancel" if self._yes else "back"
-        self.query_one(KeyLine).show([*yes, ("↑↓", "scroll", "")], [("esc", leave, "")])
+        self.query_one(KeyLine).show([*keys, ("↑↓", "scroll", "")], [("esc", leave, "")])
 
     def fill(self) -> None:
         view = self.query_one(DiffView)
         self.fit_lines(len(view.laid_out(max(12, self.inner_width - 1))))
+
+    def action_act(self, action_id: str) -> None:
+        """Show what is written to the files, or the texts that change, rendered."""
+        if self._texts and action_id == "detail.raw":
+            self._is_raw = not self._is_raw
+            self.query_one(DiffView).show(self._diff, () if self._is_raw else self._texts)
+            self._show_keys()
+            self.fill()
+        else:
+            super().action_act(action_id)
 
     def action_yes(self) -> None:
         self.dismiss(bool(self._yes))

@@ -211,9 +211,7 @@ class FormScreen(FittingDialog[Planned]):
             self._say(NO_CHANGES)
         else:
             said = self._describe(found, library)
-            self._say(
-                *said, *plan_summary.describe_files(found.planned, found.lines, library.stores)
-            )
+            self._say(*said, *plan_summary.describe_files(found.planned, found.lines))
 
     def _describe(self, found: Preview, library: Library) -> tuple[OutcomeLine, ...]:
         said = plan_summary.describe_plan(found.planned, library.get)
@@ -285,7 +283,7 @@ class FormScreen(FittingDialog[Planned]):
             if library and self._form.as_possible:
                 said = (*said, *plan_summary.describe_targets(planned, library.get))
             self.app.push_screen(
-                DiffScreen(planned.title, said, found.lines, yes=self._form.save),
+                DiffScreen(planned.title, said, found.lines, found.texts, yes=self._form.save),
                 lambda yes: self._save(planned) if yes else None,
             )
         else:
@@ -370,7 +368,7 @@ class FormScreen(FittingDialog[Planned]):
     def action_diff(self) -> None:
         if self._preview is not None and self._preview.lines:
             found = self._preview
-            self.app.push_screen(DiffScreen(found.planned.title, (), found.lines))
+            self.app.push_screen(DiffScreen(found.planned.title, (), found.lines, found.texts))
 
     def action_cancel(self) -> None:
         """Close; ask first if there are unsaved changes."""

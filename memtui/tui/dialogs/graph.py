@@ -150,7 +150,8 @@ class GraphScreen(Dialog[str]):
             lambda library, job: find_links(library, start, wanted, now, job.is_cancelled),
             self.if_open(done),
             self.if_open(failed),
-            present=True,
+            present=self._fixed is None,
+            holds_keys=True,
         )
 
     def _lay_out(self, keep: Node | None = None) -> None:
@@ -159,7 +160,13 @@ class GraphScreen(Dialog[str]):
         selected = self.graph.selected
         keep = keep or (selected.node if selected is not None else None)
         width, height = self.graph.room
-        layout = graph_layout.lay_out(self._found, self._texts.label, width=width, height=height)
+        layout = graph_layout.lay_out(
+            self._found,
+            self._texts.label,
+            width=width,
+            height=height,
+            most_per_layer=max(graph_layout.MOST_PER_LAYER, height - 1),
+        )
         at = layout.find(keep) if keep is not None else -1
         self.graph.show(layout, max(0, at))
         self._say_head()
@@ -176,7 +183,7 @@ class GraphScreen(Dialog[str]):
             parts.append(f"{text.number(layout.hidden)} not drawn")
         if layout.other_edges:
             count = len(layout.other_edges)
-            parts.append(f"{text.number(count)} more link{'s' if count > 1 else ''} between them")
+            parts.append(f"{text.counted(count, 'more link')} between them")
         parts += self._filter.words()
         head = self.query_one("#graph-head", Static)
         room = max(1, self.app.size.width - 2)

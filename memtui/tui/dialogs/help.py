@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 KEYS_WIDTH, KEYS_WIDTH_NARROW = 16, 10
-NARROW = 48
+NARROW = 70
 """Width below which the column of keys is narrower."""
 SYNTAX = (
     ("auth login", "both words rank first, then either"),

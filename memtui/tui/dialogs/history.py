@@ -18,8 +18,10 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui import appearance
+from memtui.tui import appearance, key_bindings
+from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.text_blocks import is_markdown
 from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
 from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.status_lines import KeyLine
@@ -119,6 +121,7 @@ class HistoryScreen(FittingDialog[str]):
         Binding("escape,q,H", "dismiss", show=False),
         Binding("enter", "choose", show=False),
         Binding("r", "restore", show=False),
+        *key_bindings.bindings_of("detail.raw"),
     ]
 
     def __init__(
@@ -138,6 +141,7 @@ class HistoryScreen(FittingDialog[str]):
         self._history = history
         self._now = now
         self._restore = restore
+        self._is_raw = False
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box tall") as box:
@@ -153,6 +157,9 @@ class HistoryScreen(FittingDialog[str]):
         keys = [("↑↓", "version", ""), ("enter", "open", "")]
         if self._former is not None:
             keys.append(("r", "restore this text", ""))
+        if any(is_markdown(version.memory.content) for version in self._history.versions):
+            key = key_bindings.first_key(BY_ID["detail.raw"], self.app.key_overrides)
+            keys.append((key, "rendered" if self._is_raw else "raw", ""))
         self.query_one(KeyLine).show(keys, [("esc", "back", "")])
 
     @property
@@ -166,13 +173,22 @@ class HistoryScreen(FittingDialog[str]):
         texts = (version.memory.title, version.memory.content)
         return None if texts == (own.title, own.content) else version.memory
 
+    def action_act(self, action_id: str) -> None:
+        """Show the texts as they are written, or with their Markdown rendered."""
+        if action_id == "detail.raw":
+            self._is_raw = not self._is_raw
+            self.fill(self.query_one(VersionList).number)
+        else:
+            super().action_act(action_id)
+
     def action_restore(self) -> None:
         former, restore = self._former, self._restore
         if former is not None and restore is not None:
             self.dismiss(None)
             restore(former)
 
-    def fill(self) -> None:
+    def fill(self, number: int = -1) -> None:
+        """Lay out the versions, with the cursor on one of them, else on the memory's own."""
         versions = self.query_one(VersionList)
         width = max(20, self.inner_width - 3)
         found = self._history
@@ -181,8 +197,8 @@ class HistoryScreen(FittingDialog[str]):
             version = found.versions[index]
             lines = self._version(version, found.previous(index), versions.palette, width)
             blocks.append(Version(version.memory.ref, tuple(lines)))
-        if not found.is_complete:
-            words = text.cut("older versions were not read: git took too long", width)
+        if found.left_out:
+            words = text.cut(f"not all versions, git: {text.one_line(found.left_out)}", width)
             blocks.append(
                 Version(
                     "",
@@ -200,7 +216,7 @@ class HistoryScreen(FittingDialog[str]):
             blocks.append(Version("", ([Segment("○ ", faint), Segment(words, faint)],)))
         own, shown = found.lineage.memory.ref, reversed(found.versions)
         here = next((i for i, v in enumerate(shown) if v.memory.ref == own and v.is_present), 0)
-        versions.show(blocks, here)
+        versions.show(blocks, number if number >= 0 else here)
         self._show_keys()
         self.fit(rows=versions.line_count())
 
@@ -237,9 +253,10 @@ class HistoryScreen(FittingDialog[str]):
         memory = version.memory
         now = (memory.content or memory.title)[:LONGEST]
         if before is None:
-            return draw_text(now, palette, width)
+            return draw_text(now, palette, width, raw=self._is_raw)
         former = before.memory
-        return draw_text_diff((former.content or former.title)[:LONGEST], now, palette, width)
+        then = (former.content or former.title)[:LONGEST]
+        return draw_text_diff(then, now, palette, width, raw=self._is_raw)
 
     @on(VersionList.Chosen)
     def action_choose(self) -> None:

@@ -160,10 +160,9 @@ class ImportScreen(TransferScreen):
 
     def _imported(self, plan: ImportPlan, _: JournalAction) -> None:
         self.working = False
-        count = plan.counts["new"]
-        word = "memory" if count == 1 else "memories"
+        count = text.counted(plan.counts["new"], "memory")
         undo = key_bindings.hint("undo", self.app.key_overrides)
-        self.app.notify(f"Imported {count} {word}{undo}", timeout=6)
+        self.app.notify(f"Imported {count}{undo}", timeout=6)
         self.dismiss(True)
 
     def _write_failed(self, error: MemtuiError) -> None:

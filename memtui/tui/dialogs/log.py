@@ -26,7 +26,7 @@ from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import DiffScreen
-from memtui.tui.diff_lines import diff_files
+from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.list_window import EntryList
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -151,7 +151,7 @@ class LogScreen(FittingDialog[tuple[str, str]]):
     @on(ActionList.Moved)
     def _moved(self) -> None:
         action = self._list.action
-        lines = diff_files(action_diffs(action)) if action else []
+        lines = self._diff(action) if action else []
         self.query_one(DiffView).show(lines)
         keys = [("enter", "open", "")] if action else []
         if action and action.state in (ActionState.DONE, ActionState.UNSURE):
@@ -161,6 +161,10 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         if action:
             keys.append(("space", "diff", ""))
         self.query_one(KeyLine).show(keys, [("esc", "back", "")])
+
+    def _diff(self, action: JournalAction) -> list[DiffLine]:
+        roots = [store.root for store in self._library.stores]
+        return diff_files(name_below(action_diffs(action), roots))
 
     def _key(self, action_id: str) -> str:
         return key_bindings.first_key(BY_ID[action_id], self.app.key_overrides)
@@ -191,7 +195,7 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         action = self._list.action
         if action:
             said = [OutcomeLine(action.note, Tone.WARNING)] if action.note else []
-            lines = diff_files(action_diffs(action))
+            lines = self._diff(action)
             self.app.push_screen(DiffScreen(action.title, said, lines))
 
 
@@ -246,7 +250,7 @@ def _contents(tree: Mapping[str, Any] | None) -> dict[str, str]:
         return {}
     found = {name: text for name, (text, _) in tree["files"].items()}
     for name, (_, rows) in tree["databases"].items():
-        found[name] = f"{len(rows)} rows\n"
+        found[name] = f"{text.counted(len(rows), 'row')}\n"
     return found
 
 

@@ -108,7 +108,7 @@ class Picker(FittingDialog[tuple[str, ...]]):
     def _show_keys(self) -> None:
         toggle = [("space", "toggle", "")] if self._several else []
         accept = [("enter", self._accept, "")] if not self._empty else []
-        keys = [*toggle, *accept, *self.own_keys()]
+        keys = [*accept, *toggle, *self.own_keys()]
         self.query_one(KeyLine).show(keys, [("esc", "cancel", "")])
 
     def own_keys(self) -> list[tuple[str, str, str]]:

@@ -165,8 +165,8 @@ class ReviewScreen(FittingDialog[None]):
         self._list.show(rows, cursor)
         if queue is not None:
             hints = sum(one.is_hint for one in proposals)
-            parts = [f"{text.number(len(proposals) - hints)} proposals"]
-            parts += [f"{text.number(hints)} hints"]
+            parts = [text.counted(len(proposals) - hints, "proposal")]
+            parts += [text.counted(hints, "hint")]
             parts += [f"{text.number(queue.declined)} declined"] if queue.declined else []
             parts += [f"{text.number(queue.snoozed)} snoozed"] if queue.snoozed else []
             self.query_one(".box").border_subtitle = Content(" · ".join(parts))

@@ -71,13 +71,12 @@ class SendScreen(FittingDialog[bool]):
 
     def on_mount(self) -> None:
         super().on_mount()
-        count = text.number(len(self._request.text))
+        count = text.counted(len(self._request.text), "character")
         masked = self._request.masked
-        plural = "" if masked == 1 else "s"
         self.query_one(OutcomeLines).say(
-            OutcomeLine(f"{self._server}: {count} characters"),
+            OutcomeLine(f"{self._server}: {count}"),
             OutcomeLine(
-                f"{text.number(masked)} secret{plural} masked" if masked else "no secrets found",
+                f"{text.counted(masked, 'secret')} masked" if masked else "no secrets found",
                 Tone.WARNING if masked else Tone.QUIET,
             ),
         )

@@ -41,7 +41,7 @@ def shown_value(setting: Setting, settings: Settings) -> str:
         return "true" if value else "false"
     if isinstance(value, Mapping):
         return f"{len(value)} in the file" if value else "default"
-    if isinstance(value, tuple):
+    if type(value) is tuple:  # not one with names, as `Embedding`
         return ", ".join(str(getattr(each, "path", each)) for each in value) or "none"
     if isinstance(value, float):
         return f"{value:g}"
@@ -185,7 +185,7 @@ class SettingsScreen(FittingDialog[None]):
             self._save(setting, file_value(setting, words))
 
     def _pick(self, setting: Setting, value: Any) -> None:
-        several = isinstance(value, tuple)
+        several = type(value) is tuple
         chosen = value if several else (value,)
         named = (
             self.app.theme_choices()

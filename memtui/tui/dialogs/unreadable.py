@@ -185,7 +185,7 @@ class UnreadableScreen(FittingDialog[None]):
 def _store(
     store: StoreState, width: int, palette: Palette
 ) -> list[tuple[list[Segment], Fault | None]]:
-    memories = f"{text.number(store.count)} memories, {store.format}"
+    memories = f"{text.counted(store.count, 'memory')}, {store.format}"
     lines = [
         [
             Segment(text.cut(text.one_line(store.label), width // 2), palette.heading),

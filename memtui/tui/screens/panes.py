@@ -20,7 +20,7 @@ from memtui.tui.action_context import ActionContext
 from memtui.tui.actions import ANYWHERE, BY_ID, ActionHandlers
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.changed_cells import LineCompositor
-from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized
+from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized, shape_of
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
 from memtui.tui.widgets.memory_list import MemoryList
@@ -96,6 +96,8 @@ class PaneScreen(ActionScreen):
         self.keys = KeyLine()
 
     def compose(self) -> ComposeResult:
+        # Before there are children, whose styles would all be computed again.
+        self.add_class(f"-{shape_of(*self.app.size)}", update=False)
         yield self.banner
         yield self.search_bar
         yield self.chips
@@ -135,13 +137,16 @@ class PaneScreen(ActionScreen):
             self.keys.show(self.search_bar.line.keys(take))
             return
         here = key_bindings.for_footer(self.pane, self.action_context())
-        self.keys.show(
-            [(key_bindings.first_key(a, overrides), a.label, a.id) for a in here],
+        if self.zoomed or (self.is_single and self.pane is not Pane.MEMORIES):
+            here.insert(0, BY_ID["escape"])
+        keys, always = (
             [
-                (key_bindings.first_key(a, overrides), a.label, a.id)
-                for a in (BY_ID["help"], BY_ID["quit"])
-            ],
+                (key_bindings.first_key(action, overrides), action.label, action.id)
+                for action in some
+            ]
+            for some in (here, (BY_ID["help"], BY_ID["quit"]))
         )
+        self.keys.show(keys, always)
 
     # Layout
 

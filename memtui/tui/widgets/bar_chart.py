@@ -38,6 +38,15 @@ SPANS_FROM = 5
 NOTE_GLYPH, SPAN_GLYPH = "▪", "◆"
 LABEL_ROOM = 2
 """Empty cells between two dates below the bars."""
+LABEL_FROM = 5
+"""Cells from which a month has a label."""
+WIDEST_BAR = 12
+"""Cells of a bar, however few there are."""
+USUAL_SHARE, MOST_TIMES, FEWEST_TO_CUT = 0.9, 4, 8
+"""A bar more than four times as high as nine of ten is cut, if there are as many bars: else a day
+on which a store was imported would press all others flat."""
+CUT_GLYPH = "▒"
+"""The top of a bar that is cut."""
 
 
 def span_words(start: date, unit: Unit) -> str:
@@ -95,15 +104,21 @@ class BarChart(ThemedWidget):
         first = max(0, min(count - shown, self.cursor - shown + 1))
         if self.cursor >= count - shown:
             first = max(0, count - shown)
+        width = min(width, shown * WIDEST_BAR)
         return first, [left + at * width // max(1, shown) for at in range(shown + 1)]
 
     @property
     def _top(self) -> int:
-        return max((bar.count for bar in self._bars), default=1) or 1
+        """The count that a bar of full height stands for."""
+        counts = sorted(bar.count for bar in self._bars if bar.count)
+        if len(counts) < FEWEST_TO_CUT:
+            return counts[-1] if counts else 1
+        most = MOST_TIMES * counts[int((len(counts) - 1) * USUAL_SHARE)]
+        return next(count for count in reversed(counts) if count <= most)
 
     @property
     def _top_words(self) -> str:
-        """The count of the highest bar, written beside it where there is room."""
+        """The count of a bar of full height, written beside it where there is room."""
         return text.number(self._top) if self.size.width >= AXIS_FROM else ""
 
     def _has_span_line(self, height: int) -> bool:
@@ -129,12 +144,14 @@ class BarChart(ThemedWidget):
         pieces = [(axis.ljust(edges[0]), palette.faint)]
         for index, (start, end) in enumerate(pairwise(edges), first):
             bar = self._bars[index]
-            eighths = round(bar.count / top * levels * 8)
+            eighths = min(levels * 8, round(bar.count / top * levels * 8))
             if bar.count:
                 eighths = max(1, eighths)
             part = max(0, min(8, eighths - level * 8))
             gap = 1 if end - start > 1 else 0
             sign, style = _EIGHTHS[part], self._style(index, bar, palette)
+            if bar.count > top and level == levels - 1:
+                sign = CUT_GLYPH
             if not part and level == 0:
                 here = index == self.cursor and self.has_focus
                 sign, style = "·", palette.accent if here else palette.faint
@@ -155,22 +172,27 @@ class BarChart(ThemedWidget):
         return palette.bar
 
     def _labels(self, width: int) -> Strip:
+        """The months below the bars, with the year where it is new and there is room for it."""
+        marks: list[tuple[int, date]] = []
         first, edges = self._window()
-        line, last_month = [" "] * width, 0
-        free_from = 0
-        for index, at in enumerate(edges[:-1]):
-            bar = self._bars[first + index]
-            if bar.start.month == last_month:
-                continue
-            last_month = bar.start.month
-            label = _MONTHS[bar.start.month - 1]
-            if bar.start.month == 1 or not index:
-                label += f" {bar.start.year}"
+        for index, at in enumerate(edges[:-1], first):
+            start = self._bars[index].start
+            if not marks or (start.year, start.month) != (marks[-1][1].year, marks[-1][1].month):
+                marks.append((at, start))
+        line, free_from, year = [" "] * width, 0, 0
+        unit = self._timeline.unit if self._timeline is not None else "day"
+        if unit in ("day", "week") and len(marks) > 1 and marks[1][0] < marks[0][0] + LABEL_FROM:
+            del marks[0]  # the end of a month, in the way of the next one
+        for (at, start), (following, _) in pairwise([*marks, (width + LABEL_ROOM, date.max)]):
+            label, long = _MONTHS[start.month - 1], f"{_MONTHS[start.month - 1]} {start.year}"
+            if unit == "year":
+                label = f"{start.year}"
+            elif start.year != year and at + len(long) + LABEL_ROOM <= following:
+                label, year = long, start.year
             if at >= free_from and at + len(label) <= width:
                 line[at : at + len(label)] = label
                 free_from = at + len(label) + LABEL_ROOM
-        segments = [Segment("".join(line), self.palette.faint)]
-        return Strip(segments)
+        return Strip([Segment("".join(line), self.palette.faint)])
 
 
 SHADES = "·░▒▓█"
@@ -186,16 +208,26 @@ def weeks_that_fit(width: int) -> int:
     return max(1, width - LABELS)
 
 
-def day_at(heat: HeatMap, x: int, y: int) -> date | None:
+def cells_of_day(heat: HeatMap, width: int) -> int:
+    """Cells of a day: two, which are about a square, where they fit."""
+    return 2 if LABELS + 2 * len(heat.weeks) <= width else 1
+
+
+def day_at(heat: HeatMap, x: int, y: int, cells: int) -> date | None:
     """The day of a cell of the calendar; None beside it."""
-    week, weekday = x - LABELS, y - 1
+    week, weekday = (x - LABELS) // cells, y - 1
     if not (0 <= week < len(heat.weeks) and 0 <= weekday < len(DAY_NAMES)):
         return None
     return heat.day(week, weekday) if heat.weeks[week][weekday] >= 0 else None
 
 
 def draw_calendar(
-    heat: HeatMap, y: int, palette: Palette, cursor: date | None, chosen: tuple[str, str]
+    heat: HeatMap,
+    y: int,
+    palette: Palette,
+    cursor: date | None,
+    chosen: tuple[str, str],
+    cells: int = 1,
 ) -> Strip:
     """One line of a calendar: the months above, then a line for each weekday.
 
@@ -205,9 +237,10 @@ def draw_calendar(
         palette: Styles.
         cursor: Day under the cursor, if the pane has the keys.
         chosen: First and last day of the filter as ISO dates, or empty.
+        cells: See `cells_of_day`.
     """
     if y == 0:
-        return Strip([Segment(_months(heat), palette.faint)])
+        return Strip([Segment(_months(heat, cells), palette.faint)])
     weekday = y - 1
     if weekday >= len(DAY_NAMES):
         return Strip([])
@@ -216,7 +249,7 @@ def draw_calendar(
     for week, counts in enumerate(heat.weeks):
         count, day = counts[weekday], heat.day(week, weekday)
         if count < 0:
-            segments.append(Segment(" "))
+            segments.append(Segment(" " * cells))
             continue
         level = heat.level(count)
         style = palette.bar if level else palette.faint
@@ -224,17 +257,18 @@ def draw_calendar(
             style = palette.faint
         if day == cursor:
             style = palette.bar_cursor + Style(reverse=not level)
-        segments.append(Segment(SHADES[level], style))
+        sign = SHADES[level] * cells if level or day == cursor else f"{SHADES[0]:<{cells}}"
+        segments.append(Segment(sign, style))
     return Strip(segments)
 
 
-def _months(heat: HeatMap) -> str:
+def _months(heat: HeatMap, cells: int) -> str:
     line = ""
     for week, name in heat.months():
-        at = LABELS + week
+        at = LABELS + week * cells
         if at >= len(line) + bool(line.strip()):
             line = f"{line:<{at}}{name}"
-    return line[: LABELS + len(heat.weeks)]
+    return line[: LABELS + len(heat.weeks) * cells]
 
 
 def draw_growth(growth: Growth, y: int, width: int, height: int, palette: Palette) -> Strip:

@@ -11,7 +11,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from memtui import text
-from memtui.tui.diff_lines import BOTH, DiffLine, shown_pieces, wrap_pieces
+from memtui.tui.diff_lines import BOTH, DiffLine, TextChange, shown_pieces, wrap_pieces
 from memtui.tui.text_blocks import is_markdown, link_definitions, split_blocks
 from memtui.tui.widgets.list_window import ListWindow
 
@@ -23,18 +23,20 @@ _BOLD = Style(bold=True)
 
 
 class DiffView(ListWindow):
-    """Shows diff lines, wrapped to the width of the widget."""
+    """Shows diff lines, wrapped to the width of the widget, or the texts that change, rendered."""
 
     ALLOW_SELECT = True
     has_cursor = False
 
-    def __init__(self, diff: Sequence[DiffLine], *, id: str = "diff") -> None:
+    def __init__(
+        self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = (), *, id: str = "diff"
+    ) -> None:
         super().__init__(id=id)
-        self._diff = diff
+        self._diff, self._texts = diff, texts
         self._lines: list[list[Segment]] = []
 
-    def show(self, diff: Sequence[DiffLine]) -> None:
-        self._diff = diff
+    def show(self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = ()) -> None:
+        self._diff, self._texts = diff, texts
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -42,8 +44,16 @@ class DiffView(ListWindow):
         self.reset(top=self.top)
 
     def laid_out(self, width: int) -> list[list[Segment]]:
-        """The lines of the diff, wrapped to `width` cells."""
+        """The lines of the texts, or of the diff, wrapped to `width` cells."""
+        if self._texts:
+            return [line for one in self._texts for line in self._text_lines(one, width)]
         return [line for one in self._diff for line in draw_diff(one, self.palette, width)]
+
+    def _text_lines(self, change: TextChange, width: int) -> list[list[Segment]]:
+        heading = text.cut(f" {text.one_line(change.headline, 400)}", width)
+        drawn = draw_text_diff(change.before, change.after, self.palette, width - 2)
+        body = [[Segment(" "), *line] for line in drawn]
+        return [[Segment(heading, self.palette.heading)], [], *body, []]
 
     def on_resize(self) -> None:
         self._lay_out()
@@ -166,13 +176,21 @@ def _fitting(words: str, cells: int) -> str:
     return words if cut == words else words[: len(cut) - 1]
 
 
-def draw_text(content: str, palette: Palette, width: int) -> list[list[Segment]]:
-    """Draw a text, with its Markdown rendered."""
-    return draw_text_diff(content, content, palette, width)
+def draw_text(
+    content: str, palette: Palette, width: int, *, raw: bool = False
+) -> list[list[Segment]]:
+    """Draw a text, with its Markdown rendered unless it is wanted raw."""
+    return draw_text_diff(content, content, palette, width, raw=raw)
 
 
 def draw_text_diff(
-    before: str, after: str, palette: Palette, width: int, shown: frozenset[str] = BOTH
+    before: str,
+    after: str,
+    palette: Palette,
+    width: int,
+    shown: frozenset[str] = BOTH,
+    *,
+    raw: bool = False,
 ) -> list[list[Segment]]:
     """Draw two versions of a text as one, with the words that differ marked.
 
@@ -182,9 +200,10 @@ def draw_text_diff(
         palette: Styles.
         width: Columns.
         shown: Of `gone` and `new`, what is shown beside the words that both have.
+        raw: Show the texts as they are written instead of rendering their Markdown.
     """
     before, after = text.visible(before), text.visible(after)
-    if not is_markdown(after) and not is_markdown(before):
+    if raw or not (is_markdown(after) or is_markdown(before)):
         if before == after:
             return [[Segment(line, palette.text)] for line in text.wrap(after, width)]
         return wrap_pieces(shown_pieces(before, after, palette, shown), width)

@@ -103,7 +103,7 @@ class ReviewList(EntryList):
         bar = Segment("▌" if selected else " ", palette.accent + ground)
         if row.proposal is None:
             noun = "hint" if row.is_hint else "proposal"
-            count = f" {text.number(row.count)} {noun}{'' if row.count == 1 else 's'} "
+            count = f" {text.counted(row.count, noun)} "
             room = max(8, width - 3 - len(count))
             heading = text.pad(text.cut(RULES[row.kind].heading, room), room)
             style = palette.dim if row.is_hint else palette.heading
@@ -142,8 +142,7 @@ def describe_group(row: ReviewRow, palette: Palette, width: int) -> list[list[Se
     for style, words in (
         (
             palette.text,
-            f"{text.number(row.count)} {'hint' if row.is_hint else 'proposal'}"
-            f"{'' if row.count == 1 else 's'}",
+            text.counted(row.count, "hint" if row.is_hint else "proposal"),
         ),
         (palette.dim, f"rule: {rule.source}"),
         (palette.dim, f"kind: {row.kind}"),

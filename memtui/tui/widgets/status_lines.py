@@ -15,6 +15,8 @@ from memtui.tui.messages import ChipRemoved
 from memtui.tui.widgets.themed_widget import ThemedWidget
 
 CHIP_MAX = 34
+FILTERS_LEAST = 12
+"""Columns that filters and hint keep before the alerts are shortened."""
 UNREADABLE, REVIEW = "unreadable", "queue"
 """Key of the alert among the clickable spans."""
 
@@ -70,7 +72,7 @@ class ChipLine(ThemedWidget):
         if proposals:
             words = f"{text.number(proposals)} to review"
         elif hints:
-            words = f"{text.number(hints)} hint{'' if hints == 1 else 's'}"
+            words = text.counted(hints, "hint")
         if words != self._alerts[REVIEW]:
             self._alerts[REVIEW] = words
             self.refresh()
@@ -82,10 +84,10 @@ class ChipLine(ThemedWidget):
 
     def render_line(self, y: int) -> Strip:
         width, palette = self.size.width, self.palette
-        alerts = [(text.cut(words, width // 3), at) for at, words in self._alerts.items() if words]
-        room = width - sum(text.width(alert) + 2 for alert, _ in alerts)
-        right = text.cut(self._right, room // 2)
-        room -= text.width(right) + 3
+        right = text.cut(self._right, width * 2 // 3)
+        room = width - text.width(right) - 3
+        alerts = self._fitting_alerts(room)
+        room -= sum(text.width(alert) + 2 for alert, _ in alerts)
         segments: list[Segment] = [Segment(" ")]
         used, spans = 1, []
         for chip in self._chips:
@@ -108,15 +110,13 @@ class ChipLine(ThemedWidget):
         note, style = (self._hint, palette.warning)
         if not note and not self._chips:
             note, style = self._quiet, palette.faint
-        sorted_by = any(chip.key == "sort" for chip in self._chips)
-        if (
-            self._chips
-            and self._order
-            and not sorted_by
-            and used + text.width(self._order) + 1 <= room
-        ):
-            segments.append(Segment(f"{self._order} ", palette.faint))
-            used += cells
+        is_sorted = any(chip.key == "sort" for chip in self._chips)
+        if self._chips and self._order and not is_sorted:
+            parting = " · " if note else " "
+            cells = text.width(self._order + parting)
+            if used + cells <= room:
+                segments.append(Segment(self._order + parting, palette.faint))
+                used += cells
         note = text.cut(text.one_line(note), max(0, room - used))
         segments.append(Segment(note, style))
         used += text.width(note)
@@ -136,6 +136,16 @@ class ChipLine(ThemedWidget):
         segments.append(Segment(right, palette.dim))
         self._spans = spans
         return Strip(segments).adjust_cell_length(width).apply_style(self.ground)
+
+    def _fitting_alerts(self, room: int) -> list[tuple[str, str]]:
+        """The alerts and their action; where there is no room, without words, then the first."""
+        alerts = [(words, at) for at, words in self._alerts.items() if words]
+        if sum(text.width(words) + 2 for words, _ in alerts) > room - FILTERS_LEAST:
+            short = " ".join(self._alerts[UNREADABLE].split(" ")[:2])
+            alerts = [(short if at == UNREADABLE else words, at) for words, at in alerts]
+        while alerts and sum(text.width(words) + 2 for words, _ in alerts) > room:
+            alerts.pop()
+        return alerts
 
     async def on_click(self, event: events.Click) -> None:
         for start, end, key in self._spans:

@@ -7,20 +7,24 @@ equal cells of two frames differ. Here the screen asks the widget instead.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Protocol, TypeVar, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.errors import NoWidget
 from textual.geometry import Offset
 from textual.screen import Screen
-from textual.selection import Selection
+from textual.selection import SelectEnd, Selection
 from textual.strip import Strip
 from textual.widget import Widget
 
 from memtui import text
 
 Result = TypeVar("Result")
+SCROLL_EVERY = 0.05
+"""Seconds between two lines while a selection is dragged past the edge."""
 _WORD = re.compile(r"\w+(?:[-'’.@/:]\w+)*|\S")
 
 
@@ -32,11 +36,26 @@ class SelectableText(Protocol):
         """Character and line at a cell of the content; None where there is no text."""
         ...
 
+    def scroll_lines(self, lines: int) -> None:
+        """Scroll by some lines, as far as there are any."""
+        ...
+
 
 class SelectingScreen(Screen[Result]):
-    """A screen on which a selection begins in a `SelectableText` or in a plain text."""
+    """A screen on which a selection begins in a `SelectableText` or in a plain text.
+
+    A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
+    """
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
+        if (begun := self._begun_in()) is not None:
+            region = begun.content_region
+            cell = Offset(
+                min(max(x - region.x, 0), region.width - 2),
+                min(max(y - region.y, 0), region.height - 1),
+            )
+            assert isinstance(begun, SelectableText)
+            return begun, begun.text_offset(cell.x, cell.y)
         try:
             widget: Widget | None = self.get_widget_at(x, y)[0]
         except NoWidget:
@@ -47,6 +66,43 @@ class SelectingScreen(Screen[Result]):
         else:
             widget, offset = super().get_widget_and_offset_at(x, y)
         return (widget, offset) if offset is not None else (None, None)
+
+    def _forward_event(self, event: events.Event) -> None:
+        if isinstance(event, events.MouseDown):
+            self._selecting = False  # the button may have been let go outside of the terminal
+        super()._forward_event(event)
+
+    def _begun_in(self) -> Widget | None:
+        """The `SelectableText` that the selection being made began in."""
+        state = self._select_state if self._selecting else None
+        widget = state.start.content_widget if state is not None else None
+        return widget if isinstance(widget, SelectableText) else None
+
+    def _check_auto_scroll(
+        self, select_widget: Widget, mouse_coordinate: tuple[float, float], delta_y: float
+    ) -> None:
+        if not isinstance(select_widget, SelectableText):
+            super()._check_auto_scroll(select_widget, mouse_coordinate, delta_y)
+            return
+        x, y = (int(each) for each in mouse_coordinate)
+        region = select_widget.content_region
+        step = -1 if y < region.y else 1 if y >= region.bottom else 0
+        self._stop_auto_scroll()
+        if step:
+            scroll = partial(self._scroll_selection, select_widget, step, Offset(x, y))
+            scroll()
+            self._auto_select_scroll_timer = self.set_interval(SCROLL_EVERY, scroll)
+
+    def _scroll_selection(self, widget: Widget, step: int, pointer: Offset) -> None:
+        """Scroll by a line, and select as far as the pointer, which does not move."""
+        if self._select_state is None or not isinstance(widget, SelectableText):
+            return
+        widget.scroll_lines(step)
+        _, offset = self.get_widget_and_offset_at(pointer.x, pointer.y)
+        parent = widget.parent
+        if offset is not None and isinstance(parent, Widget):
+            end = SelectEnd(parent, widget, offset)
+            self._select_state = self._select_state.update_end(pointer, end)
 
 
 def character_at(line: str, cell: int) -> int:

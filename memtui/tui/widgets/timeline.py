@@ -110,10 +110,13 @@ class TimelinePane(BarChart, can_focus=True):
         self.refresh()
 
     def set_unit(self, unit: Unit) -> None:
-        """Count the same memories by another unit; the cursor stays at its time."""
+        """Count the same memories by another unit; the cursor stays at its time, of a longer bar
+        at the end of it."""
         if self._times is None or not self._timeline or not self._bars:
             return
-        at = self._bars[self.cursor].start
+        last = find_bar_range(self._bars[-1].start, self._timeline.unit)[1]
+        at = find_bar_range(self._bars[self.cursor].start, self._timeline.unit)[1]
+        at = min(at, self._newest_day() or last, last)
         self._timeline = timelines.build_around(self._times.days, self._times.undated, unit, at)
         self.cursor = self._index_of(at)
         self._update_subtitle()
@@ -267,7 +270,8 @@ class TimelinePane(BarChart, can_focus=True):
         if heat is None:
             return Strip([])
         cursor = self._day if self.has_focus else None
-        return bar_chart.draw_calendar(heat, y, self.palette, cursor, self._filter)
+        cells = bar_chart.cells_of_day(heat, self.size.width)
+        return bar_chart.draw_calendar(heat, y, self.palette, cursor, self._filter, cells)
 
     def on_focus(self) -> None:
         self.refresh()
@@ -312,7 +316,8 @@ class TimelinePane(BarChart, can_focus=True):
             return
         if self._view == CALENDAR:
             heat = self._calendar()
-            day = bar_chart.day_at(heat, offset.x, offset.y) if heat else None
+            cells = bar_chart.cells_of_day(heat, self.size.width) if heat else 1
+            day = bar_chart.day_at(heat, offset.x, offset.y, cells) if heat else None
             if day is not None:
                 self._day = day
                 self._update_subtitle()

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memtui.context import Pack, build_pack, find_recipe, read_settings
+from memtui.context import Pack, draft_pack, find_recipe, read_settings
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.base import Reading, Scan, Shard
@@ -67,7 +67,9 @@ def pack_of(
     *,
     constants: Mapping[str, Any] | None = None,
     recipes: Mapping[str, Mapping[str, Any]] | None = None,
+    budget: int | None = None,
     **options: Any,
 ) -> Pack:
     settings = read_settings(constants or {}, recipes or {})
-    return build_pack(find_recipe(recipe, settings), text, library, settings, NOW, **options)
+    chosen = find_recipe(recipe, settings)
+    return draft_pack(chosen, text, library, settings, NOW, **options).pack(budget)

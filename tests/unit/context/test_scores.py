@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.context import build_pack, find_recipe, read_settings
+from memtui.context import draft_pack, find_recipe, read_settings
 from memtui.context.constants import NAMES
 from memtui.context.relevance import choose_diverse, jaccard, text_words
 from memtui.library import Library, SearchResult
@@ -215,7 +215,7 @@ def test_the_constants_of_salience_can_be_set(
     said = library.statistics(found).salience
     assert (said["max"], said["min"]) == pytest.approx((values[0], values[-1]), abs=0.001)
     settings = read_settings(chosen, {}, types)
-    pack = build_pack(find_recipe("prime"), "tide", library, settings, NOW)
+    pack = draft_pack(find_recipe("prime"), "tide", library, settings, NOW).pack()
     assert pack.refs == tuple(f"s:{name}" for name in order.split())
 
 

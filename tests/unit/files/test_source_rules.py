@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import builtins
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -138,3 +140,76 @@ def test_the_name_of_a_class_is_unique() -> None:
         if isinstance(node, ast.ClassDef) and node.name not in MESSAGES
     )
     assert [name for name, count in names.items() if count > 1] == []
+
+
+INTERFACES = (
+    "stores/base.py",
+    "library/library.py",
+    "library/reader.py",
+    "query/",
+    "search/finder.py",
+    "changes.py",
+    "model.py",
+    "bundle/",
+)
+"""Modules whose public functions say what they take, give and raise."""
+DEFINED_ELSEWHERE = {"self", "cls", "report", "cancelled"}
+"""Parameters that mean the same everywhere; the last two are those of `memtui.progress`."""
+SAYS_THE_RESULT = re.compile(
+    r"(Return|Yield|Whether|As|The|All|Every|Each|How|Names? of)\b|[\w ]+->"
+)
+"""First words of a summary that is about the result, so that no `Returns:` need follow."""
+
+
+def interface_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
+    for path, tree in parse_sources().items():
+        if path.startswith(INTERFACES):
+            for scope in (tree, *tree.body):
+                private = isinstance(scope, ast.ClassDef) and scope.name.startswith("_")
+                if isinstance(scope, ast.Module | ast.ClassDef) and not private:
+                    for node in scope.body:
+                        if isinstance(node, ast.FunctionDef) and node.name[0] != "_":
+                            yield f"{path}:{node.lineno} {node.name}", node
+
+
+def unsaid(function: ast.FunctionDef) -> list[str]:
+    """What the docstring of a public function leaves out."""
+    if any("overload" in ast.unparse(item) for item in function.decorator_list):
+        return []
+    text = ast.get_docstring(function) or ""
+    is_property = any(ast.unparse(item) == "property" for item in function.decorator_list)
+    listed = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
+    names = [item.arg for item in listed if item.arg not in DEFINED_ELSEWHERE]
+    found = [] if text or is_property else ["a docstring"]
+    if len(names) > 1:
+        named = set(re.findall(r"`(\w+)`", text))
+        for line in re.findall(r"^ +([\w, ]+):", text.partition("Args:")[2], re.MULTILINE):
+            named.update(line.split(", "))
+        found += [name for name in names if name not in named]
+    gives = function.returns is not None and ast.unparse(function.returns) != "None"
+    if (
+        gives
+        and not is_property
+        and not SAYS_THE_RESULT.match(text)
+        and not re.search(r"\b[Rr]eturns?\b", text)
+    ):
+        found.append("Returns")
+    raised = [node.exc for node in ast.walk(function) if isinstance(node, ast.Raise) and node.exc]
+    errors = {ast.unparse(e.func if isinstance(e, ast.Call) else e) for e in raised}
+    return found + [
+        e for e in errors if e[0].isupper() and not hasattr(builtins, e) and e not in text
+    ]
+
+
+def test_an_interface_says_what_it_takes_gives_and_raises() -> None:
+    functions = list(interface_functions())
+    assert len(functions) > 100
+    left_out = {name: found for name, node in functions if (found := unsaid(node))}
+    assert left_out == {}
+
+
+def test_what_a_docstring_leaves_out_is_found() -> None:
+    source = 'def plan(a: int, b: int) -> int:\n    """Plan `a`."""\n    raise Refused("")'
+    (function,) = ast.parse(source).body
+    assert isinstance(function, ast.FunctionDef)
+    assert unsaid(function) == ["b", "Returns", "Refused"]

@@ -70,6 +70,29 @@ def test_a_tree_is_drawn_in_layers_with_its_relations() -> None:
     ]
 
 
+def test_children_stand_below_their_parent_where_labels_would_be_cut() -> None:
+    layout = lay_out(tree(), lambda node: f"{node.name}, a headline", width=50)
+    check_no_overlap(layout)
+    assert draw_text(layout) == (
+        "a:root, a headline\n"
+        " ├─has──▶ a:left, a headline\n"
+        " │         ├─has─▶ a:leaf1, a headline\n"
+        " │         └─has─▶ a:leaf2, a headline\n"
+        " ├─has──▶ a:right, a headline\n"
+        " └◀made── a:above, a headline"
+    )
+
+
+def test_down_passes_every_node_of_a_layer_and_then_the_nearest_line() -> None:
+    layout = lay_out(tree(), lambda node: f"{node.name}, a headline", width=50)
+    names = {placed.label.partition(",")[0]: at for at, placed in enumerate(layout.nodes)}
+    assert layout.neighbour(names["a:root"], "down") == names["a:left"]
+    assert layout.neighbour(names["a:left"], "down") == names["a:right"]
+    assert layout.neighbour(names["a:leaf2"], "down") == names["a:right"]
+    assert layout.neighbour(names["a:above"], "down") == names["a:above"]
+    assert layout.neighbour(names["a:above"], "up") == names["a:right"]
+
+
 def test_a_circle_is_drawn_once_and_its_last_link_is_listed() -> None:
     index = index_of(
         memory("1", Link("to", "2")), memory("2", Link("to", "3")), memory("3", Link("to", "1"))

@@ -66,7 +66,7 @@ def test_git_tells_each_text_of_the_record_alone(tmp_path: Path) -> None:
         ("Bo has two boats", "git", "Grace \x1b[31m"),
         ("Bo has three boats", "store", ""),
     ]
-    assert found.is_complete
+    assert not found.left_out
     assert found.before == (-1, 0, 1)
     assert [v.is_present for v in found.versions] == [False, False, True]
 
@@ -104,7 +104,7 @@ def test_it_can_be_cancelled_and_says_so(tmp_path: Path) -> None:
     library = loaded(tmp_path / "memory")
     found = library.history(library.resolve("00000001"), cancelled=lambda: True)
     assert texts(found) == [("Bo has one boat", "store", "")]
-    assert not found.is_complete
+    assert found.left_out == "cancelled"
 
 
 EDITED_IN_PLACE = [known for known in FORMATS if known.name != "codex"]

@@ -106,11 +106,12 @@ def test_a_killed_process_costs_nothing_that_was_found_before(tmp_path: Path) ->
     (root / "entities/bob/items.json").unlink()
     library = opened(tmp_path, root)
 
-    def kill(_: Progress) -> None:
+    def kill() -> bool:
         os.kill(running()[0], signal.SIGKILL)
+        return False
 
     with pytest.raises(WorkerError, match="status -9"):
-        ReviewQueue(library).scan_aside(kill)
+        ReviewQueue(library).scan_aside(cancelled=kill)
     assert ReviewQueue(library).last() == before
     assert not running()
 

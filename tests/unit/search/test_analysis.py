@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -80,3 +82,12 @@ def test_a_huge_text_is_cut_in_pieces_without_cutting_a_word() -> None:
     cut = [chunk for piece in pieces for chunk in analysis.find_chunks(piece)]
     assert (cut == analysis.find_chunks(text)) is True, "other chunks than of the whole"
     assert list(analysis.split_blocks("x" * 200_000)) == ["x" * 200_000], "one word is one piece"
+
+
+@given(st.text(max_size=40) | st.lists(st.sampled_from(
+    ["a", "Zu", "\u0308", "é", " ", "東京", "ﬁ", "\u00ad", "ø", "я", "-", "각", "\u05b0", "ſ"]
+)).map("".join))  # fmt: skip
+def test_a_text_is_folded_by_run_as_it_is_as_a_whole(text: str) -> None:
+    plain = unicodedata.normalize("NFKD", text.translate(analysis._LETTERS))
+    whole = unicodedata.normalize("NFC", analysis._FOLDED_MARK.sub("", plain)).casefold()
+    assert analysis.fold_text(text) == whole

@@ -57,7 +57,7 @@ class Jotter(FileStore[PlanContext]):
         shard_of=lambda _: FILE,
     )
 
-    def found(self) -> list[FoundShard]:
+    def find_shards(self) -> list[FoundShard]:
         return [FoundShard(FILE, (str(self.root / FILE),))]
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:

@@ -53,6 +53,13 @@ def test_sizes_and_numbers() -> None:
     ("before", "long", "short"),
     [
         (timedelta(hours=10, minutes=55), "10 hours ago", "10h"),
+        (timedelta(seconds=30), "30 seconds ago", "30s"),
+        (timedelta(minutes=1, seconds=50), "a minute ago", "1m"),
+        (timedelta(minutes=59, seconds=59), "59 minutes ago", "59m"),
+        (timedelta(hours=1, minutes=59), "an hour ago", "1h"),
+        (timedelta(hours=47), "a day ago", "1d"),
+        (timedelta(days=13, hours=23), "13 days ago", "13d"),
+        (timedelta(minutes=-5), "5 minutes from now", "+5m"),
         (timedelta(days=61), "8 weeks ago", "8w"),
         (timedelta(days=64), "2 months ago", "2mo"),
         (timedelta(days=272), "8 months ago", "8mo"),

@@ -1,17 +1,17 @@
-"""A filtered pattern finds exactly what the plain expression finds."""
+"""Filtering expressions by their words loses no match."""
 
 from __future__ import annotations
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.upkeep import instructions
-from memtui.upkeep.filtered_pattern import FilteredPattern
+from memtui.upkeep import instructions, secrets
+from memtui.upkeep.filtered_pattern import ExpressionFilter, fold
 
 from .labelled_instructions import HONEST, POISONED, TUNING, measured_lines
+from .labelled_secrets import secrets as labelled_secrets
 
 EXPRESSIONS = (
     r"\b(?:send|submit|cc|copy)\b[^.]{0,9}\bkeys?\b",
@@ -19,22 +19,35 @@ EXPRESSIONS = (
     r"(?:no|not)\s+way|[ab]c{2}",
     r"(?P<q>ding|dong) the (?P=q)",
     r"鍵|(?-i:KEY)",
+    r"<\|no",
 )
+FILTER = ExpressionFilter(EXPRESSIONS)
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS)
-@given(text=st.text("abcdefiknostuwxy KEY鍵ıſ.", max_size=24))
-def test_it_matches_where_the_expression_does(expression: str, text: str) -> None:
-    plain = re.compile(expression, re.IGNORECASE).search(text) is not None
-    assert FilteredPattern(expression).is_in(text, text.casefold().replace("ı", "i")) is plain
+def matching(expressions: tuple[str, ...], text: str) -> list[int]:
+    found = (re.search(expression, text, re.IGNORECASE) for expression in expressions)
+    return [at for at, one in enumerate(found) if one is not None]
 
 
-def test_every_group_of_phrases_has_words_and_loses_no_labelled_line() -> None:
+@given(text=st.text("abcdefiknostuwxy KEY鍵ıİſ.<|", max_size=24))
+def test_no_match_is_lost(text: str) -> None:
+    assert set(matching(EXPRESSIONS, text)) <= set(FILTER.candidates(fold(text)))
+
+
+def test_what_a_word_holds_is_forgotten_in_time() -> None:
+    one = ExpressionFilter(EXPRESSIONS)
+    for number in range(60_000):
+        one.candidates(f"word{number}")
+    assert len(one._known) <= 50_000
+    assert one.candidates("no way") == [1, 2]
+
+
+def test_the_rules_have_words_and_lose_no_labelled_line() -> None:
     texts = [*POISONED, *HONEST, *(line.text for line in measured_lines(TUNING))]
-    for phrases in instructions.PHRASES.values():
-        filtered = FilteredPattern("|".join(phrases))
-        assert filtered.words
-        plain = re.compile("|".join(phrases), re.IGNORECASE)
+    texts += [text for line in labelled_secrets() for text in line]
+    phrases = tuple(phrase for own in instructions.PHRASES.values() for phrase in own)
+    for expressions in (phrases, tuple(secrets.NAMED)):
+        each = ExpressionFilter(expressions)
+        assert sum(map(bool, each.words)) >= 0.9 * len(expressions)
         for text in texts:
-            found = filtered.is_in(text, text.casefold().replace("ı", "i"))
-            assert found is (plain.search(text) is not None)
+            assert set(matching(expressions, text)) <= set(each.candidates(fold(text)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memtui import paths
 from memtui.changes import Act, Change
-from memtui.context.building import NO_SETTINGS, build_pack, find_recipe
+from memtui.context.building import NO_SETTINGS, draft_pack, find_recipe
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
@@ -191,7 +191,7 @@ def test_a_session_is_given_the_head_of_the_index(library: Library) -> None:
         assert memory.extra["loaded_at_start"] is (entry.ref in loaded)
     assert len(store.session_start(library, "", library.now())) > len(texts)
 
-    pack = build_pack(find_recipe("loaded"), chime, library, NO_SETTINGS, library.now())
+    pack = draft_pack(find_recipe("loaded"), chime, library, NO_SETTINGS, library.now()).pack()
     assert pack.text == "".join(text.text[: text.cut] for text in texts)
     assert any(f"cut in line {LOADED_LINES + 1}; the limit is 200 lines" in n for n in pack.notes)
     lost = {one.entry.ref for one in pack.dropped} - {""}

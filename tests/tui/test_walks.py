@@ -1,0 +1,159 @@
+"""Random walks over the graph screen and the timeline, one key at a time and all in one burst."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui.insight import graph_layout, timeline
+from memtui.insight.timeline import find_bar_range
+from memtui.tui.dialogs.graph import GraphScreen
+from memtui.tui.graph_nodes import find_links
+from memtui.tui.layout import Pane
+from tests.long_run import count
+
+from .stage import Stage, fact, stage, write_store
+from .test_repaint import COLUMNS, LINES, OnTerminal, agrees
+
+pytestmark = pytest.mark.slow
+
+EPOCH = date(1970, 1, 1)
+SEEDS = range(count(2, 12))
+GRAPH_KEYS = (
+    *("left", "right", "up", "down", "h", "j", "k", "l", "home") * 2,
+    *("space", "space", "backspace", "+", "-", "d"),
+)
+TIME_KEYS = (
+    *("left", "right", "shift+left", "shift+right", "home", "end", "up", "down") * 2,
+    *("+", "-", "space", "enter", "F"),
+)
+
+
+def web(walk: random.Random) -> dict[str, list[dict[str, Any]]]:
+    """Facts of three entities that link to each other and replace one another, in a circle too."""
+    people = ("ann", "bo", "cy")
+    facts: dict[str, list[dict[str, Any]]] = {name: [] for name in people}
+    for number in range(1, 25):
+        name = people[number % 3]
+        older = walk.choice([None, *range(1, 25)])
+        made = fact(
+            number,
+            f"Fact {number} on {name}, see [[{walk.choice(people)}]]",
+            (date(2025, 1, 6) + timedelta(days=walk.randrange(600))).isoformat(),
+            status=walk.choice(["active", "active", "historical"]),
+            supersedes=older,
+        )
+        edge = {"subject": name, "predicate": "knows", "object": walk.choice(people)}
+        facts[name].append({**made, "edge": edge} if number % 2 else made)
+    return facts
+
+
+def check_graph(screen: GraphScreen) -> None:
+    """The drawing is what following the links anew gives."""
+    found = find_links(screen._library, screen._start, screen._filter, screen._now())
+    width, height = screen.graph.room
+    expected = graph_layout.lay_out(
+        found.neighbourhood,
+        screen._texts.label,
+        width=width,
+        height=height,
+        most_per_layer=max(graph_layout.MOST_PER_LAYER, height - 1),
+    )
+    assert screen.graph.layout_shown == expected
+    assert screen.graph.selected is not None
+    assert screen.graph.selected.row < expected.height
+    # Every pair of nodes that is drawn joined is joined by a link that holds.
+    for placed in expected.nodes:
+        if placed.edge is not None and placed.node is not None:
+            ends = {placed.edge.source, placed.edge.target}
+            assert ends == {placed.node, expected.nodes[placed.parent].node}
+
+
+def state_of(screen: GraphScreen) -> tuple[object, ...]:
+    return screen._start, screen._filter, screen.graph.selected, tuple(screen._centres)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_a_walk_over_the_graph_and_the_same_keys_in_one_burst(
+    tmp_path: Path, seed: int
+) -> None:
+    walk = random.Random(seed)
+    root = write_store(tmp_path, web(walk))
+    keys = walk.choices(GRAPH_KEYS, k=30)
+    ends = []
+    for burst in (False, True):
+        async with stage(root, (COLUMNS, LINES), app_class=OnTerminal) as on:
+            await on.press("O")
+            screen = on.app.screen
+            assert isinstance(screen, GraphScreen)
+            if burst:
+                for key in keys:
+                    on._strike(key)
+                await on.settle()
+            else:
+                for at, key in enumerate(keys):
+                    await on.press(key)
+                    check_graph(screen)
+                    if at % 6 == 5:
+                        await agrees(on, " ".join(keys[: at + 1]))
+            check_graph(screen)
+            ends.append(state_of(screen))
+    assert ends[0] == ends[1], " ".join(keys)
+
+
+def check_timeline(on: Stage, dates: dict[str, date]) -> None:
+    """List, chips and bars agree with the dates of the facts."""
+    pane, chips = on.browse.timeline, on.browse.view.chips
+    first = chips.since.time.date() if chips.since else date.min
+    last = chips.until.time.date() if chips.until else date.max
+    expected = {name for name, day in dates.items() if first <= day <= last}
+    assert set(on.headlines()) == expected, (first, last)
+    made = pane.timeline
+    assert made is not None
+    days = Counter((day - EPOCH).days for day in dates.values())
+    assert made.bars == timeline.build(days, 0, made.unit).bars
+    here = made.bars[pane.cursor]
+    assert find_bar_range(here.start, made.unit)[0] == here.start
+    if pane.shows_calendar:
+        heat = pane._calendar()
+        assert heat is not None
+        for week, counts in enumerate(heat.weeks):
+            for weekday, number in enumerate(counts):
+                day = heat.day(week, weekday)
+                assert number in (-1, days[(day - EPOCH).days])
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+async def test_a_walk_over_the_timeline_and_the_same_keys_in_one_burst(
+    tmp_path: Path, seed: int
+) -> None:
+    walk = random.Random(100 + seed)
+    born = [date(2025, 12, 20) + timedelta(days=walk.randrange(90)) for _ in range(40)]
+    facts = [fact(n, f"Fact {n} of the day", day.isoformat()) for n, day in enumerate(born)]
+    dates = {f"Fact {n} of the day": day for n, day in enumerate(born)}
+    root = write_store(tmp_path, {"bo": facts})
+    keys = walk.choices(TIME_KEYS, k=30)
+    ends = []
+    for burst in (False, True):
+        async with stage(root, (COLUMNS, LINES), app_class=OnTerminal) as on:
+            await on.press("4")
+            if burst:
+                for key in keys:
+                    on._strike(key)
+                await on.settle()
+            else:
+                for at, key in enumerate(keys):
+                    await on.press(key)
+                    check_timeline(on, dates)
+                    if at % 6 == 5:
+                        await agrees(on, " ".join(keys[: at + 1]))
+            check_timeline(on, dates)
+            assert on.browse.pane is Pane.TIMELINE
+            pane, chips = on.browse.timeline, on.browse.view.chips
+            ends.append((pane.unit, pane._view, pane.cursor, chips.since, chips.until))
+    assert ends[0] == ends[1], " ".join(keys)
