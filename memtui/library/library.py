@@ -195,7 +195,7 @@ class Library(LibraryReader):
         return self._change_writer.restore(restoration, report)
 
     def count_accesses(self, refs: Iterable[str]) -> int:
-        """Count one access of each of these memories, where its store, or memtui beside it, does.
+        """Count one access of each memory, in the store's own counts or else in memtui's.
 
         Only for what an agent or a person asked for; not part of the journal.
 

@@ -206,7 +206,7 @@ def plan_duplicate(change: Change, subject: str, ref: str = "") -> Plan:
         subject: What is repeated, for people: `the same text`.
         ref: Ref of the existing memory, if it is known.
     """
-    reason = f"{subject} is there already"
+    reason = f"{subject} already exists"
     return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=(ref,) if ref else ())
 
 

@@ -66,7 +66,7 @@ def plan_import(change: Change, context: ClaudeContext) -> Plan:
     if not path.endswith(SUFFIX) or (
         folder is None and change.fields.get("entity") != INSTRUCTIONS
     ):
-        raise Refused("this is no place for a memory", where=path)
+        raise Refused("memories cannot be added here", where=path)
     document = change.fields.get("document")
     if not isinstance(document, str):
         if folder is None:

@@ -228,7 +228,7 @@ def exclusive_access(path: Path) -> Iterator[sqlite3.Connection]:
             raise Refused(
                 "another program has the database open; nothing was removed",
                 where=str(path),
-                do="end that program, and try again",
+                do="quit that program and try again",
             ) from error
         try:
             yield connection
