@@ -84,7 +84,7 @@ RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.UNREADABLE: Rule("Unreadable files", "memtui", 1, 1),
     ProposalKind.OVERWRITTEN: Rule("Overwritten changes", "memtui", 1, 1),
     ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 75, 76),
-    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", 50, 60),
+    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", 127, 147),
     ProposalKind.DUPLICATE: Rule(
         "Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)", 9, 9
     ),
