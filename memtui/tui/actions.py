@@ -171,6 +171,8 @@ ACTIONS: tuple[Action, ...] = (
         (Pane.ENTITIES, *_ON_MEMORY), (Pane.ENTITIES, *_ON_MEMORY), action_context.memory),
     _action("source", "o", "source", "Open its file in $EDITOR", _ON_MEMORY, _ON_MEMORY,
         action_context.present_memory),
+    _action("pager", "$", "pager", "Read its text in $PAGER", _ON_MEMORY, (),
+        action_context.memory),
     _action("similar", "M", "similar", "Similar memories", _ON_MEMORY, (Pane.DETAIL,),
         action_context.memory),
     _action("why", "w", "why", "Explain the rank of this match", _ON_MEMORY, _ON_MEMORY,
