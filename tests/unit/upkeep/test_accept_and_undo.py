@@ -152,6 +152,7 @@ def test_one_of_each_kind(opened: OpenedCopy) -> None:
         assert accept_and_undo(opened, chosen), chosen
 
 
+@pytest.mark.slow
 @settings(
     max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
