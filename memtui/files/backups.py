@@ -11,10 +11,11 @@ from __future__ import annotations
 import contextlib
 import errno
 import hashlib
+import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from memtui.errors import UnreadableFile
 from memtui.files.failpoints import failpoint
 from memtui.files.json.editing import load
 from memtui.files.reading import decode, digest, read_bytes, real_path
-from memtui.paths import private_folder
+from memtui.paths import private_folder, write_private
 
 MOST_BACKUPS = 5
 """Backups of one file."""
@@ -135,6 +136,26 @@ def _write(target: Path, data: bytes) -> None:
     except OSError:
         target.unlink()  # half a backup would look like a late write
         raise
+
+
+def read_stamps(root: Path, state: Path) -> dict[str, str]:
+    """Return the stamp with which each shard of a store was last backed up, by its key."""
+    try:
+        value = json.loads(_stamps_file(root, state).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return {str(key): str(stamp) for key, stamp in value.items()} if isinstance(value, dict) else {}
+
+
+def write_stamps(root: Path, state: Path, stamps: Mapping[str, str]) -> None:
+    """Note the stamps for the next session; a failure costs another look at the files."""
+    with contextlib.suppress(OSError):
+        write_private(_stamps_file(root, state), json.dumps(stamps), durable=False)
+
+
+def _stamps_file(root: Path, state: Path) -> Path:
+    """Beside the backups, so that it goes with them."""
+    return _folder(root, state).with_suffix(".json")
 
 
 def list_backups(path: Path, state: Path) -> list[Backup]:

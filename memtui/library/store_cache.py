@@ -79,7 +79,7 @@ class StoreCache:
         self._files: dict[str, tuple[str, ...]] = {}
         self._sizes: dict[str, int] = {}
         """Bytes of the files of each shard; filled when asked for."""
-        self._backed_up: dict[str, str] = {}
+        self._backed_up: dict[str, str] | None = None
         """Stamp of each shard when its files were backed up."""
         self._sharing: set[str] | None = None
         """Keys of shards with a memory whose id another memory has; None = not computed yet."""
@@ -146,16 +146,23 @@ class StoreCache:
         Agents break these files: two loops of agent-memory's own script broke one in three runs of
         three (measured). Documents hold one memory each; the journal's backups suffice for them.
         """
+        root = self.store.root
+        if self._backed_up is None:
+            self._backed_up = backups.read_stamps(root, state)
+        before = dict(self._backed_up)
         for key, loaded in list(self.shards.items()):
             if cancelled():
-                return
-            if loaded.unreadable or not loaded.count or self._backed_up.get(key) == loaded.stamp:
+                break
+            if loaded.unreadable or not loaded.count or before.get(key) == loaded.stamp:
                 continue
             for file in self._files.get(key, ()):
                 if file.endswith(".json"):
-                    _back_up_file(Path(file), self.store.root, state)
+                    _back_up_file(Path(file), root, state)
                     time.sleep(BACKUP_PAUSE)
             self._backed_up[key] = loaded.stamp
+        if self._backed_up != before:
+            known = {key: stamp for key, stamp in self._backed_up.items() if key in self.shards}
+            backups.write_stamps(root, state, known)
 
     def load(self, table: SlotTable) -> bool:
         """Append the cached rows of this store to the table; False where there are none."""

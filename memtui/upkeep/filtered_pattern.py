@@ -19,7 +19,7 @@ except ImportError:  # pragma: no cover
 _Words = frozenset[str]
 _LEAST = 2
 """Weight of a word that is worth looking for."""
-_TOKEN = re.compile(r"\w+")
+_TOKEN = re.compile(r"[^\W\d_]{2,}")
 _LONGEST = 40
 """Characters of a token that is remembered: scripts without blanks have long ones."""
 _MOST = 50_000

@@ -14,6 +14,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 Step = Callable[[int, int], None]
 STEP = 512
@@ -28,6 +29,7 @@ _WORD = re.compile(r"\w+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 
+@lru_cache(maxsize=2048)  # the same texts are looked at for duplicates and for clusters
 def words_of(text: str) -> frozenset[str]:
     """The different words of a text in lower case; scripts without blanks give their letters."""
     found: set[str] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from memtui.errors import RefError, StoreError
+from memtui.files import backups
 from memtui.files.backups import last_good
 from memtui.library import Library
 from memtui.query import parse_query
@@ -342,6 +344,33 @@ def test_a_file_that_was_read_whole_can_be_offered_again_when_an_agent_empties_i
     copy = last_good(file, state)
     assert copy is not None
     assert copy.read() == before
+
+
+def test_a_new_session_copies_only_what_changed(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copied: list[str] = []
+    copy = backups.save_copy
+
+    def noted(path: Path, data: bytes, state: Path) -> backups.Backup | None:
+        copied.append(path.parent.name)
+        return copy(path, data, state)
+
+    monkeypatch.setattr(backups, "save_copy", noted)
+
+    def session() -> list[str]:
+        del copied[:]
+        library = Library.open([home], state=tmp_path / "state", now=lambda: NOW)
+        library.load()
+        library.back_up_files()
+        return sorted(copied)
+
+    assert len(session()) > 1
+    assert session() == []
+    write_facts(home, "alice", [fact(9, "Alice mended the tide gauge")])
+    assert session() == ["alice"]
+    shutil.rmtree(tmp_path / "state" / "kept")
+    assert len(session()) > 1
 
 
 def test_a_file_broken_between_being_read_and_being_copied_is_no_good_copy(
