@@ -151,8 +151,8 @@ def _target(edit: Edit) -> tuple[str, ...]:
 def _with_former_state(memory: Memory, former: Memory) -> Memory:
     """A memory with its former text and status.
 
-    A record that is read alone does not show its successor: one that was not in use then keeps the
-    present word for that.
+    A record that is read alone does not show its successor, so a memory that was not in use then
+    keeps its present status.
     """
     former_memory = replace(with_former_text(memory, former), entity=former.entity)
     if former.status in CURRENT:

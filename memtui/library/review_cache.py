@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 CACHE_FOLDER = "reviews"
 MOST_FILES = 8
 """Choices of stores that are kept: memtui opens others in each project."""
-_VERSION = 4
+_VERSION = 6
 _FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 

@@ -70,7 +70,8 @@ def write(folder: Path, entries: Sequence[LinkEntry | None]) -> None:
 def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
     yield [FORM, __version__, len(entries)]
     chunk: list[object] = []
-    successors = {name for one in entries if one is not None for name in one.successors}
+    known = [entry for entry in entries if entry is not None]
+    successors = {name for entry in known for name in entry.successors}
     for row, entry in enumerate(entries):
         if entry is None or not (
             entry.statements or entry.own_id or len(entry.entities) > 1 or entry.id in successors
@@ -78,15 +79,15 @@ def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
             continue
         stated = [
             [
-                one.source,
-                one.relation,
-                one.target,
-                str(one.origin),
-                _text(one.valid_from),
-                _text(one.valid_to),
-                one.note,
+                statement.source,
+                statement.relation,
+                statement.target,
+                str(statement.origin),
+                _text(statement.valid_from),
+                _text(statement.valid_to),
+                statement.note,
             ]
-            for one in entry.statements
+            for statement in entry.statements
         ]
         ended = _text(entry.ended)
         since = _text(entry.since)

@@ -141,7 +141,7 @@ class Theme:
 
 def mono() -> Theme:
     """Return the theme without colours, with bold, underline, reverse and dim only."""
-    given = {
+    paints = {
         "background": Paint(colour=ANSI_DEFAULT),
         "text": Paint(),
         "faint": Paint(attributes=("dim",)),
@@ -152,7 +152,7 @@ def mono() -> Theme:
         "added": Paint(attributes=("underline",)),
     }
     title, about = "Mono", "No colours; used where NO_COLOR is set"
-    return Theme(MONO, complete(given), (Paint(),), title=title, about=about)
+    return Theme(MONO, complete(paints), (Paint(),), title=title, about=about)
 
 
 def complete(given: Mapping[str, Paint], *, dark: bool = True) -> dict[str, Paint]:

@@ -220,10 +220,11 @@ PHRASES: dict[str, tuple[str, ...]] = {
 }
 
 TO_A_NEW_ADDRESS = "names an address that stands nowhere else"
-"""Reported only after a verb that sends, fetches or trusts."""
+"""Reported only after a verb that sends, fetches or trusts; of many addresses in documents it is
+said that one should follow or open them."""
 SENDING = (
     r"(?:^|[.,;:!?]\s+|\b(?:and|then|must|always|first|please|you)\s+)"
-    rf"(?:{_SENDS})\b[^\n]{{0,100}}?"
+    rf"(?!follow\b|open\b|install\b)(?:{_SENDS})\b[^\n]{{0,100}}?"
 )
 
 

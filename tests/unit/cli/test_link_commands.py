@@ -209,6 +209,30 @@ def test_what_ambient_added_between_two_dates_is_what_its_files_have(
     assert added
 
 
+def test_a_link_to_a_deleted_memory_dangles_until_it_is_back(
+    call: Call, ask: Ask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, number in (("bo", 1), ("ida", 2)):
+        write_facts(tmp_path / "m", name, [fact(number, f"{name} has a boat")])
+    store = ("--store", tmp_path / "m")
+    one, other = (f"{number:08x}-0000-4000-8000-000000000000" for number in (1, 2))
+    assert call("link", one, "built_by", f"agent-memory:{other}", *store) == 0
+
+    def end() -> tuple[str, str]:
+        (edge,) = ask("links", one, *store)["outgoing"]
+        return edge["to"]["kind"], edge["to"]["name"].rpartition(":")[2]
+
+    assert end() == ("memory", other)
+    assert call("delete", other, "--force", *store) == 0
+    kind = end()[0]
+    call("check", *store)
+    listed = "built_by" in capsys.readouterr().out
+    assert (kind, listed) == ("unknown", True)
+    assert ask("search", "has:links", *store)
+    assert call("undo", *store) == 0
+    assert end() == ("memory", other)
+
+
 def test_drawing_and_export_formats(
     call: Call, sample: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

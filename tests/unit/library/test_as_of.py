@@ -169,6 +169,7 @@ def _make_some_change(library: Library, dice: random.Random, number: int) -> boo
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
 def test_each_moment_between_changes_of_memtui_is_seen_again(known: Any, tmp_path: Path) -> None:
     library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")
