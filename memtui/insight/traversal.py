@@ -191,7 +191,7 @@ def traverse(
                         if len(ways) >= room:
                             walk.beyond.add(end)
                             continue
-                        ways[end] = here if is_forward else ~here
+                        ways[end] = current if is_forward else ~current
                         met.append(end)
                     edges[current] = None
             if node == first:
