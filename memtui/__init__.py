@@ -1,3 +1,3 @@
-"""memtui: see, search, correct and carry away what AI agents remember on disk."""
+"""memtui: browse, search, edit and back up what AI agents remember on disk."""
 
 __version__ = "0.1.0"

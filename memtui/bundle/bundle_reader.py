@@ -264,8 +264,8 @@ def verify_document(document: ImportDocument) -> list[str]:
 
 
 def _describe_checked(store: IncomingStore) -> str:
-    held = counted(len(store.memories), "memory")
-    line = f"{store.label} ({store.format or 'format not said'}): {held}"
+    count_text = counted(len(store.memories), "memory")
+    line = f"{store.label} ({store.format or 'format not said'}): {count_text}"
     files = counted(len(store.files), "file")
     if store.rows is not None:
         return f"{line}, {counted(_rebuild(store), 'row')} that make a sound database"

@@ -320,7 +320,7 @@ class _Planner:
                 found = self.library.get(plan.refs[0])
             except RefError:
                 return None
-        differs: tuple[str, ...] = (plan.reason or "it is there already",)
+        differs: tuple[str, ...] = (plan.reason or "it already exists",)
         if found is not None:
             fields = list_differences(item, found)
             if plan.refs and not fields:

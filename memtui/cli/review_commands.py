@@ -229,7 +229,7 @@ def _ask(request: ModelRequest, yes: bool) -> str:
     if not yes:
         click.echo(visible(request.text), err=True)
         if not sys.stdin.isatty():
-            raise Refused("nothing is sent unasked", do="use --yes when not running interactively")
+            raise Refused("confirmation required", do="use --yes when not running interactively")
         if not click.confirm("Send this?", err=True):
             raise Refused("nothing was sent")
     return server.complete(request)

@@ -159,7 +159,7 @@ def diff(
     start = _last_seen(stores) if since == "last" else parse_time(since or "7d", now).time
     end = parse_time_end(until, now).time if until else None
     if end is not None and end < start:
-        raise QueryError("--until is before --since", do="exchange the two times")
+        raise QueryError("--until is before --since", do="swap the two times")
     query = query_from("", since=None, until=None, **filters)
     library = load_library(stores)
     found = compare_times(PastViews(library), start, end, None if query.is_empty else query)

@@ -295,9 +295,9 @@ def _choose_entries(drafts: Sequence[Section], frame: str, budget: int | None) -
     return chosen
 
 
-def _build(draft: PackDraft, taken: _ChosenEntries, budget: int | None) -> Pack:
-    chosen = set(taken)
-    refs = {draft.sections[number].entries[at].ref for number, at in taken} - {""}
+def _build(draft: PackDraft, chosen_entries: _ChosenEntries, budget: int | None) -> Pack:
+    chosen = set(chosen_entries)
+    refs = {draft.sections[number].entries[at].ref for number, at in chosen_entries} - {""}
     sections: list[Section] = []
     dropped: list[DroppedEntry] = []
     for number, full in enumerate(draft.sections):

@@ -213,7 +213,7 @@ def _checked_status(path: Path) -> os.stat_result:
         raise Refused("it is not a regular file", where=str(path))
     if status.st_nlink > 1:
         raise Refused(
-            f"the file has {status.st_nlink} names (hard links), and saving would part them",
+            f"the file has {status.st_nlink} names (hard links), and saving would separate them",
             where=str(path),
             do="give it one name, for instance by copying it over itself",
         )

@@ -123,7 +123,7 @@ def _line_of(lines: list[str], key: str) -> int | None:
         if match and key in match.groups():
             found.append(number)
     if len(found) > 1:
-        raise Refused(f"the field {key!r} is there twice", do="mend the file by hand")
+        raise Refused(f"the field {key!r} occurs twice", do="fix the file by hand")
     return found[0] if found else None
 
 
@@ -249,7 +249,7 @@ def _is_same_value(old: Any, new: Any) -> bool:
 
 def _with_frontmatter(text: str, key: str, value: Scalar | list[str]) -> str:
     if _OPENING.match(text):
-        raise Refused("the frontmatter is not closed by a line ---", do="mend the file by hand")
+        raise Refused("the frontmatter is not closed by a line ---", do="fix the file by hand")
     newline = "\r\n" if "\r\n" in text else "\n"
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     block = f"---{newline}{_line(key, value, newline)}---{newline}"

@@ -202,10 +202,10 @@ class GitHistory:
                 total += max(0, sizes[end]) if sizes[end] <= MOST_BYTES else 0
                 end += 1
             fits = [0 <= size <= MOST_BYTES for size in sizes[first:end]]
-            wanted = [name for name, fit in zip(hashes[first:end], fits, strict=True) if fit]
+            present = [name for name, fit in zip(hashes[first:end], fits, strict=True) if fit]
             content = b""
-            if wanted:
-                read = self._run("cat-file", "--batch", stdin="\n".join(wanted) + "\n")
+            if present:
+                read = self._run("cat-file", "--batch", stdin="\n".join(present) + "\n")
                 if read is None:
                     return
                 content = read

@@ -161,7 +161,7 @@ def _merged_record(edit: RecordEdit, current: str | None, where: str) -> str | N
         return None if edit.after is None else apply_record_change(current, edit.before, edit.after)
     problem = "is gone" if current is None else "was changed by another program"
     message = (
-        "a record with this id is there already" if edit.before is None else f"the record {problem}"
+        "a record with this id already exists" if edit.before is None else f"the record {problem}"
     )
     raise Conflict(message, where=where, base=edit.before, theirs=current, yours=edit.after)
 
@@ -263,7 +263,7 @@ def _apply_text_edit(text: str | None, edit: TextEdit, where: str) -> str | None
     if text is None:
         problem = "the file is gone"
     elif edit.before is None:
-        problem = "there is a file of this name already"
+        problem = "a file of this name already exists"
     else:
         problem = "the file was changed by another program"
     raise Conflict(problem, where=where, base=edit.before, theirs=text, yours=edit.after)
@@ -348,7 +348,7 @@ def diff_records(
 
 
 def records_by_id(text: str, array: tuple[str, ...], id_key: str) -> dict[str, str]:
-    """Return the raw text of every record by id; the first one where an id is there twice."""
+    """Return the raw text of every record by id; the first one where an id occurs twice."""
     found: dict[str, str] = {}
     for record in spans.load_records(text, array):
         name = record_id(record.value, id_key)

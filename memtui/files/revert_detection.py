@@ -320,7 +320,7 @@ def _record(edits: list[RecordEdit], now: str | None) -> EditStatus:
                 if _members_reverted(edit.before, newest.after, now):
                     reapplied = apply_record_change(now, edit.before, newest.after)
                     return _reverted(replace(newest, before=now, after=reapplied))
-            except MemtuiError:  # a key that is there twice
+            except MemtuiError:  # a key that occurs twice
                 continue
     return CHANGED
 

@@ -61,7 +61,7 @@ class FileSave:
             with contextlib.suppress(atomic_replace.Stale):
                 return self._save()
         raise SaveError(
-            "another program keeps writing it", where=str(self._path), do="try again later"
+            "another program keeps writing to it", where=str(self._path), do="try again later"
         )
 
     def _save(self) -> None:
@@ -128,7 +128,7 @@ class FileSave:
             if new_bytes == disk:
                 break
         else:
-            raise SaveError("another program keeps writing it", where=str(self._path))
+            raise SaveError("another program keeps writing to it", where=str(self._path))
         if failure is not None:  # and the other program's version is in its place again
             self._may_be_written = False
             raise failure
@@ -271,7 +271,7 @@ def commit(edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         failed = _roll_back(saved, recorder)
         if failed:
             raise SaveError(
-                f"only a part was saved: {error}", where=", ".join(failed), do="undo takes it back"
+                f"only a part was saved: {error}", where=", ".join(failed), do="undo reverts it"
             ) from error
         raise
 

@@ -46,7 +46,7 @@ def append_entries(text: str | None, edits: Sequence[SidecarEdit], where: str = 
             continue
         if now != before:
             raise Conflict(
-                "another memtui has changed what is kept about this memory",
+                "another memtui has changed the sidecar entry of this memory",
                 where=where,
                 base=_indented(before),
                 theirs=_indented(now),

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from memtui.insight.link_statements import SUPERSEDES, own_end
+from memtui.insight.link_statements import SUPERSEDES, last_change, stated_end
 from memtui.insight.versions import VERSIONS_KEY, kept_versions
 from memtui.model import CURRENT, Memory
 from memtui.stores.values import from_iso
@@ -50,16 +50,15 @@ def find_end(memory: Memory, find: FindMemory) -> datetime | None:
     """When a memory was taken out of use; None if it is in use, or if nobody knows."""
     if memory.status in CURRENT:
         return None
-    if memory.status == "superseded":
-        times = [
-            time
-            for id in memory.superseded_by
-            if (newer := find(memory.store, id)) is not None
-            and (time := _superseded_at(memory, newer)) is not None
-        ]
-        if times:
-            return min(times)
-    return own_end(memory)
+    times = [
+        time
+        for id in memory.superseded_by
+        if (newer := find(memory.store, id)) is not None
+        and (time := _superseded_at(memory, newer)) is not None
+    ]
+    if stated := stated_end(memory):
+        times.append(stated)
+    return min(times) if times else last_change(memory)
 
 
 def _superseded_at(memory: Memory, newer: Memory) -> datetime | None:

@@ -87,8 +87,11 @@ def _svg_edges(layout: GraphLayout) -> list[str]:
         x1 = _x(parent.x) + _label_pixels(parent)
         x2 = _x(placed.x) - 4
         y1, y2 = _y(parent.row), _y(placed.row)
-        middle = x1 + 10 if x1 + 10 < x2 else (x1 + x2) // 2
-        parts.append(f'<path d="M{x1} {y1} H{middle} V{y2} H{x2}" fill="none" stroke="#9a9a9a"/>')
+        if x1 < x2:  # beside its parent
+            way = f"M{x1} {y1} H{min(x1 + 10, x2)} V{y2} H{x2}"
+        else:  # below it: the line leaves at the lower edge of its label
+            way = f"M{_x(parent.x) + 4} {y1 + _LINE // 2 - 4} V{y2} H{x2}"
+        parts.append(f'<path d="{way}" fill="none" stroke="#9a9a9a"/>')
         if placed.edge is not None:
             relation = escape(_clean(placed.edge.relation))
             arrow = f"{relation} ▸" if placed.is_forward else f"◂ {relation}"

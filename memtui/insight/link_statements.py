@@ -72,7 +72,9 @@ class LinkEntry(NamedTuple):
     """When the memory was taken out of use, as far as it says so itself, else `UNKNOWN_END`; None
     if it is in use."""
     successors: tuple[str, ...] = ()
-    """Ids of the memories that replaced it; the first of them ended it."""
+    """Ids of the memories that replaced it, if it is not in use; the first of them ended it."""
+    is_end_stated: bool = False
+    """The store says when it ended; else `ended` is the time of its last change."""
 
     @property
     def id(self) -> str:
@@ -92,17 +94,26 @@ def read_entry(memory: Memory) -> LinkEntry:
         tuple(path for path in entities if path),
         memory.created or memory.updated,
         stated_links(memory)[:MOST_STATEMENTS],
-        None if memory.status in CURRENT else own_end(memory) or UNKNOWN_END,
-        memory.superseded_by if memory.status == "superseded" else (),
+        None if memory.status in CURRENT else _find_own_end(memory),
+        () if memory.status in CURRENT else memory.superseded_by,
+        memory.status not in CURRENT and stated_end(memory) is not None,
     )
 
 
-def own_end(memory: Memory) -> datetime | None:
-    """When a memory that is not in use was taken out of use: at the time that the store gives, else
-    at its last change; None if neither is known."""
+def _find_own_end(memory: Memory) -> datetime:
+    return stated_end(memory) or last_change(memory) or UNKNOWN_END
+
+
+def stated_end(memory: Memory) -> datetime | None:
+    """When a memory was taken out of use, as its store says; None if it does not."""
     for key in END_KEYS:
         if time := from_iso(memory.extra.get(key)):
             return time
+    return None
+
+
+def last_change(memory: Memory) -> datetime | None:
+    """The last change of a memory, which may have taken it out of use; None if there was none."""
     if memory.updated is not None and memory.created is not None:
         return memory.updated if memory.updated > memory.created else None
     return None

@@ -334,6 +334,8 @@ class LinkIndex:
             if (key := self._key_of.get(f"{entry.store}:{name}")) is not None
             and (time := _replaced_at(entry, self._entries[key])) is not None
         ]
+        if entry.ended is not None and entry.is_end_stated:
+            times.append(entry.ended)
         return min(times) if times else entry.ended
 
     def _entity_edges(self, node: Node) -> Iterator[Edge]:

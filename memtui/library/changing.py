@@ -57,7 +57,7 @@ class ChangeWriter:
         return replace(self._action(recording.action), refs=refs)
 
     def restore(self, restoration: Restoration, report: Report = silent) -> JournalAction:
-        """Make the planned stores in an empty place; `undo` finds the action as of an open store.
+        """Make the planned stores in an empty place; `undo` treats them as open.
 
         Raises Refused, SaveError or BundleError, with nothing left behind.
         """

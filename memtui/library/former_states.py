@@ -76,7 +76,7 @@ class _JournalStates:
 
     def read(self, actions: Iterable[JournalAction]) -> None:
         """Read the earliest edit of each record, row, file and sidecar entry in these actions,
-        which come newest first. Later ones of the same target say nothing more."""
+        which come newest first. Later edits of the same target add nothing."""
         root = str(self._store.root)
         edits = [step.edit for step in last_steps(actions, lambda _: True) if step.store == root]
         earliest: dict[tuple[str, ...], Edit] = {_target(edit): edit for edit in edits}
@@ -151,8 +151,8 @@ def _target(edit: Edit) -> tuple[str, ...]:
 def _with_former_state(memory: Memory, former: Memory) -> Memory:
     """A memory with its former text and status.
 
-    A record that is read alone does not show its successor: one that was not in use then keeps the
-    present word for that.
+    A record that is read alone does not show its successor, so a memory that was not in use then
+    keeps its present status.
     """
     former_memory = replace(with_former_text(memory, former), entity=former.entity)
     if former.status in CURRENT:
@@ -265,7 +265,7 @@ def _copy(file: Path, copy: Path) -> None:
 
 
 def _undo(copy: Path, edits: Sequence[RowEdit]) -> None:
-    """Undo the edits in the copy, without the triggers of the schema, which nobody vouches for."""
+    """Undo the edits in the copy, without running the triggers of the schema: it is untrusted."""
     with closing(sqlite3.connect(copy)) as db, db:
         db.execute("PRAGMA trusted_schema = OFF")
         triggers = db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()

@@ -257,7 +257,7 @@ class _OwnLines:
         memory = read.get(id)
         if memory is None or memory.origin.line is None or len(read) < 2:
             return None
-        starts = sorted(one.origin.line or 0 for one in read.values())
+        starts = sorted(item.origin.line or 0 for item in read.values())
         start = memory.origin.line
         if starts[0] < 1 or starts.count(start) > 1:
             return None
@@ -280,11 +280,11 @@ class _OwnLines:
         return False
 
 
-def _same_ends(one: Sequence[bytes], other: Sequence[bytes]) -> tuple[int, int]:
+def _same_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
     """How many lines are the same at the beginning of two texts, and at the end of the rest."""
-    most = min(len(one), len(other))
-    first = next((at for at in range(most) if one[at] != other[at]), most)
-    last = next((at for at in range(most - first) if one[-1 - at] != other[-1 - at]), most - first)
+    most = min(len(old), len(new))
+    first = next((at for at in range(most) if old[at] != new[at]), most)
+    last = next((at for at in range(most - first) if old[-1 - at] != new[-1 - at]), most - first)
     return first, last
 
 

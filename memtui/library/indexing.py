@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from threading import Condition, Lock, RLock
+from typing import TYPE_CHECKING
 
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import SemanticSearch
@@ -25,7 +26,9 @@ from memtui.search.documents import IndexedDocument, to_document
 from memtui.search.matching import ExactLookup
 from memtui.search.numbering import renumber_slot
 from memtui.search.postings import ProvisionalIndex, Segment
-from memtui.search.whoosh_index import WhooshIndex
+
+if TYPE_CHECKING:
+    from memtui.search.whoosh_index import WhooshIndex
 
 log = logging.getLogger(__name__)
 
@@ -142,6 +145,8 @@ class Index:
         if not segment_files.has_segment(cache.catalog.folder):
             _build_in_subprocess(cache, report, cancelled)
         if builder.build_whoosh(cache.catalog.folder, cancelled=cancelled):
+            from memtui.search.whoosh_index import WhooshIndex
+
             with self._lock:
                 self._whoosh[cache.store.label] = (version, WhooshIndex(cache.home))
 
@@ -177,8 +182,10 @@ def _overlay(rows: Sequence[Memory], slots: range, alive: Mask) -> Segment:
 
 
 def _first_to_merge(overlays: Sequence[Segment]) -> int:
-    """Position of the first overlay to merge with all after it: one that is no larger than they
-    are together, so that a row is indexed again only when the rows after it have doubled."""
+    """Position of the first overlay that is no larger than all overlays after it together.
+
+    It is merged with those, so a row is indexed again only when the rows after it have doubled.
+    """
     if len(overlays) <= MOST_OVERLAYS:
         return len(overlays)
     end = overlays[-1].first + overlays[-1].count

@@ -100,13 +100,15 @@ class Library(LibraryReader):
         named = [*formats, *("" for _ in roots)]
         detected = [opening.detect_store(path, named[n]) for n, path in enumerate(roots)]
         stores = opening.open_stores(detected, labels, rules)
-        made = cls(stores, cache=cache, state=state, now=now, weights=weights, embedding=embedding)
-        made.sources = opening.sources_of(detected, stores, rules)
-        return made
+        library = cls(
+            stores, cache=cache, state=state, now=now, weights=weights, embedding=embedding
+        )
+        library.sources = opening.sources_of(detected, stores, rules)
+        return library
 
     def only(self, labels: Collection[str]) -> Library:
         """Return a new library of the stores with these labels; nothing is read yet."""
-        made = Library(
+        library = Library(
             [store for store in self.stores if store.label in labels],
             cache=self._cache,
             state=self._state,
@@ -114,8 +116,8 @@ class Library(LibraryReader):
             weights=self._weights,
             embedding=self._semantic.choice,
         )
-        made.sources = tuple(source for source in self.sources if source.label in labels)
-        return made
+        library.sources = tuple(source for source in self.sources if source.label in labels)
+        return library
 
     @property
     def state_folder(self) -> Path | None:
@@ -195,7 +197,7 @@ class Library(LibraryReader):
         return self._change_writer.restore(restoration, report)
 
     def count_accesses(self, refs: Iterable[str]) -> int:
-        """Count one access of each of these memories, where its store, or memtui beside it, does.
+        """Count one access of each memory, in the store's own counts or else in memtui's.
 
         Only for what an agent or a person asked for; not part of the journal.
 

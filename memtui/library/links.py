@@ -14,7 +14,6 @@ from threading import RLock
 from memtui.errors import RefError
 from memtui.insight.link_graph import Node, NodeKind
 from memtui.insight.link_statements import (
-    END_KEYS,
     LinkEntry,
     read_entry,
     source_links,
@@ -23,7 +22,6 @@ from memtui.insight.links import LinkIndex
 from memtui.library import saved_links
 from memtui.library.loaded_stores import LoadedState, LoadedStores
 from memtui.library.saved_links import SavedLinks
-from memtui.library.snapshot import Rows
 from memtui.model import Memory, from_record
 from memtui.progress import IsCancelled, never
 from memtui.search import numbering
@@ -123,19 +121,19 @@ class StoreLinks:
             self._index.is_past = True
         rows = state.snapshot.rows
         serials = numbering.filter_serials(rows.serials, state.columns.alive)
-        gone, come = numbering.diff_serials(self._serials, serials)
-        for serial in gone:
+        removed, added = numbering.diff_serials(self._serials, serials)
+        for serial in removed:
             self._index.remove(serial)
-        self._serials = numbering.without_serials(self._serials, gone)
+        self._serials = numbering.without_serials(self._serials, removed)
         read = 0
         changes: dict[tuple[str, str], datetime] | None = None
         roots = {cache.store.label: str(cache.store.root) for cache in self._loaded.caches}
-        slots = numbering.find_slots(rows.serials, come)
-        for number, (serial, slot) in enumerate(zip(come, slots, strict=True)):
+        slots = numbering.find_slots(rows.serials, added)
+        for number, (serial, slot) in enumerate(zip(added, slots, strict=True)):
             if number % 1024 == 0 and cancelled():
-                self._serials = numbering.with_serials(self._serials, come[:number])
+                self._serials = numbering.with_serials(self._serials, added[:number])
                 return
-            entry = next((found for one in saved if (found := one.entry(slot, state))), None)
+            entry = next((found for links in saved if (found := links.entry(slot, state))), None)
             if entry is None:
                 entry = _read_row(state, slot)
                 read += 1
@@ -143,7 +141,7 @@ class StoreLinks:
                 changes = self._last_changes() if changes is None else changes
                 changed = changes.get((roots[entry.store], entry.id))
                 if changed is not None:
-                    entry = self._find_end(entry, changed, rows, slot)
+                    entry = self._find_end(entry, changed)
             self._index.add_entry(serial, entry)
         self._serials = serials
         self._revision = state.snapshot.revision
@@ -156,10 +154,10 @@ class StoreLinks:
         return last_changes(self._state)
 
     @staticmethod
-    def _find_end(entry: LinkEntry, changed: datetime, rows: Rows, slot: int) -> LinkEntry:
+    def _find_end(entry: LinkEntry, changed: datetime) -> LinkEntry:
         """The entry of a memory that memtui took out of use at a time, unless its store says when;
         the last change of its file may be an older one."""
-        if any(key in rows[slot].extra for key in END_KEYS) or entry.successors:
+        if entry.is_end_stated or entry.successors:
             return entry
         return entry._replace(ended=max(changed, entry.ended or changed))
 

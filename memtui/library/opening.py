@@ -177,8 +177,8 @@ def open_stores(
         if real in roots:
             continue
         roots.add(real)
-        wanted = labels[number] if number < len(labels) and labels[number] else item.format.name
-        label = unique_label(_PLAIN.sub("-", wanted), used)
+        given_label = labels[number] if number < len(labels) else ""
+        label = unique_label(_PLAIN.sub("-", given_label or item.format.name), used)
         used.add(label)
         stores.append(_open_store(item, label, (rules or {}).get(item.format.name)))
     return tuple(stores)
@@ -223,9 +223,9 @@ def _configure(format: Format, store: Store, table: Mapping[str, Any]) -> None:
     format.configure(store, table)
 
 
-def unique_label(wanted: str, used: set[str]) -> str:
-    """`wanted`, or `wanted-2` and so on when it is taken."""
-    label, number = wanted, 2
+def unique_label(name: str, used: set[str]) -> str:
+    """Return `name`, or `name-2` and so on where that is used."""
+    label, number = name, 2
     while label in used:
-        label, number = f"{wanted}-{number}", number + 1
+        label, number = f"{name}-{number}", number + 1
     return label

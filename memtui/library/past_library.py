@@ -178,9 +178,9 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 class PastStores(LoadedStores):
-    """What `LoadedStores` tells of the present, of a time before; nothing is loaded or published.
+    """As `LoadedStores`, for the stores as of a former time; nothing is loaded or published.
 
-    Memories with another text then stand in rows of their own, after those of the present.
+    Memories that had another text get rows of their own, after those of the present.
     """
 
     def __init__(
@@ -240,7 +240,7 @@ class PastStores(LoadedStores):
         return ()
 
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
-        """Nothing: the past does not change."""
+        """Do nothing: the past does not change."""
 
     def refresh(self) -> bool:
         return False
@@ -271,7 +271,7 @@ class PastLibrary(Library):
         return f"the library is shown as of {date(self.at)}; nothing can be changed there"
 
     def index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
-        """Nothing: the index of the present is used."""
+        """Do nothing: the index of the present is used."""
 
     def refusal(self, act: Act, memory: Memory) -> str:  # noqa: ARG002
         return self.refused

@@ -19,7 +19,7 @@ from typing import Any
 
 import memtui
 from memtui import paths
-from memtui.upkeep import instruction_languages, instructions, secrets
+from memtui.upkeep import instruction_meanings, instructions, secrets
 from memtui.upkeep.proposals import Proposal, from_record, to_record
 from memtui.upkeep.scanning import ScannedGroup
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 CACHE_FOLDER = "reviews"
 MOST_FILES = 8
 """Choices of stores that are kept: memtui opens others in each project."""
-_VERSION = 4
+_VERSION = 6
 _FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -122,5 +122,7 @@ class ReviewFile:
 def _rules() -> str:
     """Names the rules that the findings were made with."""
     parts = (secrets.ISSUED, secrets.NAMED, secrets.PRIVATE_KEY, instructions.PHRASES)
-    text = repr((memtui.__version__, _VERSION, *parts, instruction_languages.PHRASES))
+    text = repr(
+        (memtui.__version__, _VERSION, *parts, instruction_meanings.WORDS.read_text("utf-8"))
+    )
     return hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()

@@ -2,8 +2,8 @@
 
 `links.jsonl` in the folder of a generation (see `memtui.search.catalog`), which is removed with it:
 a line with the version and the number of rows, lines with up to `CHUNK` entries each, then `"end"`.
-An entry is [row, own id, entities, time, statements, end, successors]; rows that state nothing and
-that no other has as its successor have none.
+An entry is [row, own id, entities, time, statements, end, successors, whether the end is stated];
+rows that state nothing and that no other has as its successor have none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from memtui.search import cache_files
 log = logging.getLogger(__name__)
 
 FILE = "links.jsonl"
-FORM = 2
+FORM = 3
 """Incremented when the lines or their meaning change."""
 CHUNK = 256
 """Entries of a line: the parser holds up all other threads while it reads one."""
@@ -70,7 +70,8 @@ def write(folder: Path, entries: Sequence[LinkEntry | None]) -> None:
 def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
     yield [FORM, __version__, len(entries)]
     chunk: list[object] = []
-    successors = {name for one in entries if one is not None for name in one.successors}
+    known = [entry for entry in entries if entry is not None]
+    successors = {name for entry in known for name in entry.successors}
     for row, entry in enumerate(entries):
         if entry is None or not (
             entry.statements or entry.own_id or len(entry.entities) > 1 or entry.id in successors
@@ -78,19 +79,30 @@ def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
             continue
         stated = [
             [
-                one.source,
-                one.relation,
-                one.target,
-                str(one.origin),
-                _text(one.valid_from),
-                _text(one.valid_to),
-                one.note,
+                statement.source,
+                statement.relation,
+                statement.target,
+                str(statement.origin),
+                _text(statement.valid_from),
+                _text(statement.valid_to),
+                statement.note,
             ]
-            for one in entry.statements
+            for statement in entry.statements
         ]
         ended = _text(entry.ended)
         since = _text(entry.since)
-        chunk.append([row, entry.own_id, entry.entities, since, stated, ended, entry.successors])
+        chunk.append(
+            [
+                row,
+                entry.own_id,
+                entry.entities,
+                since,
+                stated,
+                ended,
+                entry.successors,
+                entry.is_end_stated,
+            ]
+        )
         if len(chunk) == CHUNK:
             yield chunk
             chunk = []
@@ -121,7 +133,7 @@ def _read(folder: Path, count: int, first: int, state: LoadedState) -> dict[int,
 
 
 def _decode(ref: str, saved: Sequence[Any]) -> LinkEntry:
-    _, own_id, entities, since, stated, ended, successors = saved
+    _, own_id, entities, since, stated, ended, successors, is_end_stated = saved
     statements = tuple(
         LinkStatement(
             source, sys.intern(relation), target, _ORIGINS[origin], _time(begin), _time(end), note
@@ -129,7 +141,14 @@ def _decode(ref: str, saved: Sequence[Any]) -> LinkEntry:
         for source, relation, target, origin, begin, end, note in stated
     )
     return LinkEntry(
-        ref, own_id, tuple(entities), _time(since), statements, _time(ended), tuple(successors)
+        ref,
+        own_id,
+        tuple(entities),
+        _time(since),
+        statements,
+        _time(ended),
+        tuple(successors),
+        is_end_stated,
     )
 
 

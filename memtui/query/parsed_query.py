@@ -229,10 +229,10 @@ def with_filter_values(query: Query, field: str, values: Iterable[str]) -> Query
 
     Negated filters and groups stay.
     """
-    wanted = tuple(dict.fromkeys(value.casefold() for value in values))
-    kept = tuple(c for c in query.conditions if c.field != field or c.negated)
-    added = (Condition(field, wanted),) if wanted else ()
-    return replace(query, conditions=kept + added)
+    folded = tuple(dict.fromkeys(value.casefold() for value in values))
+    others = tuple(c for c in query.conditions if c.field != field or c.negated)
+    added = (Condition(field, folded),) if folded else ()
+    return replace(query, conditions=others + added)
 
 
 def resolve_marked(query: Query, refs: Callable[[], Iterable[str]]) -> Query:
@@ -262,12 +262,12 @@ def without_filters(query: Query) -> Query:
     return replace(query, conditions=(), since=None, until=None, groups=groups)
 
 
-def entity_matches(entity: str, wanted: str) -> bool:
+def entity_matches(entity: str, name: str) -> bool:
     """Whether an entity path equals the wanted one, is below it, or has it as one of its parts.
 
     Args:
         entity: The path of a memory's entity, in any case: `people/alice`.
-        wanted: The value of the filter, in lower case.
+        name: The value of the filter, in lower case.
     """
     path = entity.casefold()
-    return path == wanted or path.startswith(wanted + "/") or wanted in path.split("/")
+    return path == name or path.startswith(name + "/") or name in path.split("/")

@@ -242,11 +242,11 @@ class _Parser:
             return self._filter(token, excluded, span)
         if token.kind is TokenKind.REGEX:
             try:
-                made = query_fields.parse_regex(token.text, negated=excluded)
+                condition = query_fields.parse_regex(token.text, negated=excluded)
             except QueryError as error:
                 self.problems.append(Problem(str(error), span))
                 return None
-            return replace(made, span=span)
+            return replace(condition, span=span)
         term = _parse_term(token, excluded)
         if term is None:
             return None
@@ -267,8 +267,8 @@ class _Parser:
             elif name == "prefer":
                 self.prefer |= dict.fromkeys(parse_condition(name, value).values)
             else:
-                made = parse_condition(name, value, negated=excluded, now=self.now)
-                return _split_flags(replace(made, span=span), self.now)
+                condition = parse_condition(name, value, negated=excluded, now=self.now)
+                return _split_flags(replace(condition, span=span), self.now)
         except QueryError as error:
             if self.typing and token.end == len(self.text) and name in FIELDS:
                 self.unfinished = True
@@ -348,12 +348,12 @@ def _merge_conditions(parts: Iterable[Node]) -> list[Node]:
             values.setdefault(key, {}).update(dict.fromkeys(part.values, part))
         else:
             merged[at] = part
-    for key, held in values.items():
+    for key, uses in values.items():
         first = merged[key]
-        if isinstance(first, Condition) and len(held) > len(first.values):
-            ranges = {v: r for c in held.values() for v, r in zip(c.values, c.ranges, strict=False)}
-            found = tuple(ranges[value] for value in held if value in ranges)
-            merged[key] = replace(first, values=tuple(held), ranges=found)
+        if isinstance(first, Condition) and len(uses) > len(first.values):
+            ranges = {v: r for c in uses.values() for v, r in zip(c.values, c.ranges, strict=False)}
+            found = tuple(ranges[value] for value in uses if value in ranges)
+            merged[key] = replace(first, values=tuple(uses), ranges=found)
     return list(merged.values())
 
 
@@ -372,9 +372,9 @@ def _split_required(root: Group) -> tuple[Node, ...]:
         return (replace(root, parts=tuple(inside)), *outside)
     for part in inside:
         if isinstance(part, Group) and part.operator is Operator.SEQUENCE and not part.negated:
-            held = {(p.field, p.negated) for p in part.parts if isinstance(p, Condition)}
+            filtered = {(p.field, p.negated) for p in part.parts if isinstance(p, Condition)}
             # Side by side, filters on one field would be alternatives.
-            return (root,) if held.intersection(fields) else (*part.parts, *outside)
+            return (root,) if filtered.intersection(fields) else (*part.parts, *outside)
     return (*inside, *outside)
 
 

@@ -57,9 +57,9 @@ def parse_period(text: str, now: datetime) -> Period:
     Raises:
         QueryError: The text is not a time, or no date can hold it.
     """
-    asked = text.strip().lower()
+    typed = text.strip().lower()
     try:
-        found = _parse_relative(asked, now) or _parse_date(asked)
+        found = _parse_relative(typed, now) or _parse_date(typed)
     except OverflowError as error:
         raise QueryError(f"{text!r} is out of range", do="use a date after year 1") from error
     except ValueError as error:
@@ -67,29 +67,29 @@ def parse_period(text: str, now: datetime) -> Period:
     return found
 
 
-def _parse_relative(asked: str, now: datetime) -> Period | None:
+def _parse_relative(typed: str, now: datetime) -> Period | None:
     """A span before now or words. Raises OverflowError."""
     seconds = 0
-    if ago := _AGO.fullmatch(asked):
+    if ago := _AGO.fullmatch(typed):
         seconds = int(ago[1]) * _UNITS[ago[2]]
-    elif ago := _WORDS_AGO.fullmatch(asked):
+    elif ago := _WORDS_AGO.fullmatch(typed):
         seconds = int(ago[1]) * _SECONDS[ago[2]]
     if ago:
         moment = now - timedelta(seconds=seconds)
         return Period(moment, moment, is_moment=True)
     today = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    if asked == "now":
+    if typed == "now":
         return Period(now, now, is_moment=True)
-    if asked in ("today", "yesterday"):
-        start = today - _DAY * (asked == "yesterday")
+    if typed in ("today", "yesterday"):
+        start = today - _DAY * (typed == "yesterday")
         return Period(start, start + _DAY)
-    if asked in WEEKDAYS:
-        start = today - _DAY * ((today.weekday() - WEEKDAYS.index(asked)) % 7)
+    if typed in WEEKDAYS:
+        start = today - _DAY * ((today.weekday() - WEEKDAYS.index(typed)) % 7)
         return Period(start, start + _DAY)
-    if asked in MONTHS:
-        month = MONTHS.index(asked) + 1
+    if typed in MONTHS:
+        month = MONTHS.index(typed) + 1
         return _month(today.year - (month > today.month), month)
-    if relative := _RELATIVE.fullmatch(asked):
+    if relative := _RELATIVE.fullmatch(typed):
         return _relative_period(relative[2], today, last=relative[1] == "last")
     return None
 
@@ -120,14 +120,14 @@ def _first_of(year: int, month: int) -> datetime:
     return datetime(year, month, 1, tzinfo=UTC)
 
 
-def _parse_date(asked: str) -> Period:
+def _parse_date(typed: str) -> Period:
     """An ISO date or a part of one. Raises ValueError, OverflowError."""
-    if part := _DATE.fullmatch(asked):
+    if part := _DATE.fullmatch(typed):
         year = int(part[1])
         return _month(year, int(part[2])) if part[2] else _year(year)
-    time = datetime.fromisoformat(asked.upper())
+    time = datetime.fromisoformat(typed.upper())
     start = time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
-    clock = asked.partition("t")[2] or asked.partition(" ")[2]
+    clock = typed.partition("t")[2] or typed.partition(" ")[2]
     length = _DAY if not clock else timedelta(seconds=1 if clock.count(":") > 1 else 60)
     try:
         return Period(start, start + length)

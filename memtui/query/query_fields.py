@@ -297,14 +297,14 @@ def suggest_field(name: str) -> str:
     return min(near)[1] if near else ""
 
 
-def _edit_distance(one: str, other: str) -> int:
+def _edit_distance(first: str, second: str) -> int:
     """Levenshtein distance with swapped neighbours as one edit."""
-    rows = [list(range(len(other) + 1))]
-    for i, letter in enumerate(one, 1):
+    rows = [list(range(len(second) + 1))]
+    for i, letter in enumerate(first, 1):
         row = [i]
-        for j, there in enumerate(other, 1):
-            cost = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (letter != there))
-            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == there:
+        for j, other in enumerate(second, 1):
+            cost = min(rows[-1][j] + 1, row[-1] + 1, rows[-1][j - 1] + (letter != other))
+            if i > 1 and j > 1 and letter == second[j - 2] and first[i - 2] == other:
                 cost = min(cost, rows[-2][j - 2] + 1)
             row.append(cost)
         rows.append(row)

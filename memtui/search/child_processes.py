@@ -168,7 +168,8 @@ def serve(work: Callable[[Report], dict[str, Any]]) -> int:
 
     def report(progress: Progress) -> None:
         nonlocal reported
-        if time.monotonic() - reported < _REPORT_EVERY:
+        is_last = progress.done == progress.total
+        if not is_last and time.monotonic() - reported < _REPORT_EVERY:
             return
         reported = time.monotonic()
         _say({"what": progress.what, "done": progress.done, "total": progress.total})

@@ -26,7 +26,7 @@ from datetime import datetime
 import numpy as np
 
 from memtui.search import analysis, hits
-from memtui.search.array_types import Doubles, Floats, Ints, Longs, Mask
+from memtui.search.array_types import Floats, Ints, Longs, Mask
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.date_matches import Span, find_dates
 from memtui.search.groups import REACH, Context, Groups, find_groups
@@ -110,12 +110,12 @@ def add_context(
     best = _find_best(worth, MAX_SCORED)
     slots = shown.take(best)
     count, found = len(slots), len(match.slots)
-    near = groups.windows.take(slots, axis=1)
+    near = groups.windows.take(slots, axis=0).T
     if match.is_plain and _count_whole(match.terms) >= MIN_TERMS_TO_JOIN:
         leads = near.take(_find_best(worth.take(best), MAX_LEADS), axis=1)
         if len(beside := _find_beside(match, leads)):
             slots = np.concatenate([slots, beside])
-            near = np.concatenate([near, groups.windows.take(beside, axis=1)], axis=1)
+            near = np.concatenate([near, groups.windows.take(beside, axis=0).T], axis=1)
     window, around = _score_windows(match, near, count)
     window *= np.float32(weights.window)
     parts: dict[str, Floats] = {
@@ -165,15 +165,13 @@ def _find_best(worth: Floats, limit: int) -> Longs:
 
 
 def _find_beside(match: Match, near: Ints) -> Longs:
-    """Slots without any of the words that stand in these windows."""
-    beside = near[match.text_by_slot.take(near) == 0].astype(np.int64)
+    """Slots that do not match and stand in these windows."""
+    near = near[near < match.size]  # no slot where a group ends
+    beside = near[~match.found.take(near)].astype(np.int64)
     beside.sort()
     first = np.ones(len(beside), np.bool_)
     np.not_equal(beside[1:], beside[:-1], out=first[1:])
-    beside = beside[first]
-    # What windows have where a group ends comes last.
-    inside: Longs = beside[:-1] if len(beside) and beside[-1] == match.size else beside
-    return inside
+    return beside[first]
 
 
 def _score_windows(match: Match, near: Ints, first: int) -> tuple[Floats, Ints]:
@@ -199,27 +197,27 @@ def _score_windows(match: Match, near: Ints, first: int) -> tuple[Floats, Ints]:
 def _score_sessions(terms: Sequence[ScoredTerm], groups: Groups, weight: float) -> Floats:
     """BM25 of each group, 0..`weight`; a last one, 0, for memories outside of groups."""
     count = groups.count
-    scores: Doubles | None = None
+    scores: Floats | None = None
     whole = 0.0
     for term in terms:
         saturated, rarity = term.kept.get(groups) or _score_session(term, groups)
         whole += rarity
-        weighted = saturated * rarity
+        weighted = saturated * np.float32(rarity)
         scores = weighted if scores is None else np.add(scores, weighted, out=scores)
     if scores is None:
         return np.zeros(count + 1, np.float32)
-    scores *= weight / whole
-    return scores.astype(np.float32)
+    scores *= np.float32(weight / whole)
+    return scores
 
 
-def _score_session(term: ScoredTerm, groups: Groups) -> tuple[Doubles, float]:
+def _score_session(term: ScoredTerm, groups: Groups) -> tuple[Floats, float]:
     """How often each group has the term, saturated; the rarity of the term among groups."""
     of = groups.of_slot.take(term.hits.slots)
-    times = np.bincount(of, term.hits.weights, groups.count + 1).astype(np.float64, copy=False)
+    times = np.bincount(of, term.hits.weights, groups.count + 1).astype(np.float32)
     times[groups.count] = 0
     held = int(np.count_nonzero(times))
     rarity = math.log1p((groups.count - held + 0.5) / (held + 0.5))
-    times /= times + _half(term)
+    times /= times + np.float32(_half(term))
     term.kept.clear()  # of other columns
     term.kept[groups] = times, rarity
     return times, rarity

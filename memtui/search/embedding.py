@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from memtui.config import Embedding
 from memtui.errors import ConfigError, EmbeddingError, MemtuiError
-from memtui.json_server import JsonServer
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search.array_types import Floats
 from memtui.search.documents import IndexedDocument
@@ -91,6 +90,8 @@ class EmbeddingServer:
     remote = True
 
     def __init__(self, choice: Embedding, time_limit: float = TIME_LIMIT) -> None:
+        from memtui.json_server import JsonServer  # 15 ms, for those who have a server
+
         self._server = JsonServer(
             choice.url or DEFAULT_URLS[choice.kind],
             setting="search.embedding",

@@ -201,8 +201,10 @@ class _KeptFilters(NamedTuple):
 
 
 _KEPT_FIELDS = frozenset({*VALUES, "entity"})
-_kept: _KeptFilters | None = None
-"""Of the last query; assigned as a whole, so any thread may read it."""
+_kept: tuple[_KeptFilters, ...] = ()
+"""Of the last queries, what counts hidden matches included, the newest first; assigned as a whole,
+so any thread may read it."""
+_MAX_KEPT = 4
 
 
 def _match_kept(columns: Columns, query: Query) -> _KeptFilters:
@@ -210,15 +212,14 @@ def _match_kept(columns: Columns, query: Query) -> _KeptFilters:
     with_status = bool(query.groups) and any(
         part.field == "status" for group in query.groups for part in conditions_in(group)
     )
-    kept = _kept
-    if (
-        kept is None
-        or kept.columns is not columns
-        or ((kept.conditions, kept.with_status) != (query.conditions, with_status))
-    ):
-        values, entity = _match_columns(columns, query.conditions, with_status)
-        kept = _kept = _KeptFilters(columns, query.conditions, with_status, values, entity)
-    return kept
+    asked = (query.conditions, with_status)
+    for kept in _kept:
+        if kept.columns is columns and (kept.conditions, kept.with_status) == asked:
+            return kept
+    made = _KeptFilters(columns, *asked, *_match_columns(columns, *asked))
+    others = [kept for kept in _kept if kept.columns is columns]
+    _kept = (made, *others[: _MAX_KEPT - 1])
+    return made
 
 
 def _match_columns(

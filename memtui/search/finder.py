@@ -247,7 +247,11 @@ def count_hidden(
         compiled = filters.compile_filters(columns, lifted, leaves)
         passing = filters.FilteredSlots(compiled, rest).mask
         if count := int(np.count_nonzero(passing)):
-            kinds = np.unique(columns.status[rest[passing]]) if name == "status" else ()
+            kinds = (
+                np.flatnonzero(np.bincount(columns.status[rest[passing]]))
+                if name == "status"
+                else ()
+            )
             statuses = [STATUSES[code] for code in kinds]
             found.append(HiddenMatches(name, count, _describe(count, statuses, advice)))
     found.sort(key=lambda one: -one.count)

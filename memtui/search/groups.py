@@ -53,7 +53,7 @@ class Groups:
 
     @cached_property
     def windows(self) -> Ints:
-        """The window of each slot, one column each: the slots before, itself, those after.
+        """The window of each slot, one row each: the slots before, itself, those after.
 
         Where a group ends, and for slots outside of groups, the number of all slots stands.
         """
@@ -65,7 +65,7 @@ class Groups:
             before, after = self.order[beside], self.order[beside + step]
             windows[REACH + step, before] = after
             windows[REACH - step, after] = before
-        return windows
+        return np.ascontiguousarray(windows.T)
 
 
 _last_groups: Groups | None = None

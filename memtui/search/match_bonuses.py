@@ -152,7 +152,7 @@ def _may_hold(segments: Sequence[Segment], slots: Longs, text: str) -> Mask:
     Plain words must follow each other. A word that a memory has, but not as a token, is part of
     what is written together there (`leaseQueue`), which only the text itself can tell.
     """
-    words = text.lower().split()
+    words = analysis.fold_text(text).split()
     if len(words) < 2 or not all(map(_is_plain_word, words)):
         return np.ones(len(slots), np.bool_)
     may = np.zeros(len(slots), np.bool_)
@@ -176,8 +176,9 @@ def _may_hold(segments: Sequence[Segment], slots: Longs, text: str) -> Mask:
             has[bounds.searchsorted(mask.nonzero()[0], side="right")] = True
             if not has.all():
                 other = at[~has]
-                ids = segment.ids[segment.indptr[low] : segment.indptr[high]]
-                may[other] |= np.isin(slots[other] - segment.first, ids)
+                held = np.zeros(segment.count, np.bool_)
+                held[segment.ids[segment.indptr[low] : segment.indptr[high]]] = True
+                may[other] |= held.take(slots[other] - segment.first)
     return may
 
 

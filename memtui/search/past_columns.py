@@ -14,7 +14,6 @@ from memtui.search.array_types import Mask
 from memtui.search.columns import Columns
 
 _ACTIVE = STATUSES.index("active")
-_SUPERSEDED = STATUSES.index("superseded")
 _CURRENT = np.array([name in CURRENT for name in STATUSES])
 
 
@@ -51,10 +50,9 @@ def find_end(
         slot: Of a row that is not in use.
         successors: Slots of the memories that replaced it.
     """
-    if columns.status[slot] == _SUPERSEDED:
-        times = [time for at in successors if (time := begun[at]) == time]
-        if times:
-            return min(times)
+    times = [time for at in successors if (time := begun[at]) == time]
+    if times:
+        return min(times)
     created, when = float(columns.created[slot]), float(columns.when[slot])
     return when if when > created else math.nan
 

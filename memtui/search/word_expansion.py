@@ -19,7 +19,7 @@ import numpy as np
 from memtui.search import analysis, hits
 from memtui.search.array_types import Floats, Ints
 from memtui.search.embedding import Embedder
-from memtui.search.hits import Match, ScoredTerm
+from memtui.search.hits import Match, ScoredTerm, Substitution
 from memtui.search.matching import K1
 from memtui.search.postings import Segment
 
@@ -29,6 +29,10 @@ MIN_COSINE = 0.35
 WEIGHT = 0.3
 """Of a near word, times its cosine; a word of the query has 1."""
 MIN_CHARS = 3
+MAX_ADDED = 100
+MAX_INSTEAD = 10
+"""Memories with near words alone that are added, the best; the second where no memory has a word of
+the query: a handful may be what was meant, a hundred are not."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +79,37 @@ def add_near_words(
         scores += _score_near(term, match.size, known, embedder)
     scores *= np.float32(weight / total)
     if match.is_plain:  # else a phrase or an excluded word may keep a memory out
-        match = match.with_slots(scores.nonzero()[0])
+        limit = MAX_ADDED if len(match.slots) else MAX_INSTEAD
+        alone = np.where(match.found, 0, scores)
+        best = np.argsort(-alone, kind="stable")[:limit]
+        match = match.with_slots(best[alone.take(best) > 0])
+    if unknown := [term for term in words if not len(term.hits.slots)]:
+        match = _name_near_words(match, unknown, known, embedder)
     return match.changed(meaning=scores.take(match.slots))
+
+
+def _name_near_words(
+    match: Match, terms: Sequence[ScoredTerm], known: Sequence[WordVectors], embedder: Embedder
+) -> Match:
+    """Say which words were looked for in place of those that no memory has."""
+    named: list[Substitution] = []
+    for term in terms:
+        near: dict[str, float] = {}
+        for vectors in known:
+            for number, cosine in _find_near(term.word, vectors, embedder):
+                near[vectors.segment.terms[number]] = cosine
+        if near:
+            words = sorted(near, key=lambda word: -near[word])
+            some = tuple(words[: hits.MAX_SUBSTITUTES_NAMED])
+            named.append(Substitution(term.word, some, len(words)))
+    typed = {one.typed for one in named}
+    missing = tuple(word for word in match.missing if word.casefold() not in typed)
+    marked = (word for one in named for word in one.words)
+    return match.changed(
+        missing=missing,
+        substituted=(*match.substituted, *named),
+        words=tuple(dict.fromkeys((*match.words, *marked))),
+    )
 
 
 def _score_near(

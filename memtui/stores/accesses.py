@@ -115,7 +115,7 @@ class AccessFile:
             top = None
         if not isinstance(top, dict):
             problem = "accesses cannot be counted: the file does not hold a JSON object"
-            raise Refused(problem, where=str(self.path), do="mend it or remove it")
+            raise Refused(problem, where=str(self.path), do="fix it or remove it")
         edits: list[Edit] = []
         for group in dict.fromkeys(key.group for key in entries):
             group_entries = {key.key: entry for key, entry in entries.items() if key.group == group}

@@ -202,7 +202,7 @@ def _own_tags(value: object, memory: Memory, context: AnyList) -> list[str]:
 
 def _refuse_twin(file: ListFile, group: str, text: str) -> None:
     if file.has(group, text):
-        raise Refused("the same text stands there already", where=str(file.path))
+        raise Refused("the same text already exists", where=str(file.path))
 
 
 def _kept_name(file: ListFile, id: str, group: str, text: str) -> str | None:
@@ -310,12 +310,12 @@ def plan_listed_add(
     text = file.fit(content_of(change))
     if file.has(group, text):
         added = next(i for i in file.items if i.text == text and i.group == group)
-        reason = "the same text stands there already"
+        reason = "the same text already exists"
         return Plan((change,), (), Outcome.DEDUPE, reason, (context.ref(added.id),))
     after = file.insert(group, text, type)
     id = file.natural_id(group, text)
     if any(item.id == id for item in file.items):
-        raise Refused("another memory has the name of this text", do="say it in other words")
+        raise Refused("another memory has the name of this text", do="reword it")
     values: dict[str, Any] = {"created": to_iso_seconds(context.now), "kept": None}
     if change.fields.get("tags"):
         values["tags"] = _tags(change.fields["tags"])

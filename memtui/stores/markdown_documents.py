@@ -196,7 +196,7 @@ def new_file(root: Path, path: str, skipped: Collection[str] = ()) -> Path:
         folder, file = file, _child(file, name)
     twin = _taken_name(folder, file.name)
     if twin:
-        raise Refused("there is a document of this name already", where=twin)
+        raise Refused("a document of this name already exists", where=twin)
     return file
 
 

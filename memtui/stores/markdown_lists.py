@@ -57,7 +57,7 @@ class MarkdownList(ListFile):
     ) -> None:
         """`title`: of a new file, with its mark; empty: it has none."""
         if before is not None and not before.strip():
-            raise Refused(EMPTY, where=str(file), do="mend the file first")
+            raise Refused(EMPTY, where=str(file), do="fix the file first")
         self.path, self.shard, self.before, self.title = file, path, before, title
         self.parsed = parse_item_file(path, file, before or "", sidecar)
         self.items = [

@@ -53,13 +53,13 @@ class SidecarEntry:
 
 
 def tag_edits(
-    entry: SidecarEntry, wanted: object, native: Iterable[str] = ()
+    entry: SidecarEntry, new_tags: object, native: Iterable[str] = ()
 ) -> tuple[SidecarEdit, ...]:
     """The edit that sets the tags, without `native` ones, which the store's files give."""
-    if not isinstance(wanted, Sequence) or isinstance(wanted, str):
+    if not isinstance(new_tags, Sequence) or isinstance(new_tags, str):
         raise Refused("tags are a list of words")
     own = set(native)
-    tags = [str(tag).strip() for tag in wanted]
+    tags = [str(tag).strip() for tag in new_tags]
     return entry.set(tags=list(dict.fromkeys(t for t in tags if t and t not in own)))
 
 
@@ -206,7 +206,7 @@ def plan_duplicate(change: Change, subject: str, ref: str = "") -> Plan:
         subject: What is repeated, for people: `the same text`.
         ref: Ref of the existing memory, if it is known.
     """
-    reason = f"{subject} is there already"
+    reason = f"{subject} already exists"
     return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=(ref,) if ref else ())
 
 

@@ -71,7 +71,7 @@ def as_refused(error: UnreadableFile, path: Path) -> Refused:
     return Refused(
         f"the file cannot be read, so it is not written: {error.what}",
         where=str(path),
-        do="mend the file first",
+        do="fix the file first",
     )
 
 

@@ -65,22 +65,22 @@ def there_and_back(
     action = library.apply(planned)
     assert effect(library, change, planned, target) == ""
     nothing_else_changed(before, memories(library), planned)
-    after, made = memories(library), contents(place)
+    after, written = memories(library), contents(place)
     if known.database is None:
         shown = {diff.path: diff.after for diff in diffs}
-        touched = [str(place / name) for name in differences(files, made)]
+        touched = [str(place / name) for name in differences(files, written)]
         assert set(touched) <= set(shown), "every file that changed was shown"
         for name in touched:
-            assert shown[name] == _text(made, Path(name), place), "as it was shown"
+            assert shown[name] == _text(written, Path(name), place), "as it was shown"
     assert library.log(1)[0].id == action.id
     for step in (library.undo, library.redo, library.undo):
         step()
-        wanted = after if step == library.redo else before
-        assert plain(memories(library), known) == plain(wanted, known)
-        assert plain(memories(open_library(place)), known) == plain(wanted, known)
+        expected = after if step == library.redo else before
+        assert plain(memories(library), known) == plain(expected, known)
+        assert plain(memories(open_library(place)), known) == plain(expected, known)
         assert unknown_rows(known, place) == strange
         if known.database is None:
-            assert differences(files if wanted is before else made, contents(place)) == []
+            assert differences(files if expected is before else written, contents(place)) == []
 
 
 def unknown_rows(known: Format, place: Path) -> list[str]:
@@ -159,16 +159,16 @@ class ActTests(FormatFixtures):
             for group in allowed(library, first).values():
                 do_first(library, first, group)
             kinds = allowed(library, act)
-        done, said = [], []
+        done, refusals = [], []
         for kind, among in kinds.items():
             try:
                 change, planned, _ = first_plan(library, act, among)
             except LookupError as error:
-                said.append(f"{kind}: {error}")
+                refusals.append(f"{kind}: {error}")
                 continue
             there_and_back(known, library, place, change, planned)
             done.append(kind)
-        assert done or not kinds, f"allowed, and yet none could be done:\n{said}"
+        assert done or not kinds, f"allowed, and yet none could be done:\n{refusals}"
 
     def test_an_unknown_key_is_shown(self, known: Format, place: Path) -> None:
         """Otherwise the test above would prove nothing."""
@@ -203,11 +203,11 @@ TRIES = 50
 """Plans for one edit: another writer may be in the way now and then."""
 
 
-def keep_editing(library: Library, ref: str, wanted: str) -> None:
+def keep_editing(library: Library, ref: str, text: str) -> None:
     """Give the memory this text, whoever else writes meanwhile. Raises the last SaveError."""
     for attempt in range(TRIES):
         library.refresh()
-        change = Change(Act.EDIT, library.stores[0].label, ref, {"content": wanted})
+        change = Change(Act.EDIT, library.stores[0].label, ref, {"content": text})
         try:
             library.apply(library.plan([change]))
         except (Conflict, SaveError):
@@ -241,8 +241,8 @@ def two_neighbours(library: Library) -> tuple[Memory, Memory]:
     for memory in among:
         by_file.setdefault(memory.origin.file, []).append(memory)
     together = max(by_file.values(), key=len)
-    one, other = together[:2] if len(together) > 1 else among[:2]
-    return one, other
+    first, second = together[:2] if len(together) > 1 else among[:2]
+    return first, second
 
 
 class NeighbourTests(FormatFixtures):
@@ -264,10 +264,10 @@ class NeighbourTests(FormatFixtures):
             for number in range(EDITS):
                 keep_editing(library, ours.ref, f"{ours.content.rstrip()} ours {number}")
             neighbour.send("stop")
-            said = neighbour.recv()
+            message = neighbour.recv()
         now = memories(open_library(place))
         assert now[ours.ref].content.rstrip() == f"{ours.content.rstrip()} ours {EDITS - 1}"
-        assert now[theirs.ref].content.rstrip() == f"{theirs.content.rstrip()} neighbour {said}"
+        assert now[theirs.ref].content.rstrip() == f"{theirs.content.rstrip()} neighbour {message}"
         others = before.keys() - {ours.ref, theirs.ref}
         assert {ref: now[ref].content for ref in others} == {
             ref: before[ref].content for ref in others
@@ -276,5 +276,5 @@ class NeighbourTests(FormatFixtures):
         done = [action for action in library.log(EDITS * 3) if action.state is ActionState.DONE]
         assert len(done) == EDITS, "every edit of ours is in our log, once"
         record_property(
-            "figure", f"beside a neighbour: {known.name}, {EDITS} + {said + 1} edits, 0 lost"
+            "figure", f"beside a neighbour: {known.name}, {EDITS} + {message + 1} edits, 0 lost"
         )

@@ -43,17 +43,17 @@ def first_plan(
 
     Raises LookupError with what was said to all that were tried.
     """
-    said: list[str] = []
+    refusals: list[str] = []
     for change in islice(_changes(library, act, among), TRIES):
         try:
             planned = library.plan([change])
         except (Refused, RefError) as error:
-            said.append(str(error))
+            refusals.append(str(error))
             continue
         if planned.has_edits:
-            return change, planned, said
-        said.append(f"{planned.outcome}: {planned.reason}")
-    raise LookupError("\n".join(dict.fromkeys(said)))
+            return change, planned, refusals
+        refusals.append(f"{planned.outcome}: {planned.reason}")
+    raise LookupError("\n".join(dict.fromkeys(refusals)))
 
 
 def _changes(library: Library, act: Act, among: Sequence[Memory]) -> Iterator[Change]:
@@ -77,10 +77,10 @@ def _in_question(act: Act, among: Sequence[Memory]) -> Sequence[Memory]:
 
 
 def _additions(among: Sequence[Memory]) -> Iterator[Change]:
-    seen = set()
+    fields_seen = set()
     for memory in among:
-        if memory.entity and memory.entity not in seen:
-            seen.add(memory.entity)
+        if memory.entity and memory.entity not in fields_seen:
+            fields_seen.add(memory.entity)
             fields = {
                 "content": f"The {MARK} quill in the attic was sharpened with a penknife",
                 "title": f"A {MARK} quill",
@@ -154,7 +154,7 @@ def _succeeded(library: Library, now: dict[str, Memory], planned: Planned, chang
 def _holds(change: Change, memory: Memory, before: Memory, now: dict[str, Memory]) -> bool:
     fields = change.fields
     links = [(link.relation, link.target) for link in memory.links]
-    asked = (fields.get("relation"), fields.get("target"))
+    requested = (fields.get("relation"), fields.get("target"))
     match change.act:
         case Act.EDIT:
             return bool(memory.content.rstrip() == fields["content"])
@@ -171,9 +171,9 @@ def _holds(change: Change, memory: Memory, before: Memory, now: dict[str, Memory
         case Act.TAG:
             return MARK in memory.tags and set(before.tags) <= set(memory.tags)
         case Act.LINK:
-            return asked in links
+            return requested in links
         case Act.UNLINK:
-            return asked not in links
+            return requested not in links
         case Act.MERGE:
             others = [now.get(f"{memory.store}:{id}") for id in fields["others"]]
             return all(other is None or other.status not in CURRENT for other in others)

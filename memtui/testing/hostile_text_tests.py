@@ -80,7 +80,7 @@ class HostileTextTests(FormatFixtures):
     def hostile(self, place: Path, state: Path) -> dict[str, str]:
         """Every value of the gallery is written into a memory of its own. Ref -> its text."""
         library = open_library(place, state)
-        wanted: dict[str, str] = {}
+        texts: dict[str, str] = {}
         changes: list[Change] = []
         for (name, value), memory in zip(ALL.items(), editable(library, len(ALL)), strict=False):
             text = written_in(memory, value)
@@ -88,11 +88,11 @@ class HostileTextTests(FormatFixtures):
             if name in MAY_REFUSE and not can_be_done(library, change):
                 continue
             changes.append(change)
-            wanted[memory.ref] = text
+            texts[memory.ref] = text
         planned = library.plan(changes)
         planned.diffs()
         library.apply(planned)
-        return wanted
+        return texts
 
     def test_any_text_is_kept_as_it_is(
         self, place: Path, state: Path, hostile: dict[str, str], known: Format
@@ -108,11 +108,11 @@ class HostileTextTests(FormatFixtures):
         library = open_library(place, state)
         for value in ALL.values():
             memory = library.get(editable(library, 1)[0].ref)
-            wanted = f"begins {value} ends"
-            change = Change(Act.EDIT, memory.store, memory.ref, {"title": wanted})
+            title = f"begins {value} ends"
+            change = Change(Act.EDIT, memory.store, memory.ref, {"title": title})
             if can_be_done(library, change):
                 library.apply(library.plan([change]))
-                assert library.get(memory.ref).title == wanted
+                assert library.get(memory.ref).title == title
             else:
                 with pytest.raises(MemtuiError) as caught:
                     library.apply(library.plan([change]))
@@ -138,7 +138,7 @@ class HostileTextTests(FormatFixtures):
         known: Format,
         capfdbinary: pytest.CaptureFixture[bytes],
     ) -> None:
-        refs, given = list(hostile), self.given_values(known)
+        refs, values = list(hostile), self.given_values(known)
         commands = [
             ["list", "--all", "--status", "all"],
             ["search", BEGIN, "--all", "--explain"],
@@ -149,9 +149,9 @@ class HostileTextTests(FormatFixtures):
             ["stores"],
             *(["history", ref] for ref in refs[:3]),
             ["edit", refs[0], "--content", f"{hostile[refs[0]]} again", "--dry-run"],
-            *(["show", value] for value in given),
-            *(["search", value, "--since", value] for value in given[:9]),
-            *(["add", value, "--entity", value] for value in given),
+            *(["show", value] for value in values),
+            *(["search", value, "--since", value] for value in values[:9]),
+            *(["add", value, "--entity", value] for value in values),
         ]
         for command in commands:
             code = run(_told(command, place))

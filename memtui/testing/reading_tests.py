@@ -285,10 +285,10 @@ class LookingTests(FormatFixtures):
             closed(path, 0o555 if path.is_dir() else 0o444)
         before = fingerprint(place)
         with forked(look_without_rights, place, tmp_path / "s", tmp_path / "c") as (_, answer):
-            said = answer.recv()
-        assert said["unreadable"] == []
-        assert said["count"] == count
-        assert said["read_only"], "it says that nothing can be written, and why"
-        assert said["read_only"].isprintable()
-        assert all(said["answers"]), "whatever would write is refused"
+            message = answer.recv()
+        assert message["unreadable"] == []
+        assert message["count"] == count
+        assert message["read_only"], "it says that nothing can be written, and why"
+        assert message["read_only"].isprintable()
+        assert all(message["answers"]), "whatever would write is refused"
         assert fingerprint(place) == before

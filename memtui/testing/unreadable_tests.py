@@ -42,13 +42,13 @@ def pipe(path: Path, _: Path) -> None:
 
 def socket_file(path: Path, _: Path) -> None:
     path.unlink()
-    here = os.getcwd()
+    folder = os.getcwd()
     os.chdir(path.parent)  # the name of a socket may have 108 bytes only
     try:
-        with socket.socket(socket.AF_UNIX) as made:
-            made.bind(path.name)
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path.name)
     finally:
-        os.chdir(here)
+        os.chdir(folder)
 
 
 def folder(path: Path, _: Path) -> None:
@@ -89,10 +89,10 @@ NO_FILE = (pipe, socket_file, folder, endless, circle, nowhere, outside, nowhere
 
 def largest_file(library: Library) -> Path:
     """The file that holds most memories, of several that the store has."""
-    held: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for memory in memories(library).values():
-        held[memory.origin.file] = held.get(memory.origin.file, 0) + 1
-    return Path(max(held, key=lambda name: (held[name], name)))
+        sizes[memory.origin.file] = sizes.get(memory.origin.file, 0) + 1
+    return Path(max(sizes, key=lambda name: (sizes[name], name)))
 
 
 def elsewhere(found: dict[str, Memory], victim: Path) -> dict[str, Memory]:
@@ -115,15 +115,15 @@ def told(found: dict[str, Memory]) -> dict[str, tuple[str, str, str]]:
 def try_everything(library: Library, others: dict[str, Memory]) -> None:
     """Change other memories, and add one wherever the store has some: what fails says so."""
     label = library.stores[0].label
-    wanted = [
+    changes = [
         Change(Act.EDIT, label, ref, {"content": f"{memory.content.rstrip()} once more"})
         for ref, memory in list(others.items())[:3]
     ]
     entities = {m.entity for m in (*others.values(), *memories(library).values()) if m.entity}
     for number, entity in enumerate(sorted(entities)[:12]):
         text = f"Gulls were counted {number} times near {entity.replace('/', ' ')}"
-        wanted.append(Change(Act.ADD, label, "", {"content": text, "entity": entity}, force=True))
-    for change in wanted:
+        changes.append(Change(Act.ADD, label, "", {"content": text, "entity": entity}, force=True))
+    for change in changes:
         with suppress(MemtuiError):
             library.apply(library.plan([change]))
 
@@ -160,7 +160,7 @@ class UnreadableFileTests(FormatFixtures):
         victim, beyond = largest_file(whole), tmp_path / "beyond"
         untouched = elsewhere(memories(whole), victim)
         damage(victim, beyond)
-        before, kept = contents(place), beyond.read_bytes() if beyond.exists() else None
+        before, bytes_beyond = contents(place), beyond.read_bytes() if beyond.exists() else None
         if known.database is not None and damage in NO_FILE:  # without its file it is no store
             with limit(SECONDS):
                 assert known.detect(place) is None or damage is outside
@@ -180,11 +180,11 @@ class UnreadableFileTests(FormatFixtures):
         if str(victim) in named:
             name = str(victim.relative_to(place))
             if read:
-                lost = _missing_lines(before[name], after[name])
-                assert not lost, "of a file that is read in part, nothing is lost"
+                missing_lines = _missing_lines(before[name], after[name])
+                assert not missing_lines, "of a file that is read in part, nothing is lost"
             else:
                 assert after.get(name) == before.get(name), "what cannot be read is never written"
             assert not untouched or after != before, "the others can still be changed"
-        assert (beyond.read_bytes() if beyond.exists() else None) == kept, (
+        assert (beyond.read_bytes() if beyond.exists() else None) == bytes_beyond, (
             "nothing outside is written"
         )

@@ -145,6 +145,8 @@ def cut(text: str, cells: int) -> str:
         return ""
     if text.isascii():
         return text if len(text) <= cells else text[: cells - 1] + ELLIPSIS
+    if 2 * len(text) <= cells:  # a character has two cells at most
+        return text
     at = used = end = 0
     for cluster, wide in _clusters(text):
         if used + wide > cells:

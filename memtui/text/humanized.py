@@ -39,8 +39,8 @@ def ago(time: datetime | None, now: datetime) -> str:
     if abs(seconds) < 14 * _DAY:  # humanize rounds up what `short_ago` rounds down
         size, name = next(unit for unit in _UNITS if abs(seconds) >= unit[0])
         count = int(abs(seconds) / size)
-        one = "an hour" if name == "hour" else f"a {name}"
-        span = one if count == 1 else f"{count} {name}s"
+        single = "an hour" if name == "hour" else f"a {name}"
+        span = single if count == 1 else f"{count} {name}s"
         return f"{span} from now" if seconds < 0 else f"{span} ago"
     import humanize
 

@@ -42,11 +42,19 @@ class Finding:
     """The ref of the memory; empty for a whole file."""
     message: str
     """May contain text of the store: show it through `visible`."""
+    target: str = ""
+    """What a dangling reference names."""
 
 
-def _at(kind: FindingKind, memory: Memory, message: str, place: Place | None = None) -> Finding:
+def _at(
+    kind: FindingKind,
+    memory: Memory,
+    message: str,
+    place: Place | None = None,
+    target: str = "",
+) -> Finding:
     where = place or memory.origin
-    return Finding(kind, where.file, where.line, memory.ref, message)
+    return Finding(kind, where.file, where.line, memory.ref, message, target)
 
 
 def check_unreadable_files(unreadable: Iterable[Unreadable]) -> Iterator[Finding]:
@@ -101,7 +109,7 @@ def check_dangling_references(
         for link in memory.links:
             if link.target not in known and link.target not in refs and not is_forward(link):
                 message = f"{link.relation} {link.target}: no such memory or entity"
-                yield _at(FindingKind.DANGLING, memory, message)
+                yield _at(FindingKind.DANGLING, memory, message, target=link.target)
 
 
 INDEXES = "indexes"

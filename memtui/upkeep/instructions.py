@@ -2,8 +2,10 @@
 
 A memory states facts; these phrases tell an agent what to do, unseen by the person. Measured
 elsewhere, single trigger words are wrong as often as right, so each phrase names a verb and its
-object. A finding helps a person who reviews memories and gives its reasons. It blocks nothing, and
-a memory without findings is not thereby safe.
+object. Forms that have a spelling of their own, and phrases of English, are expressions here; what
+words mean together, in nine languages, is in `instruction_meanings`. A finding helps a person who
+reviews memories and gives its reasons. It blocks nothing, and a memory without findings is not
+thereby safe.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from collections.abc import Collection, Iterator
 from functools import cache
 
 from memtui.upkeep.filtered_pattern import ExpressionFilter, fold
-from memtui.upkeep.instruction_languages import PHRASES as FOREIGN
+from memtui.upkeep.instruction_meanings import reader
 
 _PERSON = r"(?:the |any |a )?(?:user|human|person|reviewer|owner|operator|anyone|anybody|team)s?\b"
 _EARLIER = (
@@ -58,6 +60,11 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"\btreat this (?:memory|note|text) as\b|\bhighest authority\b[^.\n]{0,20}$",
     ),
     "poses as the system or a turn of the talk": (
+        r"</?system-(?:reminder|prompt|message)>|</?(?:context|memory|document|conversation)>\s{0,3}"
+        r"<(?:system|assistant|instructions?)>",
+        r"[\"']role[\"']\s{0,3}:\s{0,3}[\"'](?:system|developer)[\"']\s{0,3},\s{0,3}[\"']content[\"']",
+        r"(?:^|\n)\[(?-i:SYSTEM|ADMIN|OVERRIDE)\]",
+        r"-{2,}\s?(?-i:END OF [A-Z ]{3,30}|BEGIN (?:NEW )?INSTRUCTIONS?)\s?-{2,}",
         r"(?:^|\n)[^\S\n]*<(system|assistant|instructions?)>|<(system"
         r"|instructions?)>[^<]{3,400}</\2>",
         r"\[/?INST\]|<\|[a-z_]{3,20}\|>|<<SYS>>",
@@ -68,6 +75,11 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"\bcarry out the following\b",
     ),
     "speaks to the agent": (
+        r"(?:<!--|\[(?://|comment)\]:)[^>\n]{0,20}\b(?:ai|llms?|assistant|agent|claude|copilot|ki|ia|ии)\b",
+        r"\bif you(?:'re| are) (?:an? )?(?:ai|llm|language model|assistant|agent)\b",
+        r"\baddressed to (?:the )?(?:models?|assistants?|agents?)\b"
+        r"|\bnote to (?:language )?models\b",
+        r"display:\s?none[^>\n]{0,20}>[^<\n]{0,20}\b(?:assistant|agent|ai|llm)\b",
         r"\bact as (?:though|if) you (?:had|were|have)\b|\byour owner wants you to\b",
         r"\b(?:print|repeat|reply with|show|output)\b[^.\n]{0,20}\b(?:hidden|full|system)\b"
         r"[^.\n]{0,10}\b(?:context|prompt|instructions?)\b",
@@ -147,6 +159,8 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"\badd\b[^\n]{0,10}\b(?:curl|wget)\b[^\n]{0,80}\bhook",
     ),
     "breaks a lock": (
+        r"--dangerously-skip-permissions\b|\bBash\(\*\)|\bbypassPermissions\b",
+        r"/dev/tcp/\d|\bn(?:c|cat)\s(?:-\w{1,4}\s){0,3}-e\s|\bpowershell\b[^\n]{0,40}\s-e(?:nc|ncodedcommand)?\s",
         r"\bopen the firewall for\b|\bdisable (?:the )?certificate checks?\b",
         r"\brm\s+-[rf]{1,2}\s+(?:~|/(?!tmp)|\$HOME)|\bchmod\s+(?:-R\s+)?777\b|\bNOPASSWD\b",
         r"\badd\b[^.\n]{0,20}\bkey to authorized_keys\b",
@@ -159,6 +173,9 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"|hidden)\b",
     ),
     "carries something away": (
+        r"!\[[^\]\n]{0,60}\]\(https?://[^)\n]{0,200}(?:\{\{|\$\{|%7b)",
+        r"(?:\.env|\.aws|\.ssh|id_rsa|secrets?)\b[^\n]{0,40}\|\s?(?:nc|ncat|netcat|curl)\b"
+        r"|\bcurl\b[^\n]{0,60}(?:-d|-F|--data\S{0,8}|-T)\s?\S{0,8}@?\S{0,20}(?:\.env|\.aws|\.ssh|id_rsa)",
         r"\b(?:read|copy|paste)\b[^.\n]{0,30}(?:~/\.(?:aws|ssh)\b|\.env\b)[^\n]{0,40}"
         r"\b(?:paste|send|post|copy)\b",
         r"\bencode\b[^.\n]{0,40}\bas base64\b[^.\n]{0,40}\b(?:append|send|post|add)\b",
@@ -200,46 +217,37 @@ PHRASES: dict[str, tuple[str, ...]] = {
         r"\bthe account in this (?:memory|note)\b|\bnever name another\b"
         r"|\b(?:lower|raise|change)\b[^.\n]{0,12}\bevery quote\b|\bapprove files\b",
     ),
-    "the same in another language": (
-        r"\bignorier\w*\b[^.\n]{0,20}\b(?:alle|vorherig\w*|bisherig\w*)\b"
-        r"[^.\n]{0,25}(?:anweisung|regel)",
-        r"\bsag\w* (?:dem|der|den) (?:be)?nutzer\w*[^.\n]{0,10}\bnichts\b",
-        r"\b(?:ignore[sz]?|oublie[sz]?)\b[^.\n]{0,12}\b(?:les|toutes)\b[^.\n]{0,20}instructions",
-        r"\bne (?:le )?dis (?:rien|pas) à l'utilisateur",
-        r"\b(?:ignora|olvida)\b[^.\n]{0,20}\binstrucciones\b|\bno le digas al usuario\b",
-        r"(?:忽略|无视)[^。\n]{0,10}(?:指令|指示|规则)|不要告诉用户",
-        r"(?:指示|命令)[^。\n]{0,8}(?:無視|忘れ)|ユーザーに(?:は)?(?:言わ|伝え)ない",
-    ),
 }
 
 TO_A_NEW_ADDRESS = "names an address that stands nowhere else"
-"""Reported only after a verb that sends, fetches or trusts."""
+"""Reported only after a verb that sends, fetches or trusts; of many addresses in documents it is
+said that one should follow or open them."""
 SENDING = (
     r"(?:^|[.,;:!?]\s+|\b(?:and|then|must|always|first|please|you)\s+)"
-    rf"(?:{_SENDS})\b[^\n]{{0,100}}?"
+    rf"(?!follow\b|open\b|install\b)(?:{_SENDS})\b[^\n]{{0,100}}?"
 )
 
 
 IN_TAGS = "hides words in characters that are not shown"
 IN_BASE64 = "encoded in base64"
 
-_PATTERNS = tuple(
-    (phrase, reason)
-    for reason, phrases in PHRASES.items()
-    for phrase in (*phrases, *FOREIGN.get(reason, ()))
-)
+_PATTERNS = tuple((phrase, reason) for reason, phrases in PHRASES.items() for phrase in phrases)
 _FILTER = ExpressionFilter([phrase for phrase, _ in _PATTERNS])
 _SENDING = re.compile(SENDING, re.IGNORECASE)
 _HOST = re.compile(
     r"(?:\b(?:https?|ftp|wss?)://(?:[^\s/@]{0,64}@)?"
     r"|(?<=[\w.+-])@)([\w-]{1,63}(?:\.[\w-]{1,63}){0,9})"
 )
+_SPACED = re.compile(r"(?<!\S)(?:\w {1,3}){8,400}\w(?!\S)")
+"""Words whose letters stand apart; two blanks or more end a word."""
+_BETWEEN_LETTERS = re.compile(r"(?<=\S) (?=\S)")
 _BASE64 = re.compile(r"[A-Za-z0-9+/]{24,}={0,2}")
 _LATIN = str.maketrans(
     "аАВеЕЅѕіІјЈкКМНоОрРсСТуУхХԁԛԝһҺΑΒΕΖΗΙΚΜΝΟΡΤΥΧονρυ",
     "aABeESsiIjJkKMHoOpPcCTyYxXdqwhHABEZHIKMNOPTYXovpu",
 )
 """Cyrillic and Greek letters that look like Latin ones."""
+_LOOKS_LATIN = re.compile("[" + "".join(map(chr, _LATIN)) + "]")
 _LOCAL = frozenset({"localhost", "127.0.0.1"})
 
 
@@ -260,23 +268,29 @@ def find_suspicions(text: str, known: Collection[str] | None = None) -> tuple[st
         text: The title and content of a memory.
         known: Domains that several memories name; None: addresses are not checked.
     """
-    return tuple(dict.fromkeys(_reasons(text, known)))
+    found: dict[str, str] = {}
+    for reason, words in _reasons(text, known):
+        found[reason] = found.get(reason) or words
+    return tuple(f"{reason} ({words})" if words else reason for reason, words in found.items())
 
 
-def _reasons(text: str, known: Collection[str] | None) -> Iterator[str]:
+def _reasons(text: str, known: Collection[str] | None) -> Iterator[tuple[str, str]]:
+    """Each reason with the words that count, where words count."""
     unhidden, spelled = _normalize(text), _decode_tags(text)
+    for reason, words in reader().read(unhidden):
+        yield reason, " … ".join(words)
     for at in _FILTER.candidates(fold(unhidden)):
         phrase, reason = _PATTERNS[at]
         if _compiled(phrase).search(unhidden):
-            yield reason
+            yield reason, ""
     if spelled:
-        yield IN_TAGS
+        yield IN_TAGS, ""
     if known is not None and _sends_elsewhere(unhidden, known):
-        yield TO_A_NEW_ADDRESS
+        yield TO_A_NEW_ADDRESS, ""
     for coded in _BASE64.finditer(text):
         decoded = _decode_base64(coded[0])
         if decoded and any(_reasons(decoded, None)):
-            yield IN_BASE64
+            yield IN_BASE64, ""
 
 
 @cache
@@ -292,13 +306,22 @@ def _sends_elsewhere(text: str, known: Collection[str]) -> bool:
 
 def _normalize(text: str) -> str:
     """Normalize a text as a model reads it: forms folded, look-alikes as Latin, invisibles gone."""
+    if _SPACED.search(text):
+        text = _SPACED.sub(lambda found: _BETWEEN_LETTERS.sub("", found[0]), text)
     if text.isascii():
         return text
     shown = unicodedata.normalize("NFKC", text)
     hidden = {ord(c): None for c in set(shown) if unicodedata.category(c) in ("Cf", "Mn", "Cs")}
     if hidden:
         shown = shown.translate(hidden)
-    return shown.translate(_LATIN) if re.search("[A-Za-z]", shown) else shown
+    if not _LOOKS_LATIN.search(shown):
+        return shown
+    return re.sub(r"\w+", lambda word: _spell_in_latin(word[0]), shown)
+
+
+def _spell_in_latin(word: str) -> str:
+    """A word in which Latin letters stand beside others that look like them; others as they are."""
+    return word.translate(_LATIN) if re.search("[A-Za-z]", word) else word
 
 
 def _decode_tags(text: str) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 
 from memtui.changes import Act, Change
 from memtui.errors import RefError
 from memtui.model import Memory
-from memtui.text import without_hidden
+from memtui.text import counted, number, without_hidden
 from memtui.upkeep.checks import Finding, FindingKind
 from memtui.upkeep.proposals import (
     Proposal,
@@ -38,12 +39,18 @@ def proposals_from(
 ) -> Iterator[Proposal]:
     """Convert findings; those of one kind on one memory become one proposal.
 
+    References to several files of one folder become one as well: they mostly have one cause, a
+    folder that was not copied along, or moved.
+
     Args:
         findings: As the checks give them.
         get: The memory of a ref. Raises RefError.
         context: What each store can do.
     """
     seen: set[tuple[FindingKind, str]] = set()
+    findings, folders = _apart(findings)
+    for folder, within in folders.items():
+        yield from _propose_for_folder(folder, within, get)
     for finding in findings:
         kind = KIND_OF[finding.kind]
         if not finding.ref:
@@ -67,6 +74,51 @@ def proposals_from(
             changes,
             also=finding.message,
         )
+
+
+def _apart(findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, list[Finding]]]:
+    """Findings that stand alone, and by folder those that name several files of it."""
+    alone: list[Finding] = []
+    folders: defaultdict[str, list[Finding]] = defaultdict(list)
+    for finding in findings:
+        folder = finding.target.rpartition("/")[0]
+        (folders[folder] if folder else alone).append(finding)
+    for folder in [one for one, within in folders.items() if len(within) < _FEWEST]:
+        alone += folders.pop(folder)
+    return alone, folders
+
+
+def _propose_for_folder(
+    folder: str, within: Iterable[Finding], get: Callable[[str], Memory]
+) -> Iterator[Proposal]:
+    by_store: defaultdict[str, dict[str, Memory]] = defaultdict(dict)
+    targets: defaultdict[str, set[str]] = defaultdict(set)
+    for finding in within:
+        try:
+            memory = get(finding.ref)
+        except RefError:
+            continue
+        by_store[memory.store][memory.ref] = memory
+        targets[memory.store].add(finding.target)
+    for store, memories in by_store.items():
+        names = sorted(targets[store])
+        missing = counted(len(names), "missing file")
+        message = f"{folder}/: {missing}, named by {counted(len(memories), 'memory')}"
+        shown = ", ".join(name.rpartition("/")[2] for name in names[:_NAMED])
+        more = f" and {number(len(names) - _NAMED)} more" if len(names) > _NAMED else ""
+        yield propose(
+            ProposalKind.DANGLING,
+            list(memories.values()),
+            message,
+            f"{shown}{more}: {RULE_TEXT[ProposalKind.DANGLING]}",
+            also=message,
+        )
+
+
+_FEWEST = 2
+"""References into one folder that become one hint."""
+_NAMED = 4
+"""Missing files that the reason names."""
 
 
 RULE_TEXT = {

@@ -84,7 +84,7 @@ RULES: Mapping[ProposalKind, Rule] = {
     ProposalKind.UNREADABLE: Rule("Unreadable files", "memtui", 1, 1),
     ProposalKind.OVERWRITTEN: Rule("Overwritten changes", "memtui", 1, 1),
     ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 75, 76),
-    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", 50, 60),
+    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", 127, 147),
     ProposalKind.DUPLICATE: Rule(
         "Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)", 9, 9
     ),
@@ -101,7 +101,7 @@ RULES: Mapping[ProposalKind, Rule] = {
         "Patterns for the schema", "Simple Memory, proposals with evidence", 2, 2
     ),
     ProposalKind.STALE_SUMMARY: Rule("Stale summaries", "agent-memory, weekly synthesis", 3, 3),
-    ProposalKind.LONG_HISTORY: Rule("Long history", "agent-memory, weekly synthesis", 3, 3),
+    ProposalKind.LONG_HISTORY: Rule("Long history", "agent-memory, semantic decay", 3, 3),
     ProposalKind.OUTDATED_SCHEMA: Rule("Outdated schema", "Simple Memory, outdated items", 3, 3),
     ProposalKind.HIDDEN: Rule("Hidden characters", "memtui", 13, 13),
     ProposalKind.DUPLICATE_ID: Rule("Duplicate ids", "memtui", 1, 1),

@@ -121,7 +121,8 @@ NAMED = (
     r"\b(?:sshpass\s+-p|redis-cli(?:\s+-h\s\S{1,80})?\s+(?:-a|--pass)|mysql(?:dump)?\s[^\n|;]{0,80}?-p"
     r"|login\s[^\n|;]{0,80}?-p|--(?:password|token|api-key|auth)[ =])\s?"
     r"(?P<option>[^\s\"'`<>-][^\s\"'`<>]{5,128})",
-    r"(?:(?<!\S)-u\s|--user[ =]|(?i:\bbasic[ -]?auth\b\s?[:=]?\s?))"
+    r"(?:\b(?:curl|https?|wget)\b[^\n|;]{0,80}?\s-u\s|--user[ =]"
+    r"|(?i:\bbasic[ -]?auth\b\s?[:=]?\s?))"
     r"[\"']?[\w.@+-]{1,64}:(?P<pair>[^\s\"'`<>@]{6,128})",
     r"(?i:\blogin\b)\(\s?[\"'][^\"'\n]{1,64}[\"'],\s?[\"'](?P<call>[^\"'\n]{6,128})[\"']",
     r"(?i:\blog[io]n\b[^\n]{0,60}?[:=]\s)[\w.@+-]{2,64}\s/\s(?P<slash>[^\s\"'`<>]{6,128})",

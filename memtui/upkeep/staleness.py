@@ -9,6 +9,7 @@ from datetime import timedelta
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
 from memtui.text import counted, number
+from memtui.text.cells import ELLIPSIS
 from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, headline_of, propose
 from memtui.upkeep.similarity import words_of
 
@@ -42,7 +43,8 @@ def find_stale_summaries(memories: Sequence[Memory], context: UpkeepContext) -> 
                 ProposalKind.STALE_SUMMARY,
                 [summary, *newer],
                 f"{summary.entity}: summary older than {counted(len(newer), 'fact')}",
-                f"last updated {made:%Y-%m-%d}, newest fact {newer[0].created:%Y-%m-%d}",
+                f"last updated {made:%Y-%m-%d}, newest fact {newer[0].created:%Y-%m-%d}; "
+                "a language model can rewrite it, nothing else does",
             )
 
 
@@ -63,12 +65,28 @@ def find_long_history(memories: Sequence[Memory], context: UpkeepContext) -> Ite
                 [memory],
                 headline_of(memory),
                 f"historical, {number(len(memory.content))} characters, "
-                f"from {memory.created:%Y-%m-%d}: shorten it, or leave it",
+                f"from {memory.created:%Y-%m-%d}: its beginning stays, or your own text",
+                _shorten(memory, context),
             )
 
 
-def find_outdated_schema(memories: Sequence[Memory], _context: UpkeepContext) -> Iterator[Proposal]:
-    """Confirmed schema items all of whose evidence is no longer current."""
+def _shorten(memory: Memory, context: UpkeepContext) -> list[Change]:
+    """Cut to the limit, as agent-memory's README says ("content truncated"): at a word's end."""
+    if not context.can(Act.EDIT, memory):
+        return []
+    beginning = memory.content[: context.settings.history_chars - len(ELLIPSIS)]
+    whole_words = beginning.rstrip().rpartition(" ")[0]
+    if len(whole_words) > len(beginning) // 2:  # scripts without blanks are cut where they are
+        beginning = whole_words
+    shortened = beginning.rstrip(" \n,;:") + ELLIPSIS
+    return [Change(Act.EDIT, memory.store, memory.ref, {"content": shortened})]
+
+
+def find_outdated_schema(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
+    """Confirmed schema items all of whose evidence is no longer current.
+
+    They are marked outdated, as Simple Memory's proposal says ("mark stale schema as outdated").
+    """
     by_id = {(memory.store, memory.id): memory for memory in memories}
     for item in memories:
         if item.kind != "schema" or item.status != "active":
@@ -80,7 +98,10 @@ def find_outdated_schema(memories: Sequence[Memory], _context: UpkeepContext) ->
                 ProposalKind.OUTDATED_SCHEMA,
                 [item, *known],
                 headline_of(item),
-                f"none of its {number(len(known))} pieces of evidence is current any more",
+                f"none of its {counted(len(known), 'piece')} of evidence is current any more"
+                if len(known) > 1
+                else "its only piece of evidence is no longer current",
+                [Change(Act.RETIRE, item.store, item.ref)] if context.can(Act.RETIRE, item) else (),
             )
 
 

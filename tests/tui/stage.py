@@ -17,6 +17,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.widgets import Input
 from textual.worker import WorkerCancelled
 
@@ -101,6 +102,8 @@ QUIET = 3
 SPINS = 200
 """Turns after which somebody waits for a thread or a time, and the looks become rarer."""
 PAUSE = 0.002
+PAINTS = 20
+"""Paints that one message leads to, at most."""
 
 
 def _is_waiting(pump: MessagePump) -> bool:
@@ -109,6 +112,16 @@ def _is_waiting(pump: MessagePump) -> bool:
         return True
     queue = pump._message_queue
     return queue.empty() and any(not waiter.done() for waiter in queue.ready_event._waiters)
+
+
+def _wants_layout(screen: Screen[Any]) -> bool:
+    """Something of the screen is to be laid out, or waits until it has been."""
+    return bool(
+        screen._layout_required
+        or screen._scroll_required
+        or screen._recompose_required
+        or screen._callbacks
+    )
 
 
 @dataclass
@@ -223,13 +236,22 @@ class Stage:
         The pilot's own way sends a message to every widget and waits for all answers, four times
         the work of most keys. Here it is seen in the queues: a widget that is done waits for more.
         """
-        quiet = looks = 0
-        while quiet < QUIET and self.app._exception is None:
-            await asyncio.sleep(0 if looks < SPINS else PAUSE)
-            looks += 1
-            pumps = [self.app, *self.app._registry]
-            still = self.app.key_queue.is_idle and all(map(_is_waiting, pumps))
-            quiet = quiet + 1 if still else 0
+        for _ in range(PAINTS):
+            quiet = looks = 0
+            while quiet < QUIET and self.app._exception is None:
+                await asyncio.sleep(0 if looks < SPINS else PAUSE)
+                looks += 1
+                pumps = [self.app, *self.app._registry]
+                still = self.app.key_queue.is_idle and all(map(_is_waiting, pumps))
+                quiet = quiet + 1 if still else 0
+            top, behind = self.app.screen, self.app._background_screens
+            waiting = [one for one in behind if _wants_layout(one)]
+            if _wants_layout(top) or top._repaint_required or top._dirty_widgets:
+                waiting.append(top)
+            if not waiting:
+                return
+            for screen in waiting:
+                screen._on_timer_update()
 
     def text(self) -> str:
         """The screen as plain text, blanks at the ends of lines left out."""

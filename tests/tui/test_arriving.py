@@ -73,6 +73,7 @@ def disk(tmp_path: Path) -> SlowDisk:
     return SlowDisk(tmp_path)
 
 
+@pytest.mark.slow
 async def test_nobody_moved_the_cursor_so_it_stays_at_the_top(disk: SlowDisk) -> None:
     async with stage(disk.roots[0], open_library=disk.open) as on:
         for number in range(STORES):

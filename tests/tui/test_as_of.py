@@ -117,6 +117,7 @@ async def test_what_another_program_writes_meanwhile_is_there_on_coming_back(
         assert len(on.headlines()) == 9
 
 
+@pytest.mark.slow
 async def test_what_is_shown_of_then_can_be_exported(root: Path, tmp_path: Path) -> None:
     async with stage(root) as on:
         await go_to(on, "2026-05-31")

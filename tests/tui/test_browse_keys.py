@@ -139,6 +139,7 @@ async def test_typed_filters_become_chips(root: Path) -> None:
         assert len(on.headlines()) == 2
 
 
+@pytest.mark.slow
 async def test_former_searches_come_back_with_up(root: Path) -> None:
     async with stage(root) as on:
         await on.press("/")
@@ -175,6 +176,7 @@ async def test_pickers_filter(
         assert not on.browse.view.is_filtered
 
 
+@pytest.mark.slow
 async def test_a_picker_narrows_as_you_type(tmp_path: Path) -> None:
     from .stage import fact
 
@@ -188,6 +190,7 @@ async def test_a_picker_narrows_as_you_type(tmp_path: Path) -> None:
         assert on.headlines() == ["About kind-g"]
 
 
+@pytest.mark.slow
 async def test_recency(root: Path) -> None:
     async with stage(root) as on:
         await on.press("r")
@@ -372,6 +375,7 @@ async def test_help_theme_unreadable_palette(root: Path) -> None:
             assert on.app.screen is on.browse
 
 
+@pytest.mark.slow
 async def test_the_palette_does_what_a_key_does(root: Path) -> None:
     async with stage(root) as on:
         await on.press(":")

@@ -27,6 +27,7 @@ async def test_what_was_added_and_superseded(tmp_path: Path, size: tuple[int, in
         assert "superseded" in on.text()
 
 
+@pytest.mark.slow
 async def test_since_i_last_looked_only_what_came_later(tmp_path: Path) -> None:
     root, state = write_store(tmp_path / "store"), tmp_path / "state"
     async with stage(root, state=state) as on:

@@ -16,6 +16,7 @@ def root(tmp_path: Path) -> Path:
     return write_store(tmp_path / "store")
 
 
+@pytest.mark.slow
 async def test_a_field_and_then_its_value_by_tab(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
         await on.press("/")
@@ -46,6 +47,7 @@ async def test_right_takes_it_too_but_only_at_the_end(root: Path) -> None:
         assert on.query == "entity:people-alice"
 
 
+@pytest.mark.slow
 async def test_enter_escape_and_up_are_never_stolen(root: Path) -> None:
     async with stage(root) as on:
         await on.press("/")

@@ -259,6 +259,7 @@ async def test_as_of_a_time_ages_are_counted_from_then_and_nothing_is_changed(
         assert on.app.screen is screen
 
 
+@pytest.mark.slow
 async def test_any_id_is_paged_in(tmp_path: Path) -> None:
     async with pack_of(tmp_path, "tea in the morning") as on:
         await on.press("a")
@@ -320,6 +321,7 @@ async def test_empty_states_teach(tmp_path: Path) -> None:
         assert "e edit" not in on.text()
 
 
+@pytest.mark.slow
 async def test_a_job_that_is_stopped_leaves_the_last_pack(tmp_path: Path) -> None:
     class Stopped:
         def is_cancelled(self) -> bool:

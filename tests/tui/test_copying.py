@@ -90,6 +90,7 @@ async def test_the_toast_says_what_took_the_text(
         assert said(on) == "Copied the memory's text."
 
 
+@pytest.mark.slow
 async def test_memories_are_copied_as_markdown_json_and_references(
     root: Path, plain: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import pkgutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -18,9 +19,10 @@ from memtui.tui import dialogs
 from memtui.tui.app import MemtuiApp
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.layout import Pane
+from tests.long_run import count
 
 from .gallery import SCENES, SIZES, gallery, leave, plain, resize, rest
-from .stage import Stage, compare
+from .stage import SNAPSHOTS, UPDATE, Stage, compare
 from .test_contrast import SIGN, TEXT, THEMES, pages, seen
 
 FILLED_LATER = {"StoreChooser"}
@@ -30,6 +32,29 @@ SHORT = {("conflict", (40, 12))}
 """Three choices and `esc` fill the line, so that there is no room for its word."""
 LINES = dict.fromkeys(range(0x2500, 0x2580))
 """Characters that draw lines."""
+SMALL = (80, 24)
+EVERY_SIZE = count(len(SIZES) - 1, 1)
+"""The usual run shows each dialog at 80x24 and at one other size, the next dialog at the next; the
+long one shows each at all."""
+EVERY_THEME = count(4, 1)
+"""The usual run draws each dialog in a quarter of the themes, the next dialog in the next quarter;
+the long one in all. Every role of every theme on every ground is computed in `test_contrast`."""
+
+
+def _sizes(number: int) -> list[tuple[int, int]]:
+    """The sizes at which the dialog with this number is shown in this run."""
+    if os.environ.get(UPDATE):
+        return SIZES
+    others = [size for size in SIZES if size != SMALL]
+    chosen = others[number % EVERY_SIZE :: EVERY_SIZE]
+    return [size for size in SIZES if size == SMALL or size in chosen]
+
+
+def _expected(name: str, sizes: list[tuple[int, int]]) -> str:
+    """What the snapshot shows at these sizes."""
+    words = (SNAPSHOTS / f"{name}.txt").read_text(encoding="utf-8").rstrip("\n")
+    shown = {part.partition("\n")[0]: part for part in words.split("=== ")[1:]}
+    return "\n".join(f"=== {shown[f'{x}x{y}']}".rstrip("\n") for x, y in sizes)
 
 
 def _subclasses(of: type[Any]) -> Iterator[type[Any]]:
@@ -69,7 +94,7 @@ async def test_every_dialog_is_whole_at_every_size() -> None:
     async with gallery(app_class=PaintRecorder) as on:
         app = on.app
         assert isinstance(app, PaintRecorder)
-        for scene in SCENES:
+        for number, scene in enumerate(SCENES):
             app.boxes = defaultdict(set)
             await scene.open(on)
             await rest(on)
@@ -77,7 +102,7 @@ async def test_every_dialog_is_whole_at_every_size() -> None:
             if len(app.boxes[scene.dialog]) != 1 and scene.dialog not in FILLED_LATER:
                 moved.append((scene.name, app.boxes[scene.dialog]))
             shown = []
-            for size in SIZES:
+            for size in _sizes(number):
                 await resize(on, size)
                 words = plain(on.text())
                 shown.append(f"=== {size[0]}x{size[1]}\n{words}")
@@ -88,8 +113,12 @@ async def test_every_dialog_is_whole_at_every_size() -> None:
             await leave(on)
     assert not wrong
     assert not moved
-    for name, words in looks.items():
-        compare(f"dialog-{name}", words)
+    for number, (name, words) in enumerate(looks.items()):
+        sizes = _sizes(number)
+        if sizes == SIZES:
+            compare(f"dialog-{name}", words)
+        else:
+            assert words == _expected(f"dialog-{name}", sizes), f"{name} looks different"
 
 
 def _weak(strips: Iterable[Strip], region: Region, theme: Theme) -> Iterator[str]:
@@ -117,8 +146,8 @@ async def test_everything_drawn_can_be_read_in_every_theme() -> None:
     faults: set[tuple[str, str, str]] = set()
     async with gallery(HOME_SIZE) as on:
 
-        async def look(name: str) -> None:
-            for number, theme in enumerate(THEMES):
+        async def look(name: str, themes: Iterable[str]) -> None:
+            for number, theme in enumerate(themes):
                 on.app.theme = theme
                 await rest(on)
                 await resize(on, (HOME_SIZE[0] + number % 2, HOME_SIZE[1]))
@@ -134,9 +163,9 @@ async def test_everything_drawn_can_be_read_in_every_theme() -> None:
         for pane in Pane:
             on.browse.set_text("tea OR ledger sort:new type:decision,preference")
             await on.press("2", "space", str(pane.number))
-            await look(f"browse, {pane}")
-        for scene in SCENES:
+            await look(f"browse, {pane}", THEMES)
+        for number, scene in enumerate(SCENES):
             await scene.open(on)
             await rest(on)
-            await look(scene.name)
+            await look(scene.name, list(THEMES)[number % EVERY_THEME :: EVERY_THEME])
     assert not faults, "\n".join(map(str, sorted(faults)))

@@ -38,6 +38,7 @@ async def ask(on: ChangingStage, file: Path, key: str) -> list[object]:
     return told
 
 
+@pytest.mark.slow
 async def test_a_file_of_another_owner_is_written_after_a_yes(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         assert await ask(on, tmp_path / "shared.json", "y") == ["written"]

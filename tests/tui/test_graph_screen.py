@@ -67,6 +67,7 @@ def selected(screen: GraphScreen) -> str:
     return placed.label
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
 @pytest.mark.parametrize(
     ("name", "title"), [("tree", "Harbour"), ("cycle", "First of the ring"), ("hub", "Hub")]

@@ -87,6 +87,7 @@ def bare(text: str) -> str:
     return "\n".join(line for line in text.replace(CHECKING, " " * len(CHECKING)).split("\n")[:-1])
 
 
+@pytest.mark.slow
 async def test_the_first_frame_is_the_last_screen_and_marked(disk: Disk) -> None:
     left = await disk.session("j", "j")
     async with disk.next_start() as on:
@@ -99,6 +100,7 @@ async def test_the_first_frame_is_the_last_screen_and_marked(disk: Disk) -> None
         assert bare(on.text()) == bare(left)
 
 
+@pytest.mark.slow
 async def test_what_changed_meanwhile_replaces_it_and_the_cursor_stays(disk: Disk) -> None:
     await disk.session("j", "j")
     change(disk, "people-alice", lambda facts: facts[0].update(content="Alice moved on"))
@@ -116,6 +118,7 @@ async def test_what_changed_meanwhile_replaces_it_and_the_cursor_stays(disk: Dis
         assert on.browse.memories.memory.ref == under.ref
 
 
+@pytest.mark.slow
 async def test_an_act_waits_for_the_truth_and_is_done_to_the_same_memory(disk: Disk) -> None:
     await disk.session("j")
     change(disk, "people-bob", lambda facts: facts.append(fact(50, "Bob is new", "2026-11-21")))
@@ -131,6 +134,7 @@ async def test_an_act_waits_for_the_truth_and_is_done_to_the_same_memory(disk: D
         assert marked == [under.ref]
 
 
+@pytest.mark.slow
 async def test_an_act_on_a_memory_that_is_gone_is_not_done(disk: Disk) -> None:
     await disk.session()
     async with disk.next_start(toasts=True) as on:
@@ -165,6 +169,7 @@ async def test_moves_go_on_and_those_beyond_what_was_kept_wait(tmp_path: Path) -
         assert on.browse.detail.memory is on.browse.memories.memory
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_replaced", [False, True])
 async def test_a_store_that_is_gone_or_another_one_is_not_shown(
     disk: Disk, is_replaced: bool
@@ -179,6 +184,7 @@ async def test_a_store_that_is_gone_or_another_one_is_not_shown(
         write_store(disk.root.parent, MANY)
 
 
+@pytest.mark.slow
 async def test_another_view_is_not_shown(disk: Disk) -> None:
     await disk.session()
     async with disk.next_start(settings=Settings(sort="old")) as on:
@@ -186,6 +192,7 @@ async def test_another_view_is_not_shown(disk: Disk) -> None:
         assert "Tokens expire" not in on.text()
 
 
+@pytest.mark.slow
 async def test_quitting_before_the_truth_keeps_the_screen(disk: Disk) -> None:
     await disk.session("j")
     kept = disk.kept.read_text(encoding="utf-8")
@@ -195,6 +202,7 @@ async def test_quitting_before_the_truth_keeps_the_screen(disk: Disk) -> None:
     assert disk.kept.read_text(encoding="utf-8") == kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["", "[]", "{}", "\x00\xff", '{"version": 1}', "9" * 5000])
 async def test_a_damaged_file_is_ignored(disk: Disk, damage: str) -> None:
     await disk.session()
@@ -216,6 +224,7 @@ def mutations(value: Any) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 async def test_any_damaged_value_is_ignored_or_harmless(disk: Disk) -> None:
     await disk.session()
     whole = json.loads(disk.kept.read_text(encoding="utf-8"))
@@ -227,6 +236,7 @@ async def test_any_damaged_value_is_ignored_or_harmless(disk: Disk) -> None:
         assert kept is None or kept.rows[kept.cursor].ref
 
 
+@pytest.mark.slow
 async def test_nothing_hostile_reaches_the_file_or_comes_out_of_it(tmp_path: Path) -> None:
     facts = {"people/eve": [fact(1, ESCAPES, "2026-01-01", ESCAPES)]}
     disk = store(tmp_path, facts)

@@ -86,6 +86,7 @@ async def test_versions_of_git_are_shown_with_their_author(tmp_path: Path) -> No
         assert "Rosa" in on.text()
 
 
+@pytest.mark.slow
 async def test_a_version_that_engram_keeps_is_shown_and_restored(tmp_path: Path) -> None:
     store = tmp_path / "stores" / "engram"
     store.mkdir(parents=True)

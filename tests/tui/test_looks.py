@@ -54,6 +54,7 @@ async def test_markdown_in_the_detail(tmp_path: Path, size: tuple[int, int]) -> 
         compare(_name("markdown", size), await _steady(on))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_searching(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:
@@ -63,6 +64,7 @@ async def test_searching(root: Path, size: tuple[int, int]) -> None:
         compare(_name("search", size), await _steady(on))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_help(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:
@@ -71,6 +73,7 @@ async def test_help(root: Path, size: tuple[int, int]) -> None:
         compare(_name("help", size), await _steady(on))
 
 
+@pytest.mark.slow
 async def test_nothing_found_says_what_to_do(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
         await on.press("/")
@@ -97,6 +100,7 @@ async def test_below_the_smallest_size_no_key_acts(root: Path) -> None:
         await on.sees("2 Memories")
 
 
+@pytest.mark.slow
 async def test_resizing_shows_more_and_fewer_panes(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         await on.sees("5 Statistics")
@@ -112,6 +116,7 @@ async def test_resizing_shows_more_and_fewer_panes(root: Path) -> None:
             assert all(len(line) <= width for line in on.text().splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", THEMES)
 async def test_every_theme_sets_meanings_apart(root: Path, theme: str) -> None:
     """Headline, match, border and cursor line can be told apart, by colour or by attribute."""
@@ -144,6 +149,7 @@ def styles_of(on: Stage):  # type: ignore[no-untyped-def]
     return style
 
 
+@pytest.mark.slow
 async def test_a_long_list_leaves_its_dialog_the_keys(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
         choices = [Choice(f"value {n}", f"value {n}") for n in range(60)]

@@ -20,6 +20,7 @@ async def look(on: Stage) -> None:
         await on.press("f5")
 
 
+@pytest.mark.slow
 async def test_a_broken_file_is_announced_and_marked_until_it_is_mended(tmp_path: Path) -> None:
     root = write_store(tmp_path)
     items = root / "entities" / "shop-api" / "items.json"
@@ -55,6 +56,7 @@ async def test_a_store_deleted_underneath_is_announced(tmp_path: Path) -> None:
         assert "No readable memories." in on.text()
 
 
+@pytest.mark.slow
 async def test_the_mark_is_clicked_to_list_what_cannot_be_read(tmp_path: Path) -> None:
     root = write_store(tmp_path)
     (root / "entities" / "shop-api" / "items.json").write_text("[{")
@@ -105,6 +107,7 @@ async def test_one_list_of_unreadable_files_leads_to_everything_that_can_be_done
         await on.sees("Stores and unreadable files")
 
 
+@pytest.mark.slow
 async def test_the_list_says_so_when_everything_can_be_read(tmp_path: Path) -> None:
     root = write_store(tmp_path)
     async with stage(root) as on:

@@ -79,6 +79,7 @@ def _literals() -> Iterator[tuple[str, str]]:
                 yield PurePath(path).name, node.value
 
 
+@pytest.mark.slow
 def test_no_sentence_in_the_code_holds_a_key() -> None:
     keys = {key_bindings.show_key(key) for action in ACTIONS for key in action.keys}
     found = [(place, text) for place, text in _literals() if named(text) & (keys - WORDS)]

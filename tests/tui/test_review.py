@@ -98,6 +98,7 @@ async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> 
         assert "3 to review" in await on.still()
 
 
+@pytest.mark.slow
 async def test_a_memory_with_a_finding_has_a_sign_that_leads_to_it(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         await on.still()
@@ -199,6 +200,7 @@ async def test_enter_goes_to_one_of_the_memories(on: Stage) -> None:
     assert memory.content == "Alice lives in Braga with two cats"
 
 
+@pytest.mark.slow
 async def test_text_of_the_store_is_data(on: Stage) -> None:
     await select(on, "hidden character")
     assert "[bold]sign[/bold]" in on.text()
@@ -206,6 +208,7 @@ async def test_text_of_the_store_is_data(on: Stage) -> None:
     assert on.app.backstop_hits == 0
 
 
+@pytest.mark.slow
 async def test_a_secret_is_masked_wherever_it_is_shown_and_edited_as_it_is(tmp_path: Path) -> None:
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     words = f"The mirror of the shop is pushed with the token {token} each night"
@@ -252,6 +255,7 @@ async def test_a_file_that_broke_leads_to_its_last_good_copy(
     assert json.loads(items.read_bytes())
 
 
+@pytest.mark.slow
 async def test_groups_fold(on: Stage) -> None:
     await select(on, "lives in")
     await on.press("left")

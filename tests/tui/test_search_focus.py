@@ -51,6 +51,7 @@ async def test_orders_and_filters_leave_the_cursor_on_its_memory(
         assert selected(on) == "Alice lives in Lisbon since June"
 
 
+@pytest.mark.slow
 async def test_a_filter_that_hides_the_selected_memory_goes_to_the_first(root: Path) -> None:
     async with stage(root) as on:
         await on.press("G", "/")

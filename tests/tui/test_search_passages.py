@@ -82,6 +82,7 @@ async def test_nothing_found_says_so_and_lists_nothing(tmp_path: Path) -> None:
         await on.sees('no "🛸"')
 
 
+@pytest.mark.slow
 async def test_marked_memories_are_searched_and_what_that_hides_is_named(tmp_path: Path) -> None:
     async with stage(store(tmp_path), (120, 35)) as on:
         await _search(on, "zeppelin OR contract")
@@ -100,6 +101,7 @@ async def test_marked_memories_are_searched_and_what_that_hides_is_named(tmp_pat
         assert "ref:" not in on.text()
 
 
+@pytest.mark.slow
 async def test_a_group_stays_in_the_line_and_holds_after_enter(tmp_path: Path) -> None:
     async with stage(store(tmp_path), (120, 35)) as on:
         await _search(on, "(quillfeather OR airship) -contract")
@@ -115,6 +117,7 @@ PIECES = (
 )
 
 
+@pytest.mark.slow
 async def test_no_line_stops_the_screen_or_lists_everything_by_accident(tmp_path: Path) -> None:
     chosen = random.Random(5)
     async with stage(store(tmp_path), (80, 24)) as on:

@@ -125,6 +125,7 @@ async def test_a_double_click_selects_a_word(root: Path) -> None:
         assert on.browse.get_selected_text() == "Postgres"
 
 
+@pytest.mark.slow
 async def test_in_a_diff_y_copies_what_is_selected_and_confirms_nothing(root: Path) -> None:
     async with stage(root, (120, 35), state=root.parent / "state", toasts=True) as on:
         on.browse.set_text("Lisbon")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 HEAVY = (
     "numpy",
     "whoosh",
@@ -20,6 +22,7 @@ HEAVY = (
 """Each takes a good part of the time to the first paint; they are loaded when first used."""
 
 
+@pytest.mark.slow
 def test_nothing_heavy_is_loaded_before_the_first_paint() -> None:
     told = subprocess.run(
         [

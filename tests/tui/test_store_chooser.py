@@ -116,6 +116,7 @@ async def test_a_store_is_closed_opened_again_and_the_choice_is_kept(home: Path)
         assert on.headlines() == ["Alice prefers tea in the morning"]
 
 
+@pytest.mark.slow
 async def test_at_least_one_store_stays_open_and_escape_changes_nothing(home: Path) -> None:
     async with started(home) as on:
         await on.press("0", "a", "enter")
@@ -126,6 +127,7 @@ async def test_at_least_one_store_stays_open_and_escape_changes_nothing(home: Pa
         assert not (home / "state" / FILE).exists()
 
 
+@pytest.mark.slow
 async def test_a_new_store_is_told_of_once_and_marked(home: Path) -> None:
     async with started(home) as on:
         bank = home / "code" / "harbour" / "memory-bank"
@@ -164,6 +166,7 @@ async def test_a_damaged_file_is_named(home: Path) -> None:
         assert "items.json" in on.text()
 
 
+@pytest.mark.slow
 async def test_how_it_looks(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(paths.bundled_folder("sample-data") / "ambient", home / ".ambient")
     monkeypatch.setattr("memtui.text.short_ago", lambda *_: "3d")

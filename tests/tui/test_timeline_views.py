@@ -29,6 +29,7 @@ async def test_how_the_views_look(root: Path, view: str, times: int, size: tuple
         compare(f"timeline-{view}-{size[0]}x{size[1]}", await on.still())
 
 
+@pytest.mark.slow
 async def test_a_range_filters_everything_else(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         await on.press("4", "-", "shift+left", "shift+left")

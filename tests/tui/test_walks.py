@@ -58,7 +58,11 @@ def check_graph(screen: GraphScreen) -> None:
     found = find_links(screen._library, screen._start, screen._filter, screen._now())
     width, height = screen.graph.room
     expected = graph_layout.lay_out(
-        found.neighbourhood, screen._texts.label, width=width, height=height
+        found.neighbourhood,
+        screen._texts.label,
+        width=width,
+        height=height,
+        most_per_layer=max(graph_layout.MOST_PER_LAYER, height - 1),
     )
     assert screen.graph.layout_shown == expected
     assert screen.graph.selected is not None

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import PurePath
 
+import pytest
+
 from tests.source_trees import parse_sources
 
 FOR_TYPES_ONLY: frozenset[frozenset[str]] = frozenset()
@@ -54,12 +56,14 @@ def _circle(graph: dict[str, set[str]]) -> list[str]:
     return []
 
 
+@pytest.mark.slow
 def test_no_circle_at_run_time() -> None:
     modules = _modules()
     assert len(modules) > 200
     assert _circle(_graph(modules, types=False)) == []
 
 
+@pytest.mark.slow
 def test_no_circle_for_type_checkers_either() -> None:
     graph = _graph(_modules(), types=True)
     for circle in FOR_TYPES_ONLY:

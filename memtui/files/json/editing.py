@@ -70,7 +70,7 @@ def set_member(raw_object: str, key: str, value: Any) -> str:
     """The object with the value of `key` replaced, in the style of the old one.
 
     Nothing else changes by a byte, and an equal value changes nothing at all. Raises Refused when
-    the key is missing or is there twice.
+    the key is missing or occurs twice.
     """
     member = _single_member(raw_object, key)
     if member is None:
@@ -136,7 +136,7 @@ def new_record(neighbour_raw: str | None, value: Mapping[str, Any], indent: str 
 def _single_member(raw_object: str, key: str) -> Member | None:
     found = [member for member in members(raw_object) if member.key == key]
     if len(found) > 1:
-        raise Refused(f"the record has the key {key!r} twice", do="mend the file by hand")
+        raise Refused(f"the record has the key {key!r} twice", do="fix the file by hand")
     return found[0] if found else None
 
 

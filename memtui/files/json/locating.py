@@ -81,7 +81,7 @@ def load_records(
     """The items of the array that `array` leads to, in order, on one pass over the whole file.
 
     The other members of the top object are put into `others`. Raises UnreadableFile when the file
-    is not valid JSON or has no such array. Of a key that is there twice the last one counts, as
+    is not valid JSON or has no such array. Of a key that occurs twice the last one counts, as
     it does for every JSON reader.
     """
     with _faults(text, where):
@@ -104,7 +104,7 @@ def locate(text: str, pointer: tuple[str, ...]) -> tuple[int, int]:
     """Start and end of the value that `pointer` leads to, in a text that is valid as a whole.
 
     A step is a key, or the index of an item. Raises UnreadableFile where there is no such place,
-    Refused where a key on the way is there twice: nobody can say which one to edit.
+    Refused where a key on the way occurs twice: nobody can say which one to edit.
     """
     with _faults(text):
         at = begin(text)
@@ -233,7 +233,7 @@ def _child(text: str, at: int, step: str) -> tuple[int, int]:
     elif text[at : at + 1] == "{":
         matching = [member for member in _members(text, at)[0] if member.key == step]
         if len(matching) > 1:
-            raise Refused(f"the key {step!r} is there twice", do="mend the file by hand")
+            raise Refused(f"the key {step!r} occurs twice", do="fix the file by hand")
         if matching:
             return matching[0].start, matching[0].end
     raise UnreadableFile(f"there is no {step!r} where one belongs")

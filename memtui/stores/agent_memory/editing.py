@@ -130,7 +130,7 @@ def _move(
         )
     target = context.open(slug)
     if any(other.id == memory.id for other in target.records):
-        raise Refused(f"{slug} holds a fact with this id already")
+        raise Refused(f"{slug} already holds a fact with this id")
     if stated and not target.items.exists:
         raw = put_member(raw, "entityType", stated)
     entry = dict(context.sidecar.entry(memory.id))

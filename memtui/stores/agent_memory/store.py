@@ -23,7 +23,7 @@ from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
-EMPTIED = "agent-memory would answer ADDED here and write nothing"
+EMPTIED = "agent-memory reports success here but saves nothing"
 """What its scripts do with an items.json of 0 bytes (ran): the reason why it is worth a warning."""
 
 LOADED = "tacit knowledge, layer 3 of its README; other layers are retrieved by a query"

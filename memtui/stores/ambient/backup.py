@@ -358,7 +358,7 @@ def _in_js_order(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 def read(document: Mapping[str, Any]) -> IncomingStore:
     """The store that a backup holds. Raises BundleError."""
     if document.get("version") != VERSION or not isinstance(document["projects"], dict):
-        raise BundleError("this is no Ambient backup of a known version")
+        raise BundleError("not an Ambient backup of a known version")
     texts: dict[str, str] = {}
     for key, project in document["projects"].items():
         if not layout.PROJECT_KEY.fullmatch(key) or not isinstance(project, dict):

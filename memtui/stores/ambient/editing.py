@@ -186,9 +186,9 @@ def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[
         into.append(file)
     if not edits:
         raise Refused(
-            "none of the files it stood in is there any more",
+            "none of its files exists any more",
             where=str(files.folder),
-            do="add it anew",
+            do="add it again",
         )
     return (
         *edits,
@@ -294,7 +294,7 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
         raise Refused("it is on no branch that could be archived", where=memory.ref)
     target = safe_join(files.folder / layout.ARCHIVED, branch.file.path.name)
     if os.path.lexists(target):
-        raise Refused("a branch of this name is archived already", where=str(target))
+        raise Refused("a branch of this name is already archived", where=str(target))
     known = (
         {text_of(record.value.get("content")) for record in files.own.records}
         if files.own

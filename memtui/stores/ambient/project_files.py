@@ -309,7 +309,7 @@ def fit_content(content: str, rules: EventRules, force: bool) -> tuple[str, str]
     if not force:
         raise Refused(
             f"Ambient holds {rules.longest} characters of a memory, this has {length}",
-            do="shorten it, or say --force to have it cut",
+            do="shorten it, or use --force to cut it",
         )
     lines, units = [], 0
     for letter in content:

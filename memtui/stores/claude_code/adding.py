@@ -29,7 +29,7 @@ def open_index(folder: MemoryFolder, context: ClaudeContext) -> tuple[str | None
     """
     text = planned_text(folder.path / INDEX, context.root, context.view)
     if text == "":
-        raise Refused(EMPTY_INDEX, where=str(folder.path / INDEX), do="mend the file first")
+        raise Refused(EMPTY_INDEX, where=str(folder.path / INDEX), do="fix the file first")
     return text, parse_index(text or "", folder, context.sidecar, folder.key)
 
 

@@ -66,7 +66,7 @@ def plan_import(change: Change, context: ClaudeContext) -> Plan:
     if not path.endswith(SUFFIX) or (
         folder is None and change.fields.get("entity") != INSTRUCTIONS
     ):
-        raise Refused("this is no place for a memory", where=path)
+        raise Refused("memories cannot be added here", where=path)
     document = change.fields.get("document")
     if not isinstance(document, str):
         if folder is None:
@@ -118,12 +118,12 @@ def _plan_converted(change: Change, context: ClaudeContext) -> Plan:
         "pinned": change.fields.get("pinned") is True,
     }
     entry = context.entry_edits(f"{folder.prefix}{name}", folder.key, **values)
-    lost: tuple[str, ...] = (
+    lost_names: tuple[str, ...] = (
         () if entity in ("", *context.folders) else ("entity (there is no such project)",)
     )
     if extra_in(change)[CONVERTED] == UNTOLD_TITLE and has_newer_topics(folder, context):
-        lost += ("title (stands in the index)",)
-    return replace(plan, edits=(*plan.edits, *entry), lost=lost)
+        lost_names += ("title (stands in the index)",)
+    return replace(plan, edits=(*plan.edits, *entry), lost=lost_names)
 
 
 def convert(memory: Memory) -> ConvertedMemory:

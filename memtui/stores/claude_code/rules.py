@@ -135,7 +135,7 @@ def with_type(text: str, type: str) -> str:
     front, count = _TYPE_LINE.subn(rf"\g<1>{type}\g<3>", cut.front.replace("\r\n", "\n"))
     expected = {**before, "metadata": {**before["metadata"], "type": type}}
     if count != 1 or parse_block(front) != expected:
-        raise Refused("the type does not stand on one line", do="edit the file")
+        raise Refused("the type is not on one line", do="edit the file")
     return text[: cut.start] + front.replace("\n", newline) + text[cut.end :]
 
 

@@ -208,12 +208,12 @@ def convert(memory: Memory) -> ConvertedMemory:
         "tags": memory.tags,
         "pinned": memory.pinned,
     }
-    lost: tuple[str, ...] = ()
+    lost_names: tuple[str, ...] = ()
     if memory.entity and memory.entity != "ad_hoc":
-        lost = ("entity (stands in the text)",)
+        lost_names = ("entity (stands in the text)",)
     if memory.status != "active":
-        lost += (f"status {memory.status} (becomes active)",)
-    lost += lost_kind(memory, "note")
+        lost_names += (f"status {memory.status} (becomes active)",)
+    lost_names += lost_kind(memory, "note")
     names = ("type", "updated", "importance", "confidence", "source")
     lineage = ("supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*lost, *lost_fields(memory, *names, *lineage)))
+    return ConvertedMemory(fields, (*lost_names, *lost_fields(memory, *names, *lineage)))

@@ -228,7 +228,7 @@ def exclusive_access(path: Path) -> Iterator[sqlite3.Connection]:
             raise Refused(
                 "another program has the database open; nothing was removed",
                 where=str(path),
-                do="end that program, and try again",
+                do="quit that program and try again",
             ) from error
         try:
             yield connection
@@ -381,7 +381,7 @@ def _commits(file: BinaryIO, header: Header) -> bool | None:
 def _add(words: struct.Struct, checksum: Checksum, data: bytes) -> Checksum:
     """SQLite's walChecksumBytes; the length of the data is a multiple of eight."""
     first, second = checksum
-    for one, other in words.iter_unpack(data):
-        first = (first + one + second) & _WORD
-        second = (second + other + first) & _WORD
+    for even, odd in words.iter_unpack(data):
+        first = (first + even + second) & _WORD
+        second = (second + odd + first) & _WORD
     return first, second

@@ -81,7 +81,7 @@ def parse_export(document: str) -> Rows:
 def checked_rows(data: Any) -> Rows:
     """The rows of a parsed export by list name. Raises BundleError for any unknown form."""
     if not isinstance(data, dict) or data.get("version") not in VERSIONS:
-        raise BundleError("this is no Engram export of a known version", do="0.1.0 or 0.2.0")
+        raise BundleError("not an Engram export of a known version", do="0.1.0 or 0.2.0")
     found: Rows = {}
     for name, columns in _LISTS:
         rows = [] if data.get(name) is None else data[name]

@@ -70,7 +70,7 @@ class ImportPlanner:
         sync_id = text(extra.get("sync_id")) or rules.sync_id_of("obs", id)
         existing = self._number("observations", sync_id)
         if existing is not None:
-            reason = "this observation is there already"
+            reason = "this observation already exists"
             return Plan((change,), (), Outcome.DEDUPE, reason, refs=(f"{self.label}:{existing}",))
         row = {"id": self.number, "sync_id": sync_id, **self._columns(change, extra)}
         row = {
@@ -123,7 +123,7 @@ class ImportPlanner:
         existing = self._number("user_prompts", sync_id)
         if existing is not None:
             refs = (f"{self.label}:{PROMPT}{existing}",)
-            return Plan((change,), (), Outcome.DEDUPE, "this prompt is there already", refs=refs)
+            return Plan((change,), (), Outcome.DEDUPE, "this prompt already exists", refs=refs)
         row["content"] = _text_field(change, "content")
         edit = RowEdit(self.path, "user_prompts", {"sync_id": sync_id}, None, row)
         return Plan((change,), (*self._bare_session(row), edit), Outcome.ADDED)
@@ -131,7 +131,7 @@ class ImportPlanner:
     def _session(self, change: Change, own: str, extra: Row) -> Plan:
         refs = (f"{self.label}:{SESSION}{own}",)
         if self._has_session(own):
-            return Plan((change,), (), Outcome.DEDUPE, "this session is there already", refs=refs)
+            return Plan((change,), (), Outcome.DEDUPE, "this session already exists", refs=refs)
         columns = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
         columns |= {"id": own, "summary": _text_field(change, "content")}
         row = adding.imported_session_row(self.schema, columns)

@@ -201,7 +201,7 @@ class Planner:
             return Plan((change,), (edit,), reason=reason, refs=(memory.ref,))
         if not change.force:
             raise Refused(
-                "deleting takes the row out of the database for good",
+                "deleting removes the row from the database permanently",
                 where=memory.ref,
                 do="retire it instead, or force",
             )

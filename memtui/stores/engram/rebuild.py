@@ -156,7 +156,7 @@ def rebuild(lines: Iterable[str], file: Path) -> None:
     Raises BundleError for lines that are none of ours, SaveError when it cannot be written.
     """
     if os.path.lexists(file):
-        raise SaveError("there is a database already", where=str(file))
+        raise SaveError("a database already exists", where=str(file))
     try:
         connection = sqlite3.connect(file, isolation_level=None)
     except sqlite3.Error as error:

@@ -215,7 +215,7 @@ class _Writer:
             raise Refused(
                 f"its session {session} is gone",
                 where=row_name(edit),
-                do="redo first what made the session, or add the memory anew",
+                do="redo first what made the session, or add the memory again",
             )
 
     def _describe_session(self, row: Row, columns: Row) -> None:

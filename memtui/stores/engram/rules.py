@@ -138,7 +138,7 @@ def content(value: str) -> str:
     if size > CONTENT_BYTES:
         raise Refused(
             f"the text has {size:,} bytes; Engram cuts at {CONTENT_BYTES:,}",
-            do="shorten it or make two of it",
+            do="shorten it or split it in two",
         )
     return stored
 

@@ -138,7 +138,7 @@ def plan_import(change: Change, context: ListContext) -> Plan:
     if CONVERTED in extra:
         path, item = GLOBAL, "new"
     if not is_note(path) or not item:
-        raise Refused("this is no place for a memory", where=path)
+        raise Refused("memories cannot be added here", where=path)
     file = context.open_list(path, context.view)
     return plan_listed_import(change, context, file, str(extra.get(SECTION) or ""))
 

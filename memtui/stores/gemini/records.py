@@ -47,7 +47,7 @@ def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Me
 
 
 def patch_memory(path: str, file: Path, text: str, root: Path, label: str) -> Memory:
-    """A proposed patch. Raises Refused if it is no unified diff."""
+    """A proposed patch. Raises Refused if not a unified diff."""
     patches = parse_patch(text)
     id = _first_id(patches, path, root) or path
     names = [target_of(each.new or each.old, path, root) or "?" for each in patches]

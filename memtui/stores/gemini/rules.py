@@ -55,7 +55,7 @@ def parse_patch(text: str) -> list[FilePatch]:
         else:
             at += 1
     if not found or not all(each.hunks for each in found):
-        raise Refused("it is no unified diff")
+        raise Refused("not a unified diff")
     return found
 
 

@@ -81,7 +81,7 @@ class EntryFile(ListFile):
     def _checked(self, after: str, texts: Sequence[str]) -> str:
         """The text, if Hermes reads these entries from it and would write it itself."""
         if [entry.text for entry in parse_entries(after)] != list(texts):
-            raise Refused("Hermes would not read this as one entry", do="take the § line out")
+            raise Refused("Hermes would not read this as one entry", do="remove the § line")
         size, former = size_of(texts), size_of([entry.text for entry in self.entries])
         if size > self.limit and size > former:
             raise Refused(

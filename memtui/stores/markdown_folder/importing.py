@@ -45,7 +45,7 @@ def plan_import(change: Change, context: NoteContext) -> Plan:
             raise Refused("notes in hidden folders are not read", where=path)
         file = safe_join(file, name)
     if not path.endswith(SUFFIX) or not real_path(file).is_relative_to(real_path(context.root)):
-        raise Refused("this is no place for a note", where=path)
+        raise Refused("notes cannot be added here", where=path)
     if os.path.lexists(file):
         return plan_duplicate(change, "a note of this name", context.ref(path))
     document = change.fields.get("document")

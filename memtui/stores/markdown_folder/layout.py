@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from memtui.errors import UnreadableFile
-from memtui.files.frontmatter import parse
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.markdown_documents import SKIPPED, SUFFIX
 from memtui.stores.markdown_folder.rules import (
@@ -141,6 +140,8 @@ def _frontmatter(note: Path) -> dict[str, Any]:
     try:
         if os.path.getsize(note) > LARGEST_LOOKED_INTO:
             return {}
+        from memtui.files.frontmatter import parse  # it loads YAML
+
         return parse(decode(read_bytes(note, note.parent)))
     except (OSError, UnreadableFile, ValueError):
         return {}

@@ -86,7 +86,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
             if isinstance(edit, TextEdit) and edit.after is not None:
                 path = os.path.relpath(edit.path, self.root).replace(os.sep, "/")
                 if why := memfs_fault(path, edit.after):
-                    raise Refused(why, where=path, do="mend its frontmatter first")
+                    raise Refused(why, where=path, do="fix its frontmatter first")
         return plan
 
     def plan_context(self, view: StoreView) -> NoteContext:

@@ -56,7 +56,7 @@ def _add(change: Change, context: ListContext) -> Plan:
         known = {entity_of(path, item.group): item.group for item in file.items}
         return plan_listed_add(change, context, file, known.get(entity, rest))
     raise Refused(
-        "what is added stands in MEMORY.md or in a daily log",
+        "memories are added to MEMORY.md or a daily log",
         where=entity,
         do=f"name {CURATED}, {CURATED}/HEADING or {DAILY}/DATE as the entity",
     )
@@ -98,7 +98,7 @@ def plan_import(change: Change, context: ListContext) -> Plan:
         return _plan_note(change, path, context)
     is_daily = path.startswith(f"{FOLDER}/") and path.endswith(SUFFIX) and path.count("/") == 1
     if not is_daily and path != memory_name(context.root):
-        raise Refused("this is no place for a memory", where=path)
+        raise Refused("memories cannot be added here", where=path)
     file = context.open_list(path, context.view)
     section = str(extra_in(change).get(SECTION) or "")
     return plan_listed_import(change, context, file, section, "event" if is_daily else "fact")
@@ -106,7 +106,7 @@ def plan_import(change: Change, context: ListContext) -> Plan:
 
 def _plan_note(change: Change, path: str, context: ListContext) -> Plan:
     if path not in NOTES:
-        raise Refused("this is no place for a note", where=path)
+        raise Refused("notes cannot be added here", where=path)
     if (context.root / path).exists():
         return plan_duplicate(change, "a file of this name")
     text = str(change.fields.get("document") or change.fields.get("content") or "")

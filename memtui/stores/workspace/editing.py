@@ -179,7 +179,7 @@ def entry_edits(entry: str, new_type: str, context: DocumentContext) -> tuple[Ed
         raise Refused(
             f"the type map cannot be read whole, so it is not written: {fault}",
             where=str(context.map_path),
-            do="mend it by hand",
+            do="fix it by hand",
         )
     section = PATTERNS if is_pattern(entry) else EXACT
     if not os.path.lexists(context.map_path):

@@ -66,7 +66,7 @@ def _file(root: Path, path: str) -> Path:
             raise Refused("documents in hidden folders are not memory", where=path)
         file = safe_join(file, name)
     if not path.endswith(SUFFIX) or not real_path(file).is_relative_to(real_path(root)):
-        raise Refused("this is no place for a document", where=path)
+        raise Refused("documents cannot be added here", where=path)
     return file
 
 

@@ -160,7 +160,13 @@ class GraphScreen(Dialog[str]):
         selected = self.graph.selected
         keep = keep or (selected.node if selected is not None else None)
         width, height = self.graph.room
-        layout = graph_layout.lay_out(self._found, self._texts.label, width=width, height=height)
+        layout = graph_layout.lay_out(
+            self._found,
+            self._texts.label,
+            width=width,
+            height=height,
+            most_per_layer=max(graph_layout.MOST_PER_LAYER, height - 1),
+        )
         at = layout.find(keep) if keep is not None else -1
         self.graph.show(layout, max(0, at))
         self._say_head()

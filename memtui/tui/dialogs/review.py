@@ -145,6 +145,9 @@ class ReviewScreen(FittingDialog[None]):
         self._list.display = not (self._is_whole and small)
         self.call_after_refresh(self._draw)
 
+    def fill(self) -> None:
+        self.call_after_refresh(self._draw)  # the text has the colours of the theme
+
     # What the controller tells
 
     def show_queue(self, queue: Queue | None) -> None:

@@ -102,6 +102,7 @@ class GraphView(ThemedWidget, can_focus=True):
             return
         width, height = self.size.width - 1, self.size.height
         start, end = placed.x, placed.x + MARGIN + text.width(placed.label) + COLUMNS_AROUND
+        end = min(end, self._layout.width + MARGIN)
         if end > self.left + width:
             self.left = end - width
         self.left = max(0, min(self.left, start - COLUMNS_AROUND))

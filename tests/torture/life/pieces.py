@@ -91,7 +91,7 @@ def _records(text: str, at: int, array: str, held: dict[Key, Any]) -> Iterator[s
         if isinstance(value, dict) and isinstance(value.get("id"), str):
             key = ("record", array, value["id"])
             if key in held:
-                raise ValueError(f"the id {value['id']} is there twice")
+                raise ValueError(f"the id {value['id']} occurs twice")
             held[key] = Record(text[start:end], value)
         else:
             yield text[start:end]

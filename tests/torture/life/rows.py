@@ -65,7 +65,7 @@ def rows_of(folder: Path) -> dict[str, bytes]:
         for table, key in KEYS.items():
             for row in map(dict, connection.execute(f"SELECT * FROM {table}")):
                 name = name_of(table, row[key])
-                assert name not in found, f"{name} is there twice"
+                assert name not in found, f"{name} occurs twice"
                 found[name] = dumped(without_moving(row)) or b""
     return found
 

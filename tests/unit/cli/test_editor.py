@@ -130,6 +130,7 @@ def test_an_editor(
     tally(WAYS_TO_END)
 
 
+@pytest.mark.slow
 def test_memtui_itself_is_killed_while_the_editor_is_open(
     desk: Desk, tally: Callable[[str], None]
 ) -> None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +140,97 @@ def test_the_link_of_a_superseded_fact_is_followed_to_its_end(
     assert [(one["holds"], one["valid_to"]) for one in found] == [(False, "2026-03-03T10:00:00Z")]
     call("links", "mill", *store)
     assert "… to 2026-03-03" in capsys.readouterr().out
+
+
+def judged(sample: Path) -> list[tuple[str, str, str]]:
+    """Source, relation and target of Engram's relations, read from its database."""
+    with closing(sqlite3.connect(sample / "engram" / "engram.db")) as db:
+        return db.execute(
+            "SELECT 'engram:' || a.id, r.relation, 'engram:' || b.id FROM memory_relations r"
+            " JOIN observations a ON a.sync_id = r.source_id"
+            " JOIN observations b ON b.sync_id = r.target_id"
+            " WHERE r.judgment_status = 'judged'"
+        ).fetchall()
+
+
+def test_links_are_the_relations_of_engrams_database(ask: Ask, sample: Path) -> None:
+    store = ("--store", sample / "engram")
+    expected = judged(sample)
+    for ref in ("engram:58", "engram:65", "engram:23"):
+        found = ask("links", ref, *store)
+        edges = {
+            (edge["from"]["name"], edge["relation"], edge["to"]["name"])
+            for edge in (*found["outgoing"], *found["incoming"])
+            if edge["relation"] not in ("from", "pending")
+        }
+        assert edges == {row for row in expected if ref in (row[0], row[2])}
+    # 58 is related to 24 and in conflict with 23; 24 is in conflict with 23 too.
+    two = ask("traverse", "engram:58", "--rel", "conflicts_with,related", "--depth", 2, *store)
+    steps = {each["name"]: each["distance"] for each in two["reached"]}
+    assert (steps["engram:23"], steps["engram:24"]) == (1, 1)
+
+
+def test_links_of_simple_memory_are_its_evidence_facts_and_replacements(
+    ask: Ask, sample: Path
+) -> None:
+    """In schema.json sch_11 rests on ep_101, ep_112 and fact_221; ep_101 states fact_200."""
+    store = ("--store", sample / "simple-memory")
+    found = ask("links", "sch_11", *store)
+    assert [(edge["relation"], edge["to"]["name"]) for edge in found["outgoing"]] == [
+        ("evidence", "simple-memory:ep_101"),
+        ("evidence", "simple-memory:ep_112"),
+        ("evidence", "simple-memory:fact_221"),
+    ]
+    found = ask("traverse", "sch_11", "--direction", "out", "--depth", 2, *store)
+    ways = {each["name"]: [step["relation"] for step in each["path"]] for each in found["reached"]}
+    assert ways["simple-memory:fact_200"] == ["evidence", "fact"]
+    # fact_1a3 replaced fact_1a0 on 1 July: the older one lives in Leipzig.
+    replaced = ask("history", "fact_1a3", *store)["versions"]
+    assert [one["ref"] for one in replaced][-1] == "simple-memory:fact_1a3"
+    for day, there in (("2026-06-30", "fact_1a0"), ("2026-07-01", "fact_1a3")):
+        listed = ask("search", "lives_in", "--as-of", day, *store)
+        assert there in {memory["id"] for memory in listed if "Inês" in memory["content"]}
+
+
+def test_what_ambient_added_between_two_dates_is_what_its_files_have(
+    ask: Ask, sample: Path
+) -> None:
+    born = {
+        event["id"]: event["timestamp"] / 1000
+        for file in (sample / "ambient").rglob("*.json")
+        for event in json.loads(file.read_text(encoding="utf-8")).get("events", ())
+    }
+    first, last = (datetime(2026, month, 1, tzinfo=UTC).timestamp() for month in (9, 10))
+    store = ("--store", sample / "ambient")
+    days = ("--since", "2026-09-01", "--until", "2026-09-30")
+    found = ask("diff", *days, *store)["differences"]
+    added = {one["ref"].partition(":")[2] for one in found if one["kind"] == "added"}
+    assert added == {id for id, at in born.items() if first < at < last}
+    assert added
+
+
+def test_a_link_to_a_deleted_memory_dangles_until_it_is_back(
+    call: Call, ask: Ask, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, number in (("bo", 1), ("ida", 2)):
+        write_facts(tmp_path / "m", name, [fact(number, f"{name} has a boat")])
+    store = ("--store", tmp_path / "m")
+    one, other = (f"{number:08x}-0000-4000-8000-000000000000" for number in (1, 2))
+    assert call("link", one, "built_by", f"agent-memory:{other}", *store) == 0
+
+    def end() -> tuple[str, str]:
+        (edge,) = ask("links", one, *store)["outgoing"]
+        return edge["to"]["kind"], edge["to"]["name"].rpartition(":")[2]
+
+    assert end() == ("memory", other)
+    assert call("delete", other, "--force", *store) == 0
+    kind = end()[0]
+    call("check", *store)
+    listed = "built_by" in capsys.readouterr().out
+    assert (kind, listed) == ("unknown", True)
+    assert ask("search", "has:links", *store)
+    assert call("undo", *store) == 0
+    assert end() == ("memory", other)
 
 
 def test_drawing_and_export_formats(

@@ -152,6 +152,7 @@ json_values = st.recursive(
 names = st.sampled_from([name for s in SCHEMA for name in (s.key, *s.key.split("."))]) | st.text()
 
 
+@pytest.mark.slow
 @given(st.dictionaries(names, json_values, max_size=5))
 def test_whatever_the_values_reading_never_raises(values: dict[str, object]) -> None:
     loaded = parse(values, Path("config.toml"))

@@ -123,6 +123,7 @@ keys = st.text(min_size=1, max_size=4)
 documents = st.dictionaries(keys, values | st.dictionaries(keys, values, max_size=3), max_size=4)
 
 
+@pytest.mark.slow
 @given(documents, st.lists(keys, min_size=1, max_size=2), values)
 def test_the_edits_are_either_right_or_seen_to_be_wrong(
     document: dict[str, Any], parts: list[str], value: Any

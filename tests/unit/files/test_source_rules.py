@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import memtui
 from tests.source_trees import parse_sources
 
@@ -65,6 +67,7 @@ def nodes() -> Sequence[tuple[str, ast.AST]]:
     ]
 
 
+@pytest.mark.slow
 def test_what_can_run_a_forged_file_is_not_even_imported() -> None:
     hits = []
     for name, node in nodes():
@@ -140,6 +143,26 @@ def test_the_name_of_a_class_is_unique() -> None:
         if isinstance(node, ast.ClassDef) and node.name not in MESSAGES
     )
     assert [name for name, count in names.items() if count > 1] == []
+
+
+SAYS_NOTHING = {"said", "told", "asked", "kept", "held", "gone", "seen", "given", "mine"}
+SAYS_NOTHING |= {"stood", "here", "there", "wanted"}
+"""Names of locals and parameters that do not say what the value is."""
+NAMED_PLAINLY = ("stores/", "files/", "journal/", "bundle/", "cli/", "text/", "context/", "query/")
+NAMED_PLAINLY += ("library/", "config/")
+
+
+def test_a_local_name_says_what_the_value_is() -> None:
+    hits = set()
+    for path, tree in parse_sources().items():
+        for function in ast.walk(tree):
+            if path.startswith(NAMED_PLAINLY) and isinstance(function, ast.FunctionDef):
+                for node in ast.walk(function):
+                    is_new = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+                    name = node.id if is_new else getattr(node, "arg", "")
+                    if name in SAYS_NOTHING and isinstance(node, ast.Name | ast.arg):
+                        hits.add(f"{path}:{node.lineno} {name}")
+    assert hits == set()
 
 
 INTERFACES = (

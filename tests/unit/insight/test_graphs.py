@@ -6,6 +6,8 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memtui.insight import graph_export, graph_layout
 from memtui.insight.graph_layout import GraphLayout, draw_text, lay_out
@@ -142,6 +144,73 @@ def test_arrow_keys_follow_the_edges() -> None:
     assert layout.neighbour(0, "right") == left
     assert layout.nodes[layout.neighbour(left, "down")].label == "a:right"
     assert layout.neighbour(0, "up") == layout.neighbour(0, "left") == 0
+
+
+def unescaped(mermaid: str) -> str:
+    return re.sub(r"#(\d+);", lambda code: chr(int(code[1])), mermaid)
+
+
+@given(st.text(max_size=80), st.text(max_size=80), st.text(min_size=1, max_size=30))
+def test_every_label_is_read_back_from_every_export(one: str, other: str, relation: str) -> None:
+    """By a parser of each format: the nodes, the edge between them, and nothing else."""
+    index = index_of(memory("1", Link(relation, "2")), memory("2"))
+    found = walk(index, mem("a:1"))
+    names = {mem("a:1"): one, mem("a:2"): other}
+    labels = [graph_export._clean(names[each.node]) for each in found.reached]
+    relations = [graph_export._clean(edge.relation) for edge in found.edges]
+
+    nodes = re.findall(
+        r'^  n\d\["(.*)"\]$', graph_export.to_mermaid(found, names.__getitem__), re.M
+    )
+    arrows = re.findall(
+        r'^  n0 -->\|"(.*)"\| n1$', graph_export.to_mermaid(found, names.__getitem__), re.M
+    )
+    assert [unescaped(label) for label in nodes] == labels
+    assert [unescaped(label) for label in arrows] == [name or " " for name in relations]
+
+    quoted = r'"((?:[^"\\]|\\.)*)"'
+    statement = rf"  n\d(?: -> n\d)? \[(?:shape=box, )?label={quoted}\];\n"
+    dot = graph_export.to_dot(found, names.__getitem__)
+    head = 'digraph memories {\n  rankdir=LR;\n  node [fontname="sans-serif"];\n'
+    assert re.fullmatch(re.escape(head) + rf"(?:{statement})*}}\n", dot)
+    read = [re.sub(r"\\(.)", r"\1", text) for text in re.findall(statement, dot)]
+    assert read == [*labels, *relations]
+
+    texts = [
+        "".join(element.itertext())
+        for element in ElementTree.fromstring(graph_export.to_svg(found, names.__getitem__)).iter()
+        if element.tag.endswith("text")
+    ]
+    assert texts[-2:] == labels
+    assert texts[:-2] == [f"{name} ▸" for name in relations]
+
+
+def test_the_lines_of_a_picture_end_at_the_boxes_they_join() -> None:
+    """Beside each other and, with long labels, below each other."""
+    for length in (5, 90):
+        links = [Link("to", str(number)) for number in range(2, 5)]
+        index = index_of(memory("1", *links), *(memory(str(number)) for number in range(2, 5)))
+        found = walk(index, mem("a:1"))
+        names = {node: node.name * length for node in (each.node for each in found.reached)}
+        picture = graph_export.to_svg(found, names.__getitem__)
+        root = ElementTree.fromstring(picture)
+        boxes = [
+            tuple(int(each.get(name, "0")) for name in ("x", "y", "width", "height"))
+            for each in root
+            if each.tag.endswith("rect")
+        ][1:]
+        paths = [each.get("d", "") for each in root if each.tag.endswith("path")]
+        assert len(paths) == len(boxes) - 1
+        for path, (x, y, _, height) in zip(paths, boxes[1:], strict=True):
+            start_x, start_y, *_, end_x = map(int, re.findall(r"-?\d+", path))
+            end_y = int(re.findall(r"V(-?\d+)", path)[0])
+            assert end_x == x
+            assert y < end_y < y + height
+            left, top, wide, high = boxes[0]
+            assert left <= start_x <= left + wide + 8
+            assert top <= start_y <= top + high
+            beyond = [int(value) for value in re.findall(r"H(-?\d+)", path)]
+            assert max(start_x, *beyond) <= x
 
 
 @pytest.mark.parametrize("hostile", hostile_values.ALL.values(), ids=hostile_values.ALL)

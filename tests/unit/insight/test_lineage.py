@@ -137,6 +137,7 @@ def test_a_chain_of_ten_thousand_is_followed_as_far_as_makes_sense() -> None:
 ids = st.sampled_from("abcdef")
 
 
+@pytest.mark.slow
 @given(st.dictionaries(ids, st.tuples(st.lists(ids), st.lists(ids), st.integers(0, 9))))
 def test_however_tangled_the_history_holds_each_version_once(
     web: dict[str, tuple[list[str], list[str], int]],

@@ -187,6 +187,14 @@ ENDED = [
     ({"status": "retired", "updated": day(12)}, 12),
     ({"status": "superseded", "superseded_by": ("new",), "updated": day(20)}, 15),
     ({"status": "superseded", "superseded_by": ("gone",), "updated": day(20)}, 20),
+    (
+        {
+            "status": "deleted",
+            "superseded_by": ("new",),
+            "extra": {"deleted_at": "2026-03-20T00:00:00Z"},
+        },
+        15,
+    ),
     ({"status": "retired"}, None),
 ]
 

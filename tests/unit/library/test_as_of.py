@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import random
+import shutil
+import sqlite3
 import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +27,7 @@ from memtui.testing.fixtures import sample
 from tests.unit.library.stores_for_tests import fact, write_facts
 from tests.unit.library.test_history import committed, git, loaded
 
+REPOSITORY = Path(__file__).parents[3]
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -66,6 +72,72 @@ def test_fifty_dates_are_as_a_replay_of_the_stores_own_dates(tmp_path: Path) -> 
         assert {ref.partition(":")[2] for ref in believed(past)} == expected, at
 
 
+def _ambient_dates(store: Path) -> Iterator[tuple[str, float]]:
+    for file in store.rglob("*.json"):
+        for event in json.loads(file.read_text(encoding="utf-8")).get("events", ()):
+            yield event["id"], event["timestamp"] / 1000
+
+
+def _engram_dates(store: Path) -> Iterator[tuple[str, float]]:
+    with closing(sqlite3.connect(store / "engram.db")) as db:
+        for id, created in db.execute("SELECT id, created_at FROM observations"):
+            yield str(id), datetime.fromisoformat(f"{created}+00:00").timestamp()
+
+
+def _simple_memory_dates(store: Path) -> Iterator[tuple[str, float]]:
+    for name, key in (("facts", "time"), ("episodes", "start")):
+        for item in json.loads((store / f"{name}.json").read_text(encoding="utf-8")):
+            yield item["id"], datetime.fromisoformat(item[key]).replace(tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("name", "dates"),
+    [
+        ("ambient", _ambient_dates),
+        ("engram", _engram_dates),
+        ("simple-memory", _simple_memory_dates),
+    ],
+)
+def test_fifty_dates_are_as_the_files_of_the_store_say(
+    name: str, dates: Callable[[Path], Iterator[tuple[str, float]]], tmp_path: Path
+) -> None:
+    """Read from the files without memtui: what had been created by then."""
+    store = Path(shutil.copytree(REPOSITORY / "sample-data" / name, tmp_path / name))
+    born = dict(dates(store))
+    assert len(born) > 50
+    library = loaded(store)
+    views = PastViews(library)
+    first, last = min(born.values()), max(born.values())
+    for step in range(50):
+        at = datetime.fromtimestamp(first - 86_400 + step * (last - first + 172_800) / 49, UTC)
+        past = views.at(at)
+        found = past.find(parse_query("status:all", at))
+        there = {found.rows[slot].id for slot in found.slots} & born.keys()
+        assert there == {id for id, begun in born.items() if begun <= at.timestamp()}, at
+
+
+def test_what_engram_replaced_and_deleted_ends_when_its_database_says(tmp_path: Path) -> None:
+    store = Path(shutil.copytree(REPOSITORY / "sample-data" / "engram", tmp_path / "engram"))
+    with closing(sqlite3.connect(store / "engram.db")) as db:
+        ends = db.execute(
+            "SELECT old.id, max(r.created_at, new.created_at) FROM memory_relations r"
+            " JOIN observations new ON new.sync_id = r.source_id"
+            " JOIN observations old ON old.sync_id = r.target_id"
+            " WHERE r.relation = 'supersedes' AND r.judgment_status = 'judged'"
+            " UNION SELECT id, deleted_at FROM observations WHERE deleted_at IS NOT NULL"
+        ).fetchall()
+    first: dict[str, str] = {}
+    for id, ended in sorted(ends, key=lambda row: row[1], reverse=True):
+        first[id] = ended  # one was replaced first and deleted later
+    assert len(ends) > len(first) > 1
+    views = PastViews(loaded(store))
+    for id, ended in first.items():
+        at = datetime.fromisoformat(f"{ended}+00:00")
+        ref = f"engram:{id}"
+        assert ref in believed(views.at(at - timedelta(seconds=1)))
+        assert ref not in believed(views.at(at))
+
+
 def _make_some_change(library: Library, dice: random.Random, number: int) -> bool:
     """Do one act that the store allows; False if it refused."""
     acts = [Act.EDIT, Act.SUPERSEDE, Act.RETIRE, Act.DELETE, Act.ADD, Act.RESTORE]
@@ -97,6 +169,7 @@ def _make_some_change(library: Library, dice: random.Random, number: int) -> boo
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
 def test_each_moment_between_changes_of_memtui_is_seen_again(known: Any, tmp_path: Path) -> None:
     library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")

@@ -60,6 +60,7 @@ def stores(tmp_path: Path) -> tuple[Store, Store]:
     return bad, good
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hook", HOOKS)
 def test_a_store_that_raises_in_any_hook_harms_no_other(tmp_path: Path, hook: str) -> None:
     bad, good = stores(tmp_path)

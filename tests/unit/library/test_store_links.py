@@ -49,6 +49,7 @@ def sample_links(tmp_path: Path) -> tuple[Library, dict[str, tuple[set[Edge], se
     return library, edges_of(library)
 
 
+@pytest.mark.slow
 def test_from_memories_from_cached_rows_and_saved_links_it_is_the_same(
     sample_links: tuple[Library, dict[str, tuple[set[Edge], set[Edge]]]], tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ LINES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(LINES, st.booleans())
 def test_a_query_is_formatted_as_a_line_that_parses_to_it(line: str, typing: bool) -> None:

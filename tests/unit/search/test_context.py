@@ -65,6 +65,7 @@ def rarity(count: int, held: int) -> float:
     return math.log1p((count - held + 0.5) / (held + 0.5)) * (context.K1 + 1)
 
 
+@pytest.mark.slow
 @given(turns)
 def test_session_and_window_are_scored_as_one_text(memories: list[Memory]) -> None:
     hits = search(memories)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import pairwise
 
 import numpy as np
@@ -17,20 +17,7 @@ from memtui.search.documents import to_document
 from memtui.search.hits import Match
 from memtui.search.matching import match_terms
 from memtui.search.ordering import OrderedSlots
-
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-
-
-def memory(number: int, content: str, **fields: object) -> Memory:
-    values: dict[str, object] = {
-        "ref": f"s:{number}",
-        "id": str(number),
-        "store": "s",
-        "kind": "fact",
-        "content": content,
-        "created": NOW - timedelta(days=100),
-    }
-    return Memory(**{**values, **fields})  # type: ignore[arg-type]
+from tests.unit.search.memories_for_tests import NOW, memory
 
 
 def look(memories: Sequence[Memory], text: str, *, typing: bool = False) -> Match:

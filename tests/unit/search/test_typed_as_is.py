@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
@@ -31,20 +31,7 @@ from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
 from memtui.search.postings import ProvisionalIndex
 from memtui.testing.hostile_values import ALL
-
-NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
-
-
-def memory(number: int, content: str, **fields: object) -> Memory:
-    values: dict[str, object] = {
-        "ref": f"s:{number}",
-        "id": str(number),
-        "store": "s",
-        "kind": "fact",
-        "content": content,
-        "created": NOW - timedelta(days=100),
-    }
-    return Memory(**{**values, **fields})  # type: ignore[arg-type]
+from tests.unit.search.memories_for_tests import NOW, memory
 
 
 def search(memories: Sequence[Memory], query: Query) -> SearchResult:

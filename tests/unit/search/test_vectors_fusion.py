@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -218,3 +219,15 @@ def test_a_word_that_is_still_being_typed_has_no_near_words() -> None:
     match = matching.match_terms([SEGMENT], len(MEMORIES), query.terms)
     known = [word_expansion.embed_words(SEGMENT, WordsByGroup())]
     assert word_expansion.add_near_words(match, known, WordsByGroup()) is match
+
+
+def test_a_query_that_no_text_answers_has_a_few_neighbours_and_names_their_words() -> None:
+    many = [replace(MEMORIES[0], ref=f"s:{n}", id=str(n), content="login page") for n in range(60)]
+    segment = postings.build([to_document(memory) for memory in many])
+    match = matching.match_terms([segment], len(many), parse_query("authentication", NOW).terms)
+    assert match.missing == ("authentication",)
+    known = [word_expansion.embed_words(segment, WordsByGroup())]
+    near = word_expansion.add_near_words(match, known, WordsByGroup())
+    assert len(near.slots) == word_expansion.MAX_INSTEAD
+    assert not near.missing
+    assert [(one.typed, one.words) for one in near.substituted] == [("authentication", ("login",))]

@@ -6,6 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
+import pytest
+
 from memtui.stores.registry import FORMATS
 from tests.source_trees import parse_sources
 
@@ -45,6 +47,7 @@ def _code(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.module or ""
 
 
+@pytest.mark.slow
 def test_no_format_is_named_outside_the_stores() -> None:
     found = []
     for name, tree in parse_sources().items():

@@ -81,6 +81,7 @@ VALUES = st.recursive(
 MAPS = st.dictionaries(st.sampled_from(["exact_paths", "glob_paths", "task_rules", "x"]), VALUES)
 
 
+@pytest.mark.slow
 @given(st.text() | MAPS.map(json.dumps))
 def test_any_map_types_or_is_named_as_broken(text: str) -> None:
     with contextlib.suppress(UnreadableFile):

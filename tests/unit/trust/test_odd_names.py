@@ -93,6 +93,7 @@ def test_odd_things_in_every_folder(
     assert (fingerprint(place), fingerprint(outside)) == (before, beyond)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", IN_FILES, ids=lambda known: known.name)
 def test_a_folder_that_comes_and_goes(known: Format, tmp_path: Path) -> None:
     """Between listing and reading, as often as it takes."""

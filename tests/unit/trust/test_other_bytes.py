@@ -228,7 +228,7 @@ def _record(text: str, array: tuple[str, ...], start: int, end: int) -> Made:
             continue
         for wanted in NEW:
             if pair := edited(lambda key=key, wanted=wanted: spans.set_member(raw, key, wanted)):
-                assert keys.count(key) == 1, f"{key!r} is there twice"
+                assert keys.count(key) == 1, f"{key!r} occurs twice"
                 same_around(text, pair[1], first, last)
                 assert said(pair[0]) == _with(value, key, _plain(wanted))
                 made["set"] += 1

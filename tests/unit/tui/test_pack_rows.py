@@ -42,6 +42,7 @@ def _pack(sections: list[Section], budget: int | None) -> Pack:
     return draft("r", "t", sections, head="<head>\n", tail="<tail>").fit(budget)
 
 
+@pytest.mark.slow
 @given(st.lists(SECTIONS, max_size=4), st.none() | st.integers(1, 80))
 def test_the_items_that_are_in_are_the_text_of_the_pack(
     sections: list[Section], budget: int | None

@@ -47,13 +47,20 @@ FOUND: dict[str, frozenset[ProposalKind]] = {
     "mcp-memory": frozenset({ProposalKind.SECRET}),
     "openclaw": frozenset({ProposalKind.SECRET}),
     "test-tower/agent-memory": frozenset(
-        {ProposalKind.DUPLICATE, ProposalKind.CONTRADICTION, ProposalKind.HIDDEN}
+        {
+            ProposalKind.DUPLICATE,
+            ProposalKind.CONTRADICTION,
+            ProposalKind.HIDDEN,
+            ProposalKind.LONG_HISTORY,
+        }
     ),
     "test-tower/ambient": frozenset(
         {ProposalKind.SUPERSEDED, ProposalKind.MERGED_BRANCH, ProposalKind.COMPACTION}
     ),
     "test-tower/engram": frozenset({ProposalKind.CLUSTER}),
-    "test-tower/simple-memory": frozenset({ProposalKind.PATTERN, ProposalKind.DUPLICATE}),
+    "test-tower/simple-memory": frozenset(
+        {ProposalKind.PATTERN, ProposalKind.DUPLICATE, ProposalKind.OUTDATED_SCHEMA}
+    ),
 }
 """Folder of the sample data -> findings with changes that it must have."""
 
@@ -145,6 +152,7 @@ def test_one_of_each_kind(opened: OpenedCopy) -> None:
         assert accept_and_undo(opened, chosen), chosen
 
 
+@pytest.mark.slow
 @settings(
     max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

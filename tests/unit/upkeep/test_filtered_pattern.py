@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.upkeep import instruction_languages, instructions, secrets
+from memtui.upkeep import instructions, secrets
 from memtui.upkeep.filtered_pattern import ExpressionFilter, fold
 
 from .labelled_instructions import HONEST, POISONED, TUNING, measured_lines
@@ -45,11 +45,7 @@ def test_what_a_word_holds_is_forgotten_in_time() -> None:
 def test_the_rules_have_words_and_lose_no_labelled_line() -> None:
     texts = [*POISONED, *HONEST, *(line.text for line in measured_lines(TUNING))]
     texts += [text for line in labelled_secrets() for text in line]
-    phrases = tuple(
-        phrase
-        for reason, own in instructions.PHRASES.items()
-        for phrase in (*own, *instruction_languages.PHRASES.get(reason, ()))
-    )
+    phrases = tuple(phrase for own in instructions.PHRASES.values() for phrase in own)
     for expressions in (phrases, tuple(secrets.NAMED)):
         each = ExpressionFilter(expressions)
         assert sum(map(bool, each.words)) >= 0.9 * len(expressions)

@@ -193,6 +193,7 @@ def clone_with_a_merged_branch(folder: Path) -> Path:
     return clone
 
 
+@pytest.mark.slow
 def test_every_proposal_of_the_sample_data_is_labelled(samples: ScannedSamples) -> None:
     unlabelled = [
         (str(one.kind), one.title, one.refs)

@@ -146,6 +146,7 @@ def test_the_cut_is_the_first_line_over_a_limit(lines: list[str]) -> None:
 FRONT = st.sampled_from(["", "---\nname: x\n---\n", "<!-- a\nb -->\n"])
 
 
+@pytest.mark.slow
 @given(FRONT, st.lists(st.sampled_from(["- a", "", "é" * 400, "<!-- no -->"]), max_size=230))
 def test_statistics_and_recipe_name_the_line_that_the_detail_names(
     head: str, lines: list[str]

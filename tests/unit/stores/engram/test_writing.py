@@ -360,7 +360,7 @@ def test_pins_and_reviews_stay_local(folder: Path) -> None:
 def test_deleting_needs_force_and_orphans_relations(folder: Path) -> None:
     enroll(folder)
     store = open_store(folder)
-    with pytest.raises(Refused, match="for good"):
+    with pytest.raises(Refused, match="permanently"):
         plan(store, change(Act.DELETE, 5))
     do(store, change(Act.DELETE, 5, force=True))
     assert row(folder, 5) == {}

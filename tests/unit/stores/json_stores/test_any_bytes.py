@@ -109,6 +109,7 @@ ENTRIES = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @quick
 @given(entry=ENTRIES, act=st.sampled_from(list(Act)))
 def test_any_sidecar(

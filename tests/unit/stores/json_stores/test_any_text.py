@@ -51,6 +51,7 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> tuple[Opened, str]:
     return open_agent_memory(programs.home), id
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(text=TEXTS, act=ACTS)
 def test_agent_memory(facts: tuple[Opened, str], text: str, act: Act) -> None:

@@ -107,6 +107,7 @@ except StoreError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", [".", "memory", ".."], ids=["itself", "inside", "around"])
 def test_a_closed_folder_is_not_called_unknown(tmp_path: Path, closed: str) -> None:
     store = tmp_path / "around" / "store"

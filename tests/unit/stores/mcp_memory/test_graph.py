@@ -90,6 +90,7 @@ def test_one_observation_is_replaced(text: str, wanted: str, data: st.DataObject
     assert values(back.replace(again, item.text)) == values(text)
 
 
+@pytest.mark.slow
 @given(files(), st.data())
 def test_observations_are_removed(text: str, data: st.DataObject) -> None:
     file = opened(text)
@@ -102,6 +103,7 @@ def test_observations_are_removed(text: str, data: st.DataObject) -> None:
     assert parse_graph(after).faults == parse_graph(text).faults
 
 
+@pytest.mark.slow
 @given(files(), NAME, TEXT)
 def test_an_observation_is_added(text: str, entity: str, wanted: str) -> None:
     file = opened(text)
@@ -119,6 +121,7 @@ def test_an_observation_is_added(text: str, entity: str, wanted: str) -> None:
     assert len(parse_graph(after).faults) == len(parse_graph(text).faults)
 
 
+@pytest.mark.slow
 @given(files(), st.data())
 def test_records_are_removed_with_their_lines(text: str, data: st.DataObject) -> None:
     graph = parse_graph(text)

@@ -1,0 +1,55 @@
+"""What accepting a finding writes, and how references to what is missing are told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.changes import Act
+from memtui.model import Link, Memory
+from memtui.upkeep.checks import check_dangling_references
+from memtui.upkeep.integrity import proposals_from
+from memtui.upkeep.proposals import Proposal
+from memtui.upkeep.staleness import find_long_history
+
+from .labelled_findings import memories
+from .test_precision import context
+
+
+def dangling(*links: tuple[str, ...]) -> tuple[Proposal, ...]:
+    """The hints on one memory for each tuple, which links to these targets."""
+    found: Sequence[Memory] = memories(*(f"memory {number}" for number in range(len(links))))
+    linked = [
+        replace(memory, links=tuple(Link("links_to", target) for target in targets))
+        for memory, targets in zip(found, links, strict=True)
+    ]
+    by_ref = {memory.ref: memory for memory in linked}
+    findings = check_dangling_references(linked)
+    return tuple(proposals_from(findings, by_ref.__getitem__, context()))
+
+
+def test_references_into_one_folder_are_one_hint() -> None:
+    (one,) = dangling(("notes/a.md", "notes/b.md"), ("notes/a.md",))
+    assert one.title == "notes/: 2 missing files, named by 2 memories"
+    assert one.reason.startswith("a.md, b.md: ")
+    assert len(one.refs) == 2
+
+
+def test_references_elsewhere_stay_apart() -> None:
+    found = dangling(("notes/a.md", "people/b.md", "nobody"), ("nobody",))
+    assert len(found) == 4
+    assert all("no such memory" in one.title for one in found)
+
+
+@given(st.text("ab c d, é猫😀\n", min_size=500, max_size=900))
+def test_a_long_historical_fact_keeps_its_beginning(content: str) -> None:
+    (memory, _) = memories(content, "x", days=300, status="superseded")
+    (one,) = find_long_history([memory], context())
+    (change,) = one.changes
+    shortened = str(change.fields["content"])
+    assert change.act is Act.EDIT
+    assert len(shortened) <= context().settings.history_chars
+    assert content.startswith(shortened.removesuffix("…"))
