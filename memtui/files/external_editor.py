@@ -95,7 +95,7 @@ class EditorDraft:
     @property
     def kept_notice(self) -> str:
         """A sentence for the person that names the draft."""
-        return f"the draft is kept_notice in {self.path}"
+        return f"the draft is kept in {self.path}"
 
     def discard(self) -> None:
         self.path.unlink(missing_ok=True)

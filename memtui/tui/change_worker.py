@@ -91,7 +91,7 @@ def _why_impossible(library: Library, change: Change) -> str:
 def preview_of(planned: Planned, library: Library | None = None) -> Preview:
     """A plan with its diffs; with a library also the texts that change, and shorter paths."""
     texts = tuple(_text_changes(library, planned)) if library else ()
-    roots = [store.root for store in library.stores] if library else []
+    roots = {store.label: store.root for store in library.stores} if library else {}
     return Preview(planned, tuple(diff_files(name_below(planned.diffs(), roots))), texts=texts)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -65,14 +65,25 @@ def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
     return lines
 
 
-def name_below(diffs: Iterable[FileDiff], roots: Iterable[Path]) -> list[FileDiff]:
-    """Name each file from the folder of the store that it lies in."""
-    folders = sorted((f"{root}{os.sep}" for root in roots), key=len, reverse=True)
-    named = []
+def name_below(diffs: Iterable[FileDiff], roots: Mapping[str, Path]) -> list[FileDiff]:
+    """Name each file from the folder of its store, and the store where there are several.
+
+    Args:
+        diffs: Of files anywhere.
+        roots: Label of each store -> its folder.
+    """
+    folders = sorted(roots.items(), key=lambda item: len(str(item[1])), reverse=True)
+    found = []
     for diff in diffs:
-        folder = next((each for each in folders if diff.path.startswith(each)), "")
-        named.append(replace(diff, path=diff.path[len(folder) :]))
-    return named
+        label, root = next(
+            (each for each in folders if diff.path.startswith(f"{each[1]}{os.sep}")), ("", "")
+        )
+        found.append((label, diff, diff.path[len(f"{root}{os.sep}") :] if root else diff.path))
+    several = len({label for label, _, _ in found}) > 1
+    return [
+        replace(diff, path=f"{label}: {path}" if several and label else path)
+        for label, diff, path in found
+    ]
 
 
 def count_lines(lines: Sequence[DiffLine]) -> tuple[int, int, int]:

@@ -152,6 +152,28 @@ def open_source(app: AppInterface, place: Place) -> None:
         app.notify(str(error), severity="error")
 
 
+PAGER = "less"
+
+
+def page_text(app: AppInterface, words: str) -> None:
+    """Show a text in $PAGER, else less, and wait for it.
+
+    It gets visible text on its standard input, since some pagers pass escape sequences on.
+    """
+    import shlex
+
+    from textual.app import SuspendNotSupported
+
+    try:
+        arguments = shlex.split(os.environ.get("PAGER", "")) or [PAGER]
+        run_program(app, arguments, input=f"{text.visible(words)}\n")
+    except SuspendNotSupported:
+        app.notify("This terminal cannot run a pager.", severity="warning")
+    except (OSError, ValueError) as error:
+        reason = text.one_line(getattr(error, "strerror", "") or str(error))
+        app.notify(f"Cannot start the pager: {reason}. Set $PAGER.", severity="error")
+
+
 def open_folder(app: AppInterface, path: Path) -> None:
     """Show a file in its folder, in the file manager; where there is none, say where it lies."""
     import shutil
@@ -179,8 +201,10 @@ def open_folder(app: AppInterface, path: Path) -> None:
     app.notify(text.file_name(str(folder)), title="Its folder", timeout=10)
 
 
-def run_program(app: AppInterface, arguments: Sequence[str]) -> int:
+def run_program(app: AppInterface, arguments: Sequence[str], input: str | None = None) -> int:
     """Run another program on the terminal and return its exit status.
+
+    `input` is what it reads instead of the keyboard.
 
     Raises:
         OSError: it cannot be started.
@@ -191,7 +215,9 @@ def run_program(app: AppInterface, arguments: Sequence[str]) -> int:
     with app.suspend(), _ignored_interrupts():
         # Textual takes the terminal back only if nothing is raised inside `suspend`.
         try:
-            status = subprocess.run(arguments, check=False).returncode
+            status = subprocess.run(
+                arguments, check=False, input=input, encoding="utf-8"
+            ).returncode
         except OSError as error:
             failed = error
     if failed is not None:

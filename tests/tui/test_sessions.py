@@ -194,6 +194,21 @@ async def test_the_source_is_opened_with_the_guards_of_drafts(
         assert told == ["--cmd", "set nomodeline", f"+{place.line}", place.file, ""]
 
 
+async def test_the_pager_gets_the_text_without_escape_sequences(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGER", f"tee {tmp_path / 'read'}")
+    monkeypatch.setattr(MemtuiApp, "suspend", lambda _: contextlib.nullcontext())
+    root = write_store(tmp_path, {"alice": [fact(1, "a \x1b[2Jnote\nof two", "2026-11-20")]})
+    async with stage(root, toasts=True) as on:
+        await on.press("$")
+        assert (tmp_path / "read").read_text() == "a ␛[2Jnote\nof two\n"
+        monkeypatch.setenv("PAGER", "no-such-pager")
+        await on.press("$")
+        (told,) = [toast.message for toast in on.app._notifications]
+        assert told == "Cannot start the pager: No such file or directory. Set $PAGER."
+
+
 async def test_copying_says_what_it_leaves_out_and_offers_the_exact_text(tmp_path: Path) -> None:
     hidden = "pay\u200b the\u202e bill\x1b[2J\r\nnow"
     root = write_store(tmp_path, {"alice": [fact(1, hidden, "2026-11-20")]})

@@ -30,6 +30,7 @@ class MemoryActions:
             "mark.all": screen.memories.mark_all,
             "fresh": self._next_fresh,
             "source": self._source,
+            "pager": self._page,
             "history": self._history,
             "back": partial(self._jump, -1),
             "forward": partial(self._jump, 1),
@@ -119,6 +120,13 @@ class MemoryActions:
             found = self._screen.found
             place = external_editor.find_line(memory, found.words if found else ())
             terminal.open_source(self._screen.app, place)
+
+    def _page(self) -> None:
+        memory = self._current()
+        if memory is not None:
+            is_in_text = memory.content.lstrip("# \n").startswith(memory.title)
+            title = "" if is_in_text else f"{memory.title}\n\n"
+            terminal.page_text(self._screen.app, f"{title}{memory.content}")
 
     def _history(self) -> None:
         from memtui.tui.dialogs.history import HistoryScreen

@@ -389,5 +389,5 @@ def _diff_lines(library: Library, planned: Planned) -> tuple[DiffLine, ...]:
     """What a plan changes, its secrets masked, each path as it is below the folder of its store."""
     from memtui.upkeep.proposals import mask_diffs
 
-    diffs = name_below(planned.diffs(), [store.root for store in library.stores])
+    diffs = name_below(planned.diffs(), {store.label: store.root for store in library.stores})
     return tuple(diff_files(mask_diffs(diffs)))

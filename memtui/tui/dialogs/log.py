@@ -163,7 +163,7 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         self.query_one(KeyLine).show(keys, [("esc", "back", "")])
 
     def _diff(self, action: JournalAction) -> list[DiffLine]:
-        roots = [store.root for store in self._library.stores]
+        roots = {store.label: store.root for store in self._library.stores}
         return diff_files(name_below(action_diffs(action), roots))
 
     def _key(self, action_id: str) -> str:

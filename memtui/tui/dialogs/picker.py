@@ -111,6 +111,9 @@ class Picker(FittingDialog[tuple[str, ...]]):
         keys = [*accept, *toggle, *self.own_keys()]
         self.query_one(KeyLine).show(keys, [("esc", "cancel", "")])
 
+    keys_width = KEYS_WIDTH
+    """Columns that the line of keys needs, with those of a subclass."""
+
     def own_keys(self) -> list[tuple[str, str, str]]:
         """Keys that a subclass adds for the choice under the cursor."""
         return []
@@ -122,7 +125,7 @@ class Picker(FittingDialog[tuple[str, ...]]):
             most -= WHOLE_ROWS
         self._list.styles.max_height = max(1, most)
         widest = max(self._list.widest, text.width(self._title) + 4, text.width(self._empty) + 2)
-        self.fit(columns=max(widest, KEYS_WIDTH))
+        self.fit(columns=max(widest, self.keys_width))
         self._show_whole()
 
     @on(ChoiceList.Moved)
@@ -175,6 +178,8 @@ class SavedFilterPicker(Picker):
 
     def __init__(self, title: str, choices: Sequence[Choice], *, empty: str = "") -> None:
         super().__init__(title, choices, several=False, empty=empty)
+
+    keys_width = KEYS_WIDTH + 12
 
     def own_keys(self) -> list[tuple[str, str, str]]:
         return [("f2", "rename", ""), ("del", "delete", "")] if self._is_saved else []

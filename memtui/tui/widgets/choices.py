@@ -14,6 +14,9 @@ from textual.strip import Strip
 from memtui import text
 from memtui.tui.widgets.list_window import EntryList
 
+NAMES_MOST = 16
+"""Columns of the longest label up to which the notes stand below each other."""
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -40,6 +43,7 @@ class ChoiceList(EntryList):
     def __init__(self, choices: Sequence[Choice], *, several: bool) -> None:
         super().__init__()
         self._all = list(choices)
+        self._column = _label_column(self._all)
         self._several = several
         self.began_selected = any(choice.chosen for choice in choices)
         """Some choice was selected at first, so that none selected now means none is wanted."""
@@ -71,6 +75,7 @@ class ChoiceList(EntryList):
 
     def _replace(self, old: Choice, new: Choice) -> None:
         self._all = [new if choice == old else choice for choice in self._all]
+        self._column = _label_column(self._all)
         self.shown = [new if choice == old else choice for choice in self.shown]
         self.redraw()
 
@@ -99,7 +104,9 @@ class ChoiceList(EntryList):
         count = choice.tail if choice.count is None else text.number(choice.count)
         note = text.width(text.one_line(choice.note)) + 2 if choice.note else 0
         used = (5 if self._several else 3) + (2 if choice.sign else 0)
-        return used + text.width(text.one_line(choice.words)) + note + text.width(count) + 2
+        words = text.width(text.one_line(choice.words))
+        words = max(words, self._column) if note else words
+        return used + words + note + text.width(count) + 2
 
     def line_count(self) -> int:
         return len(self.shown)
@@ -135,6 +142,8 @@ class ChoiceList(EntryList):
         count = choice.tail if choice.count is None else text.number(choice.count)
         room = max(1, width - used - text.width(count) - 2)
         words = text.cut(text.one_line(choice.words), room)
+        if choice.note and self._column < room:
+            words = text.pad(words, self._column)
         empty = choice.count == 0 and not choice.chosen
         segments.append(Segment(words, (palette.faint if empty else palette.text) + ground))
         left = room - text.width(words)
@@ -150,3 +159,9 @@ class ChoiceList(EntryList):
     def draw_empty(self, y: int, width: int) -> Strip:
         words = text.cut(" no matches", width)
         return Strip([Segment(words, self.palette.faint)] if y == 0 else [])
+
+
+def _label_column(choices: Sequence[Choice]) -> int:
+    """Columns of the labels, so that the notes stand below each other; 0 where one is long."""
+    widest = max((text.width(text.one_line(each.words)) for each in choices), default=0)
+    return widest if widest <= NAMES_MOST else 0
