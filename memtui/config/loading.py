@@ -181,12 +181,12 @@ def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
         ) from error
     if isinstance(value, tuple):
         value = list(value)
-    wanted = _with(values, parts, value)
-    if wanted == values:
+    new_values = _with(values, parts, value)
+    if new_values == values:
         return
     # Each edit is a guess about the layout; the first with the wanted values is used.
     edits = (edit(text, parts, value) for edit in (_changed_line, _uncommented_line, _added_line))
-    new = next((new for new in edits if _has_values(new, wanted)), _dump(wanted))
+    new = next((new for new in edits if _has_values(new, new_values)), _dump(new_values))
     try:
         write_private(path, new)
     except OSError as error:
@@ -210,9 +210,9 @@ def _with(values: Mapping[str, Any], parts: tuple[str, ...], value: Any) -> dict
     return changed
 
 
-def _has_values(text: str, wanted: Mapping[str, Any]) -> bool:
+def _has_values(text: str, expected: Mapping[str, Any]) -> bool:
     try:
-        return toml_file.parse(text) == wanted
+        return toml_file.parse(text) == expected
     except toml_file.BadToml:
         return False
 

@@ -67,17 +67,17 @@ def _review(value: Any) -> ReviewSettings:
         raise ValueError("must be a table")
     known = ReviewSettings()._asdict()
     changed: dict[str, Any] = {}
-    for name, given in value.items():
+    for name, setting in value.items():
         if name not in known:
             raise ValueError(f"{name!r} is unknown{_nearest(name, known)}")
         if name == "off":
-            if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+            if not isinstance(setting, list) or not all(isinstance(item, str) for item in setting):
                 raise ValueError("off must be a list of kinds")
-            changed[name] = tuple(given)
-        elif not _is_number(given) or given < 0:
+            changed[name] = tuple(setting)
+        elif not _is_number(setting) or setting < 0:
             raise ValueError(f"{name} must be a number of at least 0")
         else:
-            changed[name] = type(known[name])(given)
+            changed[name] = type(known[name])(setting)
     return ReviewSettings(**changed)
 
 

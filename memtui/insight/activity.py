@@ -86,8 +86,8 @@ def _bounds(counts: Sequence[int]) -> tuple[int, ...]:
         return tuple(range(1, LEVELS + 1))
     bounds: list[int] = []
     for level in range(LEVELS):
-        wanted = counts[len(counts) * level // LEVELS] if level else 1
-        bounds.append(max(wanted, bounds[-1] + 1 if bounds else 1))
+        threshold = counts[len(counts) * level // LEVELS] if level else 1
+        bounds.append(max(threshold, bounds[-1] + 1 if bounds else 1))
     return tuple(bounds)
 
 

@@ -158,8 +158,8 @@ def to_markdown(differences: Sequence[Difference], since: datetime, until: datet
     if not differences:
         lines += ["No changes.", ""]
     for store, kinds in count_by_store(differences).items():
-        said = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
-        lines.append(f"* {_escaped(store)}: {said}")
+        counts_text = ", ".join(f"{count} {kind}" for kind, count in kinds.items())
+        lines.append(f"* {_escaped(store)}: {counts_text}")
     if differences:
         lines.append("")
     shown = None
@@ -173,16 +173,16 @@ def to_markdown(differences: Sequence[Difference], since: datetime, until: datet
 
 def _markdown_item(each: Difference) -> list[str]:
     memory = each.memory
-    said = [date(each.time), _escaped(memory.store), _escaped(memory.entity), _escaped(each.by)]
+    details = [date(each.time), _escaped(memory.store), _escaped(memory.entity), _escaped(each.by)]
     if each.fields:
-        said.append(f"changed: {', '.join(each.fields)}")
+        details.append(f"changed: {', '.join(each.fields)}")
     marks = {"same": ("", ""), "gone": ("~~", "~~"), "new": ("**", "**")}
     if each.kind is not DifferenceKind.CHANGED:
         pieces = [("same", text_of(memory))]
     else:
         pieces = each.text_diff()
     text = "".join(_marked(piece, *marks[kind]) for kind, piece in pieces)
-    head = " · ".join(word for word in said if word)
+    head = " · ".join(word for word in details if word)
     body = [f"  {line}" if line else "" for line in text.split("\n")]
     return [f"* {head}", "", *body, ""]
 

@@ -86,17 +86,17 @@ class GraphLayout:
         Left is the parent, right the first child; up and down stay in the layer as long as it has
         a node there, then take the nearest line. Returns `index` where there is none.
         """
-        here = self.nodes[index]
+        origin = self.nodes[index]
         if move == "left":
-            return here.parent if here.parent >= 0 else index
+            return origin.parent if origin.parent >= 0 else index
         if move == "right":
             children = [at for at, each in enumerate(self.nodes) if each.parent == index]
             return children[0] if children else index
         step = 1 if move == "down" else -1
-        further = [at for at, each in enumerate(self.nodes) if (each.row - here.row) * step > 0]
-        same = [at for at in further if self.nodes[at].layer == here.layer]
+        further = [at for at, each in enumerate(self.nodes) if (each.row - origin.row) * step > 0]
+        same = [at for at in further if self.nodes[at].layer == origin.layer]
         return min(
-            same or further, key=lambda at: abs(self.nodes[at].row - here.row), default=index
+            same or further, key=lambda at: abs(self.nodes[at].row - origin.row), default=index
         )
 
 
@@ -173,24 +173,24 @@ def _grow(neighbourhood: Neighbourhood, most: int) -> _Branch:
     root = _Branch(neighbourhood.reached[0])
     layer = [root]
     while layer:
-        queues = [below.get(one.reached.node, []) if one.reached else [] for one in layer]
+        queues = [below.get(branch.reached.node, []) if branch.reached else [] for branch in layer]
         shares = _share([len(queue) for queue in queues], most)
         following: list[_Branch] = []
-        for one, queue, share in zip(layer, queues, shares, strict=True):
-            one.children = [_Branch(each) for each in queue[:share]]
-            following += one.children
+        for branch, queue, share in zip(layer, queues, shares, strict=True):
+            branch.children = [_Branch(each) for each in queue[:share]]
+            following += branch.children
             if len(queue) > share:
-                one.children.append(_Branch(None, _size(queue[share:], below)))
+                branch.children.append(_Branch(None, _size(queue[share:], below)))
         layer = following
     return root
 
 
-def _share(wanted: list[int], most: int) -> list[int]:
+def _share(sizes: list[int], most: int) -> list[int]:
     """Divide `most` places among parents, as evenly as they want them."""
-    shares = [0] * len(wanted)
-    left = min(most, sum(wanted))
+    shares = [0] * len(sizes)
+    left = min(most, sum(sizes))
     while left > 0:
-        for at, want in enumerate(wanted):
+        for at, want in enumerate(sizes):
             if shares[at] < want and left > 0:
                 shares[at] += 1
                 left -= 1
@@ -222,7 +222,7 @@ def _place(
     neighbourhood: Neighbourhood,
     root: _Branch,
     label_of: Callable[[Node], str],
-    wanted: int,
+    most: int,
     *,
     outlined: bool = False,
 ) -> GraphLayout:
@@ -235,13 +235,13 @@ def _place(
         order.append((branch, layer, row, parent))
         if outlined or not branch.children:
             row += 1
-        here = len(order) - 1
-        waiting += [(child, layer + 1, here) for child in reversed(branch.children)]
+        position = len(order) - 1
+        waiting += [(child, layer + 1, position) for child in reversed(branch.children)]
     labels = [
         f"+{branch.hidden} more" if branch.reached is None else label_of(branch.reached.node)
         for branch, _, _, _ in order
     ]
-    columns = _columns(order, labels, wanted, outlined=outlined)
+    columns = _columns(order, labels, most, outlined=outlined)
     nodes: list[PlacedNode] = []
     for (branch, layer, at, parent), label in zip(order, labels, strict=True):
         x, cells = columns[layer]
@@ -274,7 +274,7 @@ def _place(
 
 
 def _columns(
-    order: list[tuple[_Branch, int, int, int]], labels: list[str], wanted: int, *, outlined: bool
+    order: list[tuple[_Branch, int, int, int]], labels: list[str], most: int, *, outlined: bool
 ) -> list[tuple[int, int]]:
     """First cell and width of the labels of each layer; none is wider than its longest label."""
     gaps = [0] * (max(layer for _, layer, _, _ in order) + 1)
@@ -288,8 +288,8 @@ def _columns(
             gaps[layer] = max(gaps[layer], relation + 6)  # ` ├─` relation `─▶ `
     if outlined:
         starts = list(itertools.accumulate(gaps))
-        return [(x, max(NARROWEST_LABEL, wanted - x)) for x in starts]
-    left = wanted - sum(gaps)
+        return [(x, max(NARROWEST_LABEL, most - x)) for x in starts]
+    left = most - sum(gaps)
     cells = [0] * len(gaps)
     by_need = sorted(range(len(gaps)), key=lambda layer: longest[layer])
     for number, layer in enumerate(by_need):

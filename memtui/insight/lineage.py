@@ -98,8 +98,11 @@ def lineage_in(memory: Memory, index: LinkIndex, find: FindMemory) -> Lineage:
 
     def checked(relatives: tuple[Relative, ...]) -> tuple[Relative, ...]:
         return tuple(
-            replace(one, is_missing=one.memory is None and not index.knows(memory.store, one.id))
-            for one in relatives
+            replace(
+                relative,
+                is_missing=relative.memory is None and not index.knows(memory.store, relative.id),
+            )
+            for relative in relatives
         )
 
     return replace(
@@ -138,8 +141,8 @@ def _find_around(memory: Memory, index: LinkIndex, find: FindMemory) -> list[Mem
     front = [memory]
     while front and len(found) < MAX_HISTORY:
         names: dict[str, None] = {}
-        for one in front:
-            node = Node(NodeKind.MEMORY, one.ref)
+        for each in front:
+            node = Node(NodeKind.MEMORY, each.ref)
             edges = (*index.outgoing(node), *index.incoming(node))
             names.update(
                 (end.name.partition(":")[2], None)
@@ -149,8 +152,8 @@ def _find_around(memory: Memory, index: LinkIndex, find: FindMemory) -> list[Mem
                 if end.name.startswith(f"{memory.store}:")
             )
         new = (find(memory.store, name) for name in names if name not in found)
-        front = [one for one in new if one is not None and one.id not in found]
-        found.update((one.id, one) for one in front)
+        front = [each for each in new if each is not None and each.id not in found]
+        found.update((each.id, each) for each in front)
     return list(found.values())
 
 

@@ -114,10 +114,10 @@ def build_around(days: Mapping[int, int], undated: int, unit: Unit, at: date) ->
     if not made.bars or made.bars[0].start <= at <= find_bar_range(made.bars[-1].start, unit)[1]:
         return made
     low, high = min(days, default=_FIRST), max(days, default=_LAST)
-    here = _bucket(at.toordinal() - _EPOCH, unit)
-    first = max(here - MAX_BARS // 2, _bucket(max(low, _FIRST), unit))
+    bucket = _bucket(at.toordinal() - _EPOCH, unit)
+    first = max(bucket - MAX_BARS // 2, _bucket(max(low, _FIRST), unit))
     last = min(first + MAX_BARS - 1, _bucket(min(high, _LAST), unit))
-    if not first <= here <= last:
+    if not first <= bucket <= last:
         return made
     until = find_bar_range(_start(last, unit), unit)[1]
     return build(days, undated, unit, since=_start(first, unit), until=until)
@@ -157,10 +157,10 @@ def _choose_unit(days: Counter[int], width: int) -> Unit:
 
 def _find_end(ordered: Sequence[int], days: Counter[int], allowed: float) -> int:
     """The first day at which the sum of memories exceeds the allowed number."""
-    seen = 0
+    count = 0
     for day in ordered:
-        seen += days[day]
-        if seen > allowed:
+        count += days[day]
+        if count > allowed:
             return day
     return ordered[-1]
 
@@ -195,11 +195,11 @@ def _window(counts: Counter[int]) -> tuple[int, int, int, int]:
     sums = [0]
     for at in ordered:
         sums.append(sums[-1] + counts[at])
-    best, here = -1, 0
+    best, start = -1, 0
     for index, at in enumerate(ordered):  # the latest of equally full windows
         end = bisect_right(ordered, at + MAX_BARS - 1)
         if sums[end] - sums[index] >= best:
-            best, here = sums[end] - sums[index], index
-    first = ordered[here]
+            best, start = sums[end] - sums[index], index
+    first = ordered[start]
     end = bisect_left(ordered, first + MAX_BARS)
-    return first, ordered[end - 1], sums[here], sums[-1] - sums[end]
+    return first, ordered[end - 1], sums[start], sums[-1] - sums[end]

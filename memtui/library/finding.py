@@ -194,7 +194,7 @@ class _Leaves:
     def match(self, terms: tuple[Term, ...], query: Query) -> Match | None:
         """Match the text of a query with these terms instead of its own. Raises Cancelled."""
         scope, size = self.scope, len(self.scope.columns)
-        asked = replace(query, terms=terms, groups=())
+        subquery = replace(query, terms=terms, groups=())
         segments = scope.segments
         if terms and not scope.is_indexed:
             segments = scope.provisional.cover(scope.rows, size, self.cancelled)
@@ -202,7 +202,7 @@ class _Leaves:
         literals = LiteralSearch(scope.rows, alive, self.cancelled)
         dates = find_date_hits(terms, segments, scope.columns, scope.now) if scope.now else None
         return finder.match_text(
-            asked, segments, size, scope.exact, self.cancelled, alive, literals, dates
+            subquery, segments, size, scope.exact, self.cancelled, alive, literals, dates
         )
 
 
@@ -215,8 +215,8 @@ def _has_secret(text: str) -> bool:
 def _match(query: Query, scope: Searchable, leaves: _Leaves) -> Match | None:
     """Match the text, and its embedding where there are vectors. Raises Cancelled."""
     terms = query.wanted_terms
-    wanted = query.order is Sort.RELEVANCE or fusion.is_meaning_only(terms)
-    if scope.semantic is None or not terms or not wanted:
+    by_meaning = query.order is Sort.RELEVANCE or fusion.is_meaning_only(terms)
+    if scope.semantic is None or not terms or not by_meaning:
         return leaves.match(terms, query)
     if scope.semantic.choice.fusion == fusion.WORDS and not any(map(fusion.is_meaning, terms)):
         found = leaves.match(terms, query)
@@ -250,8 +250,8 @@ def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
 
 def _significant(words: tuple[str, ...]) -> tuple[str, ...]:
     """The words without question words, if any other remains."""
-    kept = tuple(word for word in words if word.casefold() not in analysis.QUESTION_WORDS)
-    return kept or words
+    significant = tuple(word for word in words if word.casefold() not in analysis.QUESTION_WORDS)
+    return significant or words
 
 
 MAX_NAMED = 2
@@ -262,15 +262,15 @@ def _word_hint(match: Match | None) -> str:
     """Say which words no memory has, and what is shown in their place."""
     if match is None:
         return ""
-    parts = [f"no {_quoted(one.typed)}; showing {_describe(one)}" for one in match.substituted]
+    parts = [f"no {_quoted(each.typed)}; showing {_describe(each)}" for each in match.substituted]
     if match.missing:
         parts.append("no " + ", ".join(map(_quoted, match.missing)))
     return "; ".join(parts)
 
 
-def _describe(one: Substitution) -> str:
-    named = ", ".join(map(_quoted, one.words[:MAX_NAMED]))
-    more = one.count - len(one.words[:MAX_NAMED])
+def _describe(substitution: Substitution) -> str:
+    named = ", ".join(map(_quoted, substitution.words[:MAX_NAMED]))
+    more = substitution.count - len(substitution.words[:MAX_NAMED])
     return f"{named} and {more} more" if more else named
 
 

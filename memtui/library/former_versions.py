@@ -280,11 +280,11 @@ class _OwnLines:
         return False
 
 
-def _same_ends(one: Sequence[bytes], second: Sequence[bytes]) -> tuple[int, int]:
+def _same_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
     """How many lines are the same at the beginning of two texts, and at the end of the rest."""
-    most = min(len(one), len(second))
-    first = next((at for at in range(most) if one[at] != second[at]), most)
-    last = next((at for at in range(most - first) if one[-1 - at] != second[-1 - at]), most - first)
+    most = min(len(old), len(new))
+    first = next((at for at in range(most) if old[at] != new[at]), most)
+    last = next((at for at in range(most - first) if old[-1 - at] != new[-1 - at]), most - first)
     return first, last
 
 

@@ -121,19 +121,19 @@ class StoreLinks:
             self._index.is_past = True
         rows = state.snapshot.rows
         serials = numbering.filter_serials(rows.serials, state.columns.alive)
-        gone, come = numbering.diff_serials(self._serials, serials)
-        for serial in gone:
+        removed, added = numbering.diff_serials(self._serials, serials)
+        for serial in removed:
             self._index.remove(serial)
-        self._serials = numbering.without_serials(self._serials, gone)
+        self._serials = numbering.without_serials(self._serials, removed)
         read = 0
         changes: dict[tuple[str, str], datetime] | None = None
         roots = {cache.store.label: str(cache.store.root) for cache in self._loaded.caches}
-        slots = numbering.find_slots(rows.serials, come)
-        for number, (serial, slot) in enumerate(zip(come, slots, strict=True)):
+        slots = numbering.find_slots(rows.serials, added)
+        for number, (serial, slot) in enumerate(zip(added, slots, strict=True)):
             if number % 1024 == 0 and cancelled():
-                self._serials = numbering.with_serials(self._serials, come[:number])
+                self._serials = numbering.with_serials(self._serials, added[:number])
                 return
-            entry = next((found for one in saved if (found := one.entry(slot, state))), None)
+            entry = next((found for links in saved if (found := links.entry(slot, state))), None)
             if entry is None:
                 entry = _read_row(state, slot)
                 read += 1

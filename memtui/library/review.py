@@ -127,7 +127,7 @@ class ReviewQueue:
             found += tuple(
                 find_across(list(self._library.numbered_memories().values()), self.context)
             )
-        return self._open(one for one in found if kinds is None or one.kind in kinds)
+        return self._open(proposal for proposal in found if kinds is None or proposal.kind in kinds)
 
     def _scan_changed(
         self,
@@ -137,11 +137,11 @@ class ReviewQueue:
         cancelled: IsCancelled,
     ) -> Findings:
         """Scan the groups and the texts that changed, and keep what was found."""
-        kept = self._file.read() if self._file is not None else None
-        known = kept.groups if kept is not None else {}
-        if kept is not None:
+        cached = self._file.read() if self._file is not None else None
+        known = cached.groups if cached is not None else {}
+        if cached is not None:
             with suppress(AttributeError, KeyError, TypeError, ValueError):
-                self._library.text_checks.remember(kept.texts)
+                self._library.text_checks.remember(cached.texts)
         rows, context = self._library.numbered_memories(), self.context
         result = scan(
             rows.values(), context, known, kinds=kinds, report=report, cancelled=cancelled
@@ -149,7 +149,7 @@ class ReviewQueue:
         groups = {**known, **result.groups} if kinds is not None else result.groups
         checks = self._library.check(report, cancelled, rows)
         checked = tuple(proposals_from(checks, self._library.get, context))
-        found = (*checked, *(one for group in groups.values() for one in group.proposals))
+        found = (*checked, *(proposal for group in groups.values() for proposal in group.proposals))
         self.findings = Findings(stamp if kinds is None else "", found)
         if self._file is not None:
             texts = self._library.text_checks.to_record()
@@ -192,14 +192,14 @@ class ReviewQueue:
         is_current = latest is not None and latest.stamp == self._stamp()
         if is_current or small or not library.sources or self._cache is None:
             return self.scan(None, report, cancelled)
-        given = {
+        task = {
             "stores": [asdict(source) for source in library.sources],
             "cache": str(self._cache),
             "state": str(state) if (state := library.state_folder) is not None else None,
             "now": library.now().isoformat(),
             "settings": self._settings._asdict(),
         }
-        answer = run_worker(WORKER, (), report, cancelled, given=json.dumps(given))
+        answer = run_worker(WORKER, (), report, cancelled, given=json.dumps(task))
         try:
             found = tuple(map(from_record, answer["proposals"]))
             self.findings = Findings(str(answer["stamp"]), found)
@@ -210,6 +210,8 @@ class ReviewQueue:
     def plan(self, proposals: Iterable[Proposal], title: str = "") -> Planned:
         """Plan what accepting these proposals does, as one action.
 
+        What one of them archives, the others leave alone: it goes as it is.
+
         Raises:
             Refused: one of them proposes no change, one of its memories changed since it was
                 scanned, or a store cannot do it.
@@ -217,15 +219,15 @@ class ReviewQueue:
             RefError: a memory is gone.
         """
         chosen = list(proposals)
-        for one in chosen:
-            if not one.changes:
+        for proposal in chosen:
+            if not proposal.changes:
                 raise Refused(
-                    f"{one.id} is a hint without a change to accept",
+                    f"{proposal.id} is a hint without a change to accept",
                     do="decline it, or edit the memory",
                 )
-            if fingerprint(map(self._library.get, one.refs)) != one.fingerprint:
+            if fingerprint(map(self._library.get, proposal.refs)) != proposal.fingerprint:
                 raise Refused("its memories changed since the scan", do="scan again")
-        changes = [change for one in chosen for change in one.changes]
+        changes = [change for proposal in _without_archived(chosen) for change in proposal.changes]
         words = (
             title or f"review: {chosen[0].title}"
             if len(chosen) == 1
@@ -260,10 +262,10 @@ class ReviewQueue:
 
     def proposed_text(self, proposal: Proposal) -> str | None:
         """The text that accepting would write; None if there is none that could be edited."""
-        kept = next(iter(self.memories(proposal)), None)
-        if kept is None or not self._can(Act.EDIT, kept):
+        remaining = next(iter(self.memories(proposal)), None)
+        if remaining is None or not self._can(Act.EDIT, remaining):
             return None
-        return proposed_text(proposal, kept)
+        return proposed_text(proposal, remaining)
 
     def with_text(self, proposal: Proposal, text: str) -> Proposal:
         """The same proposal writing another text. Raises RefError."""
@@ -299,6 +301,13 @@ class ReviewQueue:
             return not self._library.refusal(act, memory)
         except MemtuiError:
             return False
+
+
+def _without_archived(chosen: Sequence[Proposal]) -> list[Proposal]:
+    """Those that archive, and those about memories that none of them archives."""
+    archives = {one.id for one in chosen if any(each.act is Act.ARCHIVE for each in one.changes)}
+    gone = {ref for one in chosen if one.id in archives for ref in one.refs}
+    return [one for one in chosen if one.id in archives or gone.isdisjoint(one.refs)]
 
 
 def _read_merged(clones: Iterable[Path]) -> dict[str, frozenset[str]]:

@@ -39,7 +39,7 @@ class Queue:
 
     def get(self, text: str) -> Proposal:
         """Return the proposal whose id begins with this text. Raises Refused."""
-        found = [one for one in self.proposals if text and one.id.startswith(text)]
+        found = [proposal for proposal in self.proposals if text and proposal.id.startswith(text)]
         if len(found) == 1:
             return found[0]
         if found:
@@ -64,34 +64,34 @@ class Decisions:
         """
         known, now = self._read(), self._now()
         shown, declined, snoozed = [], 0, 0
-        for one in {proposal.id: proposal for proposal in proposals}.values():
-            if str(one.kind) in off:
+        for each in {proposal.id: proposal for proposal in proposals}.values():
+            if str(each.kind) in off:
                 continue
-            entry = known.get(one.id, {})
+            entry = known.get(each.id, {})
             if entry.get("decision") == Decision.DECLINED:
                 declined += 1
             elif entry.get("decision") == Decision.SNOOZED and _is_later(entry.get("until"), now):
                 snoozed += 1
             else:
-                shown.append(one)
+                shown.append(each)
         order = list(RULES)
-        shown.sort(key=lambda one: order.index(one.kind))
+        shown.sort(key=lambda each: order.index(each.kind))
         return Queue(tuple(shown), declined, snoozed)
 
     def decide(self, proposals: Iterable[Proposal], decision: Decision) -> None:
         """Remember a decision. Raises Refused or SaveError."""
         now, known = self._now(), self._read()
-        for one in proposals:
-            entry = {"decision": str(decision), "kind": str(one.kind), "time": now.isoformat()}
+        for proposal in proposals:
+            entry = {"decision": str(decision), "kind": str(proposal.kind), "time": now.isoformat()}
             if decision is Decision.SNOOZED:
                 entry["until"] = (now + timedelta(days=SNOOZE_DAYS)).isoformat()
-            known[one.id] = entry
+            known[proposal.id] = entry
         self._write(known)
 
     def reopen(self, ids: Iterable[str]) -> None:
         """Forget decisions. Raises Refused or SaveError."""
-        gone = set(ids)
-        self._write({id: one for id, one in self._read().items() if id not in gone})
+        reopened = set(ids)
+        self._write({id: decision for id, decision in self._read().items() if id not in reopened})
 
     def _read(self) -> dict[str, dict[str, Any]]:
         """Damaged entries are left out."""
@@ -102,7 +102,7 @@ class Decisions:
         except (OSError, ValueError):
             return {}
         entries = value.items() if isinstance(value, dict) else ()
-        return {id: one for id, one in entries if isinstance(one, dict)}
+        return {id: entry for id, entry in entries if isinstance(entry, dict)}
 
     def _write(self, decisions: Mapping[str, Mapping[str, Any]]) -> None:
         if self._state is None:

@@ -41,7 +41,10 @@ def scan(task: Mapping[str, Any], report: Report) -> dict[str, Any]:
     queue.scan(None, report)
     found = queue.findings
     assert found is not None
-    return {"stamp": found.stamp, "proposals": [to_record(one) for one in found.proposals]}
+    return {
+        "stamp": found.stamp,
+        "proposals": [to_record(proposal) for proposal in found.proposals],
+    }
 
 
 if __name__ == "__main__":

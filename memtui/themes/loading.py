@@ -130,13 +130,13 @@ def _theme(name: str, raw: Mapping[str, Mapping[str, Any]]) -> tuple[Theme, list
     parent = own.get("parent")
     if parent is not None and parent not in raw:
         faults.append(f"parent {parent!r} is no theme")
-    given: dict[str, Paint] = {}
+    paints: dict[str, Paint] = {}
     types: dict[str, Paint] = {}
     cycle: tuple[Paint, ...] = ()
     for ancestor in reversed(line):
         found = faults if ancestor == name else []
         colours = _table(raw[ancestor], "colours", found)
-        given |= _paints(colours, found)
+        paints |= _paints(colours, found)
         types |= {
             word.casefold(): paint
             for word, paint in _each(_table(raw[ancestor], "types", found), found)
@@ -145,14 +145,14 @@ def _theme(name: str, raw: Mapping[str, Mapping[str, Any]]) -> tuple[Theme, list
     dark = bool(own.get("dark", raw[line[-1]].get("dark", True)))
     theme = Theme(
         name,
-        complete(given, dark=dark),
+        complete(paints, dark=dark),
         cycle or (Paint(),),
         types,
         title=one_line(str(own.get("title", name))),
         about=one_line(str(own.get("about", ""))),
         dark=dark,
     )
-    colours_used = "".join(p.colour + p.ground for p in (*given.values(), *cycle, *types.values()))
+    colours_used = "".join(p.colour + p.ground for p in (*paints.values(), *cycle, *types.values()))
     if "#" in colours_used and "ansi_" in colours_used:
         faults.append("mixes colours of its own with the terminal's")
     return theme, faults

@@ -141,7 +141,7 @@ class Theme:
 
 def mono() -> Theme:
     """Return the theme without colours, with bold, underline, reverse and dim only."""
-    given = {
+    paints = {
         "background": Paint(colour=ANSI_DEFAULT),
         "text": Paint(),
         "faint": Paint(attributes=("dim",)),
@@ -152,13 +152,13 @@ def mono() -> Theme:
         "added": Paint(attributes=("underline",)),
     }
     title, about = "Mono", "No colours; used where NO_COLOR is set"
-    return Theme(MONO, complete(given), (Paint(),), title=title, about=about)
+    return Theme(MONO, complete(paints), (Paint(),), title=title, about=about)
 
 
-def complete(given: Mapping[str, Paint], *, dark: bool = True) -> dict[str, Paint]:
-    """Return a paint for every role: the given one, else that of its fallback."""
-    paints = dict(given)
-    if any("#" in paint.style for paint in given.values()):
+def complete(chosen: Mapping[str, Paint], *, dark: bool = True) -> dict[str, Paint]:
+    """Return a paint for every role: the chosen one, else that of its fallback."""
+    paints = dict(chosen)
+    if any("#" in paint.style for paint in chosen.values()):
         page, ink = ("#101216", "#e4e6ea") if dark else ("#fcfbf8", "#24262a")
     else:
         page, ink = ANSI_DEFAULT, ""

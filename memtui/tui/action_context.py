@@ -24,6 +24,8 @@ class ActionContext(NamedTuple):
     zoomed: bool = False
     can_go_back: bool = False
     can_go_forward: bool = False
+    timeline: str = "bars"
+    """What the timeline shows: bars, calendar or growth."""
     past: str = ""
     """Why nothing can be written: the stores are shown as of a time. Empty at present."""
     refused: Callable[[str], str] = lambda _: "nothing can be changed now"
@@ -81,6 +83,14 @@ def match(now: ActionContext) -> str:
     if not now.has_memory:
         return "no memory is selected"
     return "" if now.searching else "nothing is searched for"
+
+
+def bars(now: ActionContext) -> str:
+    return "" if now.timeline == "bars" else f"the timeline shows the {now.timeline}, without bars"
+
+
+def days(now: ActionContext) -> str:
+    return "" if now.timeline != "growth" else "the timeline shows the growth, without bars or days"
 
 
 def pair(now: ActionContext) -> str:

@@ -152,6 +152,7 @@ class BrowseScreen(SearchableScreen):
             zoomed=self.zoomed,
             can_go_back=self._reading.can_go_back,
             can_go_forward=self._reading.can_go_forward,
+            timeline=self.timeline.view,
             past=past.refused if past else "",
             refused=refused,
         )

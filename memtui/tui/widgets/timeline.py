@@ -95,6 +95,11 @@ class TimelinePane(BarChart, can_focus=True):
         return self._timeline.unit if self._timeline else None
 
     @property
+    def view(self) -> str:
+        """One of `VIEWS`."""
+        return self._view
+
+    @property
     def shows_calendar(self) -> bool:
         return self._view == CALENDAR
 
@@ -199,7 +204,7 @@ class TimelinePane(BarChart, can_focus=True):
 
     def choose(self) -> None:
         """Filter by the bar under the cursor; remove the filter if it is that bar."""
-        if not self._timeline or not self._bars:
+        if not self._timeline or not self._bars or self._view == GROWTH:
             return
         if self._view == CALENDAR:
             day = self._day.isoformat()
