@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -33,16 +34,23 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         _share_bytecode(config)
         _keep_files_in_memory(config)
+    else:
+        sys.pycache_prefix = None  # modules of tests, rewritten by pytest: once, not in each run
+
+
+BYTECODE = "PYTHONPYCACHEPREFIX"
+"""Python's name for the folder of compiled modules."""
 
 
 def _share_bytecode(config: pytest.Config) -> None:
     """Let all processes that tests start share compiled modules, wherever these may be written.
 
     Never beside the source: a process whose disk is full or that is killed leaves half a file.
+    What is imported before the first test stands there as with any run of pytest.
     """
     folder = tempfile.TemporaryDirectory(prefix="memtui-bytecode-")
     config.add_cleanup(folder.cleanup)
-    os.environ["PYTHONPYCACHEPREFIX"] = folder.name
+    os.environ[BYTECODE] = folder.name
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
@@ -72,7 +80,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workerinput"):
+        sys.pycache_prefix = os.environ[BYTECODE]
     gc.freeze()  # thousands of tests that stay until the end: no collection need look at them
 
 

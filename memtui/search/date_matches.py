@@ -109,7 +109,10 @@ def find_date_hits(
 
 
 def _find(words: Sequence[str], now: datetime) -> tuple[Span, ...]:
-    text = _WORD.sub(_translate, " ".join(words))
+    text = " ".join(words)
+    if _ANY_LANGUAGE.search(text.casefold()) is None:
+        return ()
+    text = _WORD.sub(_translate, text)
     return find_dates(_OF.sub(" ", text), now)
 
 
@@ -174,6 +177,9 @@ _RELATIVE = re.compile(
 )
 _HINT = re.compile(rf"\d|{'|'.join(name[:3] for name in MONTHS)}|day\b|last|this", re.IGNORECASE)
 """What every text with a date has."""
+_BEGINNINGS = {word[:3] for word in (*MONTHS, *_FOREIGN, *_FOREIGN_DAYS)}
+_ANY_LANGUAGE = re.compile("|".join([r"\d", "tod", "yes", "las", "thi", *sorted(_BEGINNINGS)]))
+"""What every text with a date has, folded, before words are translated."""
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 
 

@@ -104,7 +104,12 @@ def _name_near_words(
             named.append(Substitution(term.word, some, len(words)))
     typed = {one.typed for one in named}
     missing = tuple(word for word in match.missing if word.casefold() not in typed)
-    return match.changed(missing=missing, substituted=(*match.substituted, *named))
+    marked = (word for one in named for word in one.words)
+    return match.changed(
+        missing=missing,
+        substituted=(*match.substituted, *named),
+        words=tuple(dict.fromkeys((*match.words, *marked))),
+    )
 
 
 def _score_near(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import termios
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from memtui import paths
+from tests.tui.stage import write_store
 
 pytestmark = pytest.mark.slow
 
@@ -23,9 +22,7 @@ WRITTEN = "hinterland 4711 "
 
 def _store(folder: Path) -> Path:
     root = folder / "agent-memory"
-    if not root.exists():
-        shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
-    return root
+    return root / "memory" if root.exists() else write_store(root)
 
 
 def _write_in_a_form(on: Any) -> None:

@@ -376,6 +376,24 @@ def test_a_quick_answer_loads_neither_screen_nor_index() -> None:
         assert done.stderr.strip() == "[]"
 
 
+def test_the_first_paint_loads_nothing_that_only_later_work_needs() -> None:
+    code = (
+        "import sys\n"
+        "import memtui.cli.main, memtui.cli.store_selection, memtui.tui.app\n"
+        "later = {'numpy', 'whoosh', 'yaml', 'humanize', 'click', 'memtui.library',\n"
+        "    'memtui.stores', 'memtui.changes', 'memtui.query.parser', 'memtui.tui.completion'}\n"
+        "print(sorted(later & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[3],
+    )
+    assert done.stdout.strip() == "[]"
+
+
 def test_a_bad_config_says_line_and_reason_and_starts_with_defaults(
     run: Run, home: Path, tmp_path: Path
 ) -> None:
