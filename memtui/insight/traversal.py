@@ -177,23 +177,23 @@ def traverse(
             for heads, following, ends, is_forward in arms if node < size else ():
                 edge = heads[node]
                 while edge >= 0:
-                    here, edge = edge, following[edge]
-                    if relations and relation_of[here] not in relations:
+                    current, edge = edge, following[edge]
+                    if relations and relation_of[current] not in relations:
                         continue
                     if at is not None:
-                        begun, ended = since[here], until[here]
+                        begun, ended = since[current], until[current]
                         if (begun is not None and begun > at) or (
                             ended is not None and ended <= at
                         ):
                             continue
-                    end = ends[here]
+                    end = ends[current]
                     if end not in ways and end != first:
                         if len(ways) >= room:
                             walk.beyond.add(end)
                             continue
-                        ways[end] = here if is_forward else ~here
+                        ways[end] = current if is_forward else ~current
                         met.append(end)
-                    edges[here] = None
+                    edges[current] = None
             if node == first:
                 _follow_further(walk, relations, at, room, met)
         front = met

@@ -210,6 +210,8 @@ class ReviewQueue:
     def plan(self, proposals: Iterable[Proposal], title: str = "") -> Planned:
         """Plan what accepting these proposals does, as one action.
 
+        What one of them archives, the others leave alone: it goes as it is.
+
         Raises:
             Refused: one of them proposes no change, one of its memories changed since it was
                 scanned, or a store cannot do it.
@@ -225,7 +227,7 @@ class ReviewQueue:
                 )
             if fingerprint(map(self._library.get, proposal.refs)) != proposal.fingerprint:
                 raise Refused("its memories changed since the scan", do="scan again")
-        changes = [change for proposal in chosen for change in proposal.changes]
+        changes = [change for proposal in _without_archived(chosen) for change in proposal.changes]
         words = (
             title or f"review: {chosen[0].title}"
             if len(chosen) == 1
@@ -299,6 +301,13 @@ class ReviewQueue:
             return not self._library.refusal(act, memory)
         except MemtuiError:
             return False
+
+
+def _without_archived(chosen: Sequence[Proposal]) -> list[Proposal]:
+    """Those that archive, and those about memories that none of them archives."""
+    archives = {one.id for one in chosen if any(each.act is Act.ARCHIVE for each in one.changes)}
+    gone = {ref for one in chosen if one.id in archives for ref in one.refs}
+    return [one for one in chosen if one.id in archives or gone.isdisjoint(one.refs)]
 
 
 def _read_merged(clones: Iterable[Path]) -> dict[str, frozenset[str]]:

@@ -155,10 +155,10 @@ def mono() -> Theme:
     return Theme(MONO, complete(paints), (Paint(),), title=title, about=about)
 
 
-def complete(given: Mapping[str, Paint], *, dark: bool = True) -> dict[str, Paint]:
-    """Return a paint for every role: the given one, else that of its fallback."""
-    paints = dict(given)
-    if any("#" in paint.style for paint in given.values()):
+def complete(chosen: Mapping[str, Paint], *, dark: bool = True) -> dict[str, Paint]:
+    """Return a paint for every role: the chosen one, else that of its fallback."""
+    paints = dict(chosen)
+    if any("#" in paint.style for paint in chosen.values()):
         page, ink = ("#101216", "#e4e6ea") if dark else ("#fcfbf8", "#24262a")
     else:
         page, ink = ANSI_DEFAULT, ""

@@ -44,7 +44,7 @@ _CHARS_OF_WORD = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class MeaningRule:
     """Meanings that make an instruction when they stand within so many words."""
 
     reason: str
@@ -102,7 +102,7 @@ class Reader:
                 self._add(word, self._bit[name], whole, beginnings)
         self._meanings = _Meanings(whole, beginnings)
         self._starting: dict[str, list[_Phrase]] = {}
-        self._known: dict[int, list[Rule]] = {}
+        self._known: dict[int, list[MeaningRule]] = {}
         self._rules = [self._rule(reason, one) for reason, each in reasons.items() for one in each]
 
     def _add(self, word: str, bit: int, whole: dict[str, int], beginnings: dict[str, int]) -> None:
@@ -117,10 +117,10 @@ class Reader:
         else:
             whole[word] = whole.get(word, 0) | bit
 
-    def _rule(self, reason: str, text: str) -> Rule:
+    def _rule(self, reason: str, text: str) -> MeaningRule:
         *groups, within = text.split()
         bits = (sum(self._bit[name] for name in set(group.split("|"))) for group in groups)
-        return Rule(reason, tuple(bits), int(within.removeprefix("~")))
+        return MeaningRule(reason, tuple(bits), int(within.removeprefix("~")))
 
     def read(self, text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Find the reasons why a text may instruct an agent.
@@ -155,7 +155,7 @@ class Reader:
             if counted:
                 yield rule.reason, counted
 
-    def _possible(self, present: int) -> list[Rule]:
+    def _possible(self, present: int) -> list[MeaningRule]:
         """The rules of which all meanings are among these."""
         if present not in self._known:
             if len(self._known) >= _REMEMBERED:
@@ -208,7 +208,7 @@ def _goes_on(words: list[str], at: int, rest: tuple[str, ...]) -> bool:
     return True
 
 
-def _closest(rule: Rule, places: list[_Place]) -> tuple[str, ...]:
+def _closest(rule: MeaningRule, places: list[_Place]) -> tuple[str, ...]:
     """The words of the first window that holds all groups; none: they stand too far apart.
 
     A word counts for one group only.

@@ -186,6 +186,9 @@ class ReviewScreen(FittingDialog[None]):
         line = self.query_one(ProgressLine)
         if progress is None:
             line.show("")
+            if self._host.queue is None:
+                self._list.empty = ("Not scanned yet.",)
+                self._list.show([], 0)
         else:
             line.show(progress.what, progress.done, progress.total)
         self.update_keys()

@@ -153,6 +153,18 @@ def test_one_of_each_kind(opened: OpenedCopy) -> None:
 
 
 @pytest.mark.slow
+def test_all_of_them_together(opened: OpenedCopy) -> None:
+    """What one archives, the others leave alone."""
+    if opened.proposals:
+        accept_and_undo(opened, list(opened.proposals))
+
+
+def test_what_is_archived_is_not_changed_as_well(opened: OpenedCopy) -> None:
+    for archiving in [one for one in opened.proposals if one.kind is ProposalKind.MERGED_BRANCH]:
+        same = [one for one in opened.proposals if set(one.refs) & set(archiving.refs)]
+        assert accept_and_undo(opened, same), same
+
+
 @settings(
     max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
