@@ -304,10 +304,10 @@ class ReviewQueue:
 
 
 def _without_archived(chosen: Sequence[Proposal]) -> list[Proposal]:
-    """Those that archive, and those about memories that none of them archives."""
+    """Return the proposals that archive, and those about memories that none of them archives."""
     archives = {one.id for one in chosen if any(each.act is Act.ARCHIVE for each in one.changes)}
-    gone = {ref for one in chosen if one.id in archives for ref in one.refs}
-    return [one for one in chosen if one.id in archives or gone.isdisjoint(one.refs)]
+    archived_refs = {ref for one in chosen if one.id in archives for ref in one.refs}
+    return [one for one in chosen if one.id in archives or archived_refs.isdisjoint(one.refs)]
 
 
 def _read_merged(clones: Iterable[Path]) -> dict[str, frozenset[str]]:
