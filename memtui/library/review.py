@@ -199,7 +199,7 @@ class ReviewQueue:
             "now": library.now().isoformat(),
             "settings": self._settings._asdict(),
         }
-        answer = run_worker(WORKER, (), report, cancelled, given=json.dumps(task))
+        answer = run_worker(WORKER, (), report, cancelled, stdin_text=json.dumps(task))
         try:
             found = tuple(map(from_record, answer["proposals"]))
             self.findings = Findings(str(answer["stamp"]), found)
@@ -306,8 +306,8 @@ class ReviewQueue:
 def _without_archived(chosen: Sequence[Proposal]) -> list[Proposal]:
     """Those that archive, and those about memories that none of them archives."""
     archives = {one.id for one in chosen if any(each.act is Act.ARCHIVE for each in one.changes)}
-    gone = {ref for one in chosen if one.id in archives for ref in one.refs}
-    return [one for one in chosen if one.id in archives or gone.isdisjoint(one.refs)]
+    archived = {ref for one in chosen if one.id in archives for ref in one.refs}
+    return [one for one in chosen if one.id in archives or archived.isdisjoint(one.refs)]
 
 
 def _read_merged(clones: Iterable[Path]) -> dict[str, frozenset[str]]:

@@ -2,8 +2,9 @@
 
 `links.jsonl` in the folder of a generation (see `memtui.search.catalog`), which is removed with it:
 a line with the version and the number of rows, lines with up to `CHUNK` entries each, then `"end"`.
-An entry is [row, own id, entities, time, statements, end, successors, whether the end is stated];
-rows that state nothing and that no other has as its successor have none.
+An entry is [row, own id, entities, time, statements], and of a memory that is not in use also end,
+successors and whether the end is stated. Rows that state nothing, and that no other has as its
+successor, have none.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from memtui.search import cache_files
 log = logging.getLogger(__name__)
 
 FILE = "links.jsonl"
-FORM = 3
+FORM = 4
 """Incremented when the lines or their meaning change."""
 CHUNK = 256
 """Entries of a line: the parser holds up all other threads while it reads one."""
@@ -89,20 +90,10 @@ def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
             ]
             for statement in entry.statements
         ]
-        ended = _text(entry.ended)
-        since = _text(entry.since)
-        chunk.append(
-            [
-                row,
-                entry.own_id,
-                entry.entities,
-                since,
-                stated,
-                ended,
-                entry.successors,
-                entry.is_end_stated,
-            ]
-        )
+        saved = [row, entry.own_id, entry.entities, _text(entry.since), stated]
+        if entry.ended is not None:
+            saved += [_text(entry.ended), entry.successors, entry.is_end_stated]
+        chunk.append(saved)
         if len(chunk) == CHUNK:
             yield chunk
             chunk = []
@@ -133,22 +124,19 @@ def _read(folder: Path, count: int, first: int, state: LoadedState) -> dict[int,
 
 
 def _decode(ref: str, saved: Sequence[Any]) -> LinkEntry:
-    _, own_id, entities, since, stated, ended, successors, is_end_stated = saved
+    _, own_id, entities, since, stated, *end = saved
     statements = tuple(
         LinkStatement(
             source, sys.intern(relation), target, _ORIGINS[origin], _time(begin), _time(end), note
         )
         for source, relation, target, origin, begin, end, note in stated
     )
-    return LinkEntry(
-        ref,
-        own_id,
-        tuple(entities),
-        _time(since),
-        statements,
-        _time(ended),
-        tuple(successors),
-        is_end_stated,
+    entry = LinkEntry(ref, own_id, tuple(entities), _time(since), statements)
+    if not end:
+        return entry
+    ended, successors, is_end_stated = end
+    return entry._replace(
+        ended=_time(ended), successors=tuple(successors), is_end_stated=is_end_stated
     )
 
 

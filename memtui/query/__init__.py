@@ -51,8 +51,14 @@ if TYPE_CHECKING:
         parse_condition,
         parse_sort,
     )
-    from memtui.query.query_format import format_condition, format_node, format_query
-    from memtui.query.tokens import Token, TokenKind, tokenize
+    from memtui.query.tokens import (
+        Token,
+        TokenKind,
+        format_condition,
+        format_node,
+        format_query,
+        tokenize,
+    )
 
 _PARSING = {
     "parser": ("parse_query",),
@@ -67,8 +73,14 @@ _PARSING = {
         "parse_condition",
         "parse_sort",
     ),
-    "query_format": ("format_condition", "format_node", "format_query"),
-    "tokens": ("Token", "TokenKind", "tokenize"),
+    "tokens": (
+        "Token",
+        "TokenKind",
+        "format_condition",
+        "format_node",
+        "format_query",
+        "tokenize",
+    ),
 }
 """Module -> its names. They are imported on first use: the first paint only needs the values."""
 

@@ -1,4 +1,4 @@
-r"""Split a search line into tokens with positions.
+r"""Split a search line into tokens with positions, and format a query as a search line.
 
 Rules, in this order, at the beginning of a word:
 
@@ -21,7 +21,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from memtui.query.query_fields import FIELDS, suggest_field
+from memtui.model import UNTYPED
+from memtui.query.parsed_query import Condition, Node, Query, Term, TermKind
+from memtui.query.query_fields import FIELDS, REGEX, suggest_field
 
 MAX_DEPTH = 30
 """Groups in groups; further parentheses are ignored."""
@@ -47,6 +49,14 @@ class TokenKind(Enum):
     NOT = auto()
 
 
+_TERM_FORMATS = {
+    TermKind.WORD: "{}",
+    TermKind.PREFIX: "{}*",
+    TermKind.PHRASE: '"{}"',
+    TermKind.WILDCARD: "{}",
+    TermKind.FUZZY: "{}~",
+    TermKind.MEANING: "~{}",
+}
 _OPERATORS = {"OR": TokenKind.OR, "AND": TokenKind.AND, "NOT": TokenKind.NOT}
 
 
@@ -173,3 +183,50 @@ def _end_of_value(line: str, at: int, in_group: bool) -> int:
         opened += (letter == "(") - (letter == ")")
         at += 1
     return at
+
+
+def format_condition(part: Condition) -> str:
+    """Return a condition as it is typed: `type:decision,bug`, `entity:"the shop,alice"`."""
+    sign = "-" * part.negated
+    if part.field == REGEX:
+        return f"{sign}/{part.values[0]}/"
+    values = ",".join(value or UNTYPED for value in part.values)
+    values = f'"{values}"' if re.search(r"[\s()]|^[:/\\]", values) else values
+    return f"{sign}{part.field}:{values}"
+
+
+def format_node(node: Node, *, in_words: bool = False) -> str:
+    """Return a `node` of a query as it is typed; `in_words`: excluded terms with NOT."""
+    if isinstance(node, Condition):
+        return format_condition(node)
+    if isinstance(node, Term):
+        text = _TERM_FORMATS[node.kind].format(node.text)
+        marked = node.kind is TermKind.PHRASE or (not in_words and text[0].isalpha() and text[1:])
+        return text if not node.negated else f"-{text}" if marked else f"NOT {text}"
+    joint = f" {node.operator} " if node.operator else " "
+    inner = joint.join(format_node(part, in_words=in_words) for part in node.parts)
+    closing = " )" if "(" in inner.rpartition(" ")[2] else ")"
+    return f"{'-' * node.negated}({inner}{closing}"
+
+
+def format_query(query: Query) -> str:
+    """Return the search line that parses to this query; the hint is left out."""
+    line = _format_line(query, in_words=False)
+    # In a line with a flag, as in a pasted command, `-word` excludes nothing.
+    return _format_line(query, in_words=True) if has_flag(line) else line
+
+
+def _format_line(query: Query, *, in_words: bool) -> str:
+    parts: tuple[Node, ...] = (*query.terms, *query.groups)
+    pieces = [format_node(part, in_words=in_words) for part in parts]
+    pieces += [format_condition(part) for part in query.conditions]
+    pieces += [f"since:{_quote(query.since.text)}"] if query.since else []
+    pieces += [f"until:{_quote(query.until.text)}"] if query.until else []
+    keys = [str(key) for key in (query.sort, *query.then) if key is not None]
+    pieces += [f"sort:{','.join(keys)}"] if keys else []
+    pieces += [f"prefer:{_quote(','.join(query.prefer))}"] if query.prefer else []
+    return " ".join(pieces)
+
+
+def _quote(text: str) -> str:
+    return f'"{text}"' if re.search(r"\s", text) else text

@@ -31,8 +31,8 @@ VOCABULARIES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
 
 def named_counts(counts: NDArray[np.int64], names: Sequence[str]) -> dict[str, int]:
     """Name the counts of a vocabulary, most frequent first; zeros are left out."""
-    held = np.flatnonzero(counts)
-    frequent = held[np.argsort(-counts[held], kind="stable")]
+    occurring = np.flatnonzero(counts)
+    frequent = occurring[np.argsort(-counts[occurring], kind="stable")]
     found = zip(frequent.tolist(), counts[frequent].tolist(), strict=True)
     return {names[code]: count for code, count in found}
 
@@ -180,10 +180,10 @@ def count_facets(filtered: FilteredSlots) -> Facets:
     columns = filtered.filters.columns
     of, passed = filtered.combinations, filtered.slot_mask
     counts = np.bincount(of if passed is None else of[passed])
-    there = counts.nonzero()[0]
+    occurring = counts.nonzero()[0]
     values = columns.combinations
-    times = filtered.filters.values.lifted.take(there, axis=1) * counts.take(there)
-    numbers = values.counted.take(there, axis=1)
+    times = filtered.filters.values.lifted.take(occurring, axis=1) * counts.take(occurring)
+    numbers = values.counted.take(occurring, axis=1)
     sums = np.bincount(numbers.ravel(), times.ravel(), values.ends[-1]).astype(np.int64)
     entities, repeats = filtered.entities()
     found = {"entity": FacetCounts(np.bincount(entities), columns.entities)}

@@ -248,8 +248,8 @@ def _write(
 def _remove_other_generations(home: Path, name: str) -> None:
     """Remove former generations; a process that has one open can still read it."""
     for entry in os.scandir(home):
-        kept = entry.name == name or entry.name.startswith("whoosh")
-        if entry.is_dir(follow_symlinks=False) and not kept:
+        is_in_use = entry.name == name or entry.name.startswith("whoosh")
+        if entry.is_dir(follow_symlinks=False) and not is_in_use:
             shutil.rmtree(entry.path, ignore_errors=True)
 
 

@@ -60,7 +60,7 @@ def run_worker(
     report: Report = silent,
     cancelled: IsCancelled = never,
     *,
-    given: str = "",
+    stdin_text: str = "",
 ) -> dict[str, Any]:
     """Run a worker to its end.
 
@@ -69,7 +69,7 @@ def run_worker(
         arguments: Of its command line.
         report: Is given its progress.
         cancelled: Is asked twenty times a second; once it is true, the worker is killed.
-        given: What it reads from its standard input; less than a pipe holds, 64 KiB.
+        stdin_text: What it reads from its standard input; less than a pipe holds, 64 KiB.
 
     Returns:
         Its last line.
@@ -97,7 +97,7 @@ def run_worker(
         with noted(child):
             assert child.stdin is not None
             with contextlib.suppress(OSError), child.stdin as stdin:  # it may have died already
-                stdin.write(given.encode("ascii"))
+                stdin.write(stdin_text.encode("ascii"))
             return _follow(child, module, report, cancelled)
     except (ValueError, KeyError, TypeError) as error:
         raise WorkerError("the process printed something unexpected", where=module) from error

@@ -164,10 +164,10 @@ def find_combinations(columns: Columns) -> ValueCombinations:
         every += getattr(columns, name)
     possible = math.prod(sizes.values())
     if possible <= _MOST_DIRECT:
-        there = np.zeros(possible, np.bool_)
-        there[every] = True
-        combinations = np.flatnonzero(there)
-        of = (np.cumsum(there, dtype=np.int32) - np.int32(1))[every]
+        occurs = np.zeros(possible, np.bool_)
+        occurs[every] = True
+        combinations = np.flatnonzero(occurs)
+        of = (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[every]
     else:
         combinations, inverse = np.unique(every, return_inverse=True)
         of = inverse.astype(np.int32)
@@ -288,8 +288,8 @@ def concat(parts: Sequence[Columns]) -> Columns:
     for part, moved in zip(parts, codes["entities"], strict=True):
         for tag, slots in part.tags.items():
             tags.setdefault(tag, []).append(slots + first)
-        held = part.also
-        also.append(np.column_stack([held[:, 0] + np.int32(first), moved[held[:, 1:]]]))
+        further = part.also
+        also.append(np.column_stack([further[:, 0] + np.int32(first), moved[further[:, 1:]]]))
         first += len(part)
     return Columns(
         **joined,
@@ -298,12 +298,12 @@ def concat(parts: Sequence[Columns]) -> Columns:
     )
 
 
-def take(columns: Columns, wanted: Sequence[int] | Slots) -> Columns:
+def take(columns: Columns, selection: Sequence[int] | Slots) -> Columns:
     """Select and renumber slots, in the given order; unused values leave the vocabularies."""
-    slots = np.asarray(wanted, np.int64)
+    slots = np.asarray(selection, np.int64)
     moved = np.full(len(columns), -1, np.int64)
     moved[slots] = np.arange(len(slots))
-    tags = {tag: moved[held][moved[held] >= 0] for tag, held in columns.tags.items()}
+    tags = {tag: moved[tagged][moved[tagged] >= 0] for tag, tagged in columns.tags.items()}
     also = columns.also[moved[columns.also[:, 0]] >= 0]
     also[:, 0] = moved[also[:, 0]]
     taken: dict[str, Any] = {name: getattr(columns, name)[slots] for name in ARRAYS}
@@ -318,8 +318,8 @@ def take(columns: Columns, wanted: Sequence[int] | Slots) -> Columns:
             also[:, 1:] = renumbered[len(slots) :].reshape(-1, 2)
         names = getattr(columns, vocabulary)
         taken[vocabulary] = tuple(names[code] for code in codes.tolist())
-    held = {tag: slots for tag, slots in tags.items() if len(slots)}
-    return replace(columns, **taken, tags=held, also=also)
+    used_tags = {tag: tagged for tag, tagged in tags.items() if len(tagged)}
+    return replace(columns, **taken, tags=used_tags, also=also)
 
 
 def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
@@ -327,9 +327,9 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
     codes = columns.entity.take(slots)
     if not len(columns.also):
         return codes, codes[:0]
-    wanted = np.zeros(len(columns), np.bool_)
-    wanted[slots] = True
-    also = columns.also[wanted[columns.also[:, 0]]]
+    is_selected = np.zeros(len(columns), np.bool_)
+    is_selected[slots] = True
+    also = columns.also[is_selected[columns.also[:, 0]]]
     return np.concatenate([codes, also[:, 1]]), also[:, 2]
 
 

@@ -79,26 +79,26 @@ def _match_stale(columns: Columns, part: Condition) -> Mask:
     return _match_ranges(columns.when, part) & current & ~columns.pinned
 
 
-def _slots_with(columns: Columns, held: Iterable[NDArray[np.int64]]) -> Mask:
+def _slots_with(columns: Columns, slot_arrays: Iterable[NDArray[np.int64]]) -> Mask:
     found = np.zeros(len(columns), np.bool_)
-    for slots in held:
+    for slots in slot_arrays:
         found[slots] = True
     return found
 
 
-def match_names(vocabulary: Sequence[str], wanted: Callable[[str], bool]) -> Mask:
+def match_names(vocabulary: Sequence[str], is_match: Callable[[str], bool]) -> Mask:
     """Whether each name is wanted, folded."""
-    return np.array([wanted(value.casefold()) for value in vocabulary] or [False], np.bool_)
+    return np.array([is_match(value.casefold()) for value in vocabulary] or [False], np.bool_)
 
 
-def _is_wanted(wanted: Collection[str]) -> Callable[[str], bool]:
+def _is_wanted(values: Collection[str]) -> Callable[[str], bool]:
     """Whether a folded value is one of these, or matches one with `*`."""
-    patterns = [value for value in wanted if "*" in value]
+    patterns = [value for value in values if "*" in value]
     if not patterns:
-        return frozenset(wanted).__contains__
+        return frozenset(values).__contains__
     either = "|".join(fnmatch.translate(value.replace("[", "[[]")) for value in patterns)
     matches = re.compile(either).match
-    return lambda value: value in wanted or matches(value) is not None
+    return lambda value: value in values or matches(value) is not None
 
 
 def match_values(
@@ -131,11 +131,11 @@ def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
 
 def match_entities(columns: Columns, part: Condition) -> Mask:
     """The slots for which a condition over entities holds."""
-    wanted = np.zeros(max(1, len(columns.entities)), np.bool_)
+    entity_mask = np.zeros(max(1, len(columns.entities)), np.bool_)
     for value in part.values:
-        wanted |= _wanted_entities(columns.entities, value)
-    passed = wanted.take(columns.entity)
-    passed[columns.also[wanted.take(columns.also[:, 1]), 0]] = True
+        entity_mask |= _wanted_entities(columns.entities, value)
+    passed = entity_mask.take(columns.entity)
+    passed[columns.also[entity_mask.take(columns.also[:, 1]), 0]] = True
     return ~passed if part.negated else passed
 
 

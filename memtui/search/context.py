@@ -138,13 +138,13 @@ def add_context(
         new = (around >= MIN_TERMS_AROUND).nonzero()[0] + count
         if len(new) > MAX_JOINED:
             new = new[np.argsort(-total[new], kind="stable")[:MAX_JOINED]]
-        kept = np.concatenate([np.arange(count), new])
-        slots, total = slots.take(kept), total.take(kept)
-        parts = {name: values.take(kept) for name, values in parts.items()}
+        positions = np.concatenate([np.arange(count), new])
+        slots, total = slots.take(positions), total.take(positions)
+        parts = {name: values.take(positions) for name, values in parts.items()}
         match = match.with_fresh_slots(slots[count:])
-    here = best if at is None else at.take(best)
-    held = np.concatenate([here, np.arange(found, len(match.slots))])
-    return match.changed(context=Context(slots, held, parts, total))
+    scored_positions = best if at is None else at.take(best)
+    match_positions = np.concatenate([scored_positions, np.arange(found, len(match.slots))])
+    return match.changed(context=Context(slots, match_positions, parts, total))
 
 
 def _count_whole(terms: Sequence[ScoredTerm]) -> int:
@@ -215,8 +215,8 @@ def _score_session(term: ScoredTerm, groups: Groups) -> tuple[Floats, float]:
     of = groups.of_slot.take(term.hits.slots)
     times = np.bincount(of, term.hits.weights, groups.count + 1).astype(np.float32)
     times[groups.count] = 0
-    held = int(np.count_nonzero(times))
-    rarity = math.log1p((groups.count - held + 0.5) / (held + 0.5))
+    holders = int(np.count_nonzero(times))
+    rarity = math.log1p((groups.count - holders + 0.5) / (holders + 0.5))
     times /= times + np.float32(_half(term))
     term.kept.clear()  # of other columns
     term.kept[groups] = times, rarity
@@ -255,16 +255,16 @@ def _near_dates(columns: Columns, spans: Sequence[Span], slots: Longs) -> Floats
 def _are_subjects(groups: Groups, typed: Sequence[str], slots: Longs) -> Mask | None:
     """Whether the speaker or the entity of each of these slots is named; None if none is."""
     columns = groups.columns
-    asked = frozenset(word for text in typed for word in analysis.list_words(text))
+    query_words = frozenset(word for text in typed for word in analysis.list_words(text))
     named: Mask | None = None
     for known, codes, count in (
         (groups.speakers, columns.speaker, len(columns.speakers)),
         (groups.entities, columns.entity, len(columns.entities)),
     ):
-        if known.keys().isdisjoint(asked):
+        if known.keys().isdisjoint(query_words):
             continue
-        names = (name for word in asked for name in known.get(word, ()))
-        found = [code for parts, code in names if asked.issuperset(parts)]
+        names = (name for word in query_words for name in known.get(word, ()))
+        found = [code for parts, code in names if query_words.issuperset(parts)]
         if found:
             is_named = np.zeros(count, np.bool_)
             is_named[found] = True

@@ -106,14 +106,16 @@ class Filters:
     def slot_mask(self, slots: Slots | None, lifted: str = "") -> Mask | None:
         """Which of these slots (None: of all) pass the filters evaluated by slot; None: all do."""
         masks = [self.rest, None if lifted == "entity" else self.entity]
-        held = [mask if slots is None else mask.take(slots) for mask in masks if mask is not None]
+        slot_masks = [
+            mask if slots is None else mask.take(slots) for mask in masks if mask is not None
+        ]
         if self.since is not None or self.until is not None:
             when = self.columns.when if slots is None else self.columns.when.take(slots)
             if self.since is not None:
-                held.append(when >= self.since.time.timestamp())
+                slot_masks.append(when >= self.since.time.timestamp())
             if self.until is not None:
-                held.append(when <= self.until.time.timestamp())
-        return functools.reduce(np.logical_and, held) if held else None
+                slot_masks.append(when <= self.until.time.timestamp())
+        return functools.reduce(np.logical_and, slot_masks) if slot_masks else None
 
 
 class FilteredSlots:
@@ -150,8 +152,8 @@ class FilteredSlots:
         """`entities_at` of the slots that pass all filters but those over entities."""
         at = self.positions
         if self.filters.entity is not None:
-            held = self._combine(self.filters.slot_mask(self._slots, lifted="entity"))
-            at = held.nonzero()[0]
+            passed = self._combine(self.filters.slot_mask(self._slots, lifted="entity"))
+            at = passed.nonzero()[0]
         slots = at if self._slots is None else self._slots.take(at)
         return entities_at(self.filters.columns, slots)
 
@@ -172,7 +174,7 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
         leaves: Evaluates what is in no column; None: such filters find nothing.
     """
     leaves = leaves or NoLeaves(len(columns))
-    kept = _match_kept(columns, query)
+    cached = _match_kept(columns, query)
     rest = [
         match_condition(columns, part, leaves)
         for part in query.conditions
@@ -186,7 +188,7 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
     if query.matches_nothing:
         rest.append(np.zeros(len(columns), np.bool_))
     whole = np.logical_and.reduce(rest) if rest else None
-    return Filters(columns, kept.values, kept.entity, whole, query.since, query.until, joining)
+    return Filters(columns, cached.values, cached.entity, whole, query.since, query.until, joining)
 
 
 class _KeptFilters(NamedTuple):
@@ -212,12 +214,12 @@ def _match_kept(columns: Columns, query: Query) -> _KeptFilters:
     with_status = bool(query.groups) and any(
         part.field == "status" for group in query.groups for part in conditions_in(group)
     )
-    asked = (query.conditions, with_status)
-    for kept in _kept:
-        if kept.columns is columns and (kept.conditions, kept.with_status) == asked:
-            return kept
-    made = _KeptFilters(columns, *asked, *_match_columns(columns, *asked))
-    others = [kept for kept in _kept if kept.columns is columns]
+    key = (query.conditions, with_status)
+    for cached in _kept:
+        if cached.columns is columns and (cached.conditions, cached.with_status) == key:
+            return cached
+    made = _KeptFilters(columns, *key, *_match_columns(columns, *key))
+    others = [cached for cached in _kept if cached.columns is columns]
     _kept = (made, *others[: _MAX_KEPT - 1])
     return made
 
@@ -270,29 +272,29 @@ def _match_node(columns: Columns, node: Node, leaves: LeafMasks) -> Mask:
         found = leaves.term(node)
         return ~found if node.negated else found
     masks = [_match_node(columns, part, leaves) for part in node.parts]
-    held: Mask
+    matched: Mask
     if node.operator is Operator.ANY:
-        held = np.logical_or.reduce(masks)
+        matched = np.logical_or.reduce(masks)
     elif node.operator is Operator.ALL:
-        held = np.logical_and.reduce(masks)
+        matched = np.logical_and.reduce(masks)
     else:
-        held = _match_sequence(node, masks, len(columns))
-    return ~held if node.negated else held
+        matched = _match_sequence(node, masks, len(columns))
+    return ~matched if node.negated else matched
 
 
 def _match_sequence(group: Group, masks: Sequence[Mask], size: int) -> Mask:
     """As at the top of a query: what is no word must hold, and a word if no other text does."""
     words: list[Mask] = []
-    held = np.ones(size, np.bool_)
+    matched = np.ones(size, np.bool_)
     is_found = False
     for part, mask in zip(group.parts, masks, strict=True):
         positive = not part.negated
         if isinstance(part, Term) and positive and part.kind is not TermKind.PHRASE:
             words.append(mask)
         else:
-            held &= mask
+            matched &= mask
             is_found = is_found or (positive and has_terms(part))
-    return held & np.logical_or.reduce(words) if words and not is_found else held
+    return matched & np.logical_or.reduce(words) if words and not is_found else matched
 
 
 _OPEN: dict[str, Callable[[Columns], Iterable[str]]] = {

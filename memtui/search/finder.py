@@ -141,23 +141,23 @@ def find_hits(
         id_matches: Slots whose id is the text of the query; they are found too, and first.
         leaves: As in `filters.compile_filters`.
     """
-    wanted = filters.compile_filters(columns, query, leaves)
+    compiled = filters.compile_filters(columns, query, leaves)
     if match is None:
-        filtered = filters.FilteredSlots(wanted, None)
+        filtered = filters.FilteredSlots(compiled, None)
         slots = order_slots(columns, filtered.mask, query.order, now, query.then, weights)
         return RankedHits(slots.tolist(), None, None, count_facets(filtered))
-    if wanted.joining is not None:
-        match = match.with_slots(wanted.joining.nonzero()[0])
+    if compiled.joining is not None:
+        match = match.with_slots(compiled.joining.nonzero()[0])
     if id_matches:
         match = match.with_slots(np.array(sorted(id_matches)))
-    filtered = filters.FilteredSlots(wanted, match.slots)
+    filtered = filters.FilteredSlots(compiled, match.slots)
     at = filtered.positions
     if query.order is Sort.RELEVANCE:
         count = len(match.slots)
         match = context.add_context(match, columns, query.words, now, weights, at)
         match = _add_bonuses(match, at, columns)
         if len(match.slots) > count:
-            filtered = filters.FilteredSlots(wanted, match.slots, filtered)
+            filtered = filters.FilteredSlots(compiled, match.slots, filtered)
             at = filtered.positions
     slots = match.slots.take(at)
     counts = count_facets(filtered)
@@ -176,13 +176,13 @@ def _add_bonuses(match: Match, at: Longs, columns: Columns) -> Match:
     """Add the parts of the score that only matches with all words have; `at`: those shown."""
     if match.bonuses is None:
         return match
-    held = at.take(match.all_words.take(at).nonzero()[0])
-    if len(held) < 2:  # one memory with all words is before all others, whatever else it has
+    complete = at.take(match.all_words.take(at).nonzero()[0])
+    if len(complete) < 2:  # one memory with all words is before all others, whatever else it has
         return match
-    if len(held) == len(at):
-        held = at
-    slots, text = match.slots.take(held), match.text.take(held)
-    return match.changed(added=match.bonuses.added(held, slots, text, columns.when.take))
+    if len(complete) == len(at):
+        complete = at
+    slots, text = match.slots.take(complete), match.text.take(complete)
+    return match.changed(added=match.bonuses.added(complete, slots, text, columns.when.take))
 
 
 def explain_hit(
@@ -205,8 +205,8 @@ def explain_hit(
     """
     if hits.match is None:
         return ()
-    wanted: Any = query.prefer or filter_values(query, "type")
-    return ranking.explain_score(hits.match, columns, slot, now, weights, wanted, hits.id_matches)
+    types: Any = query.prefer or filter_values(query, "type")
+    return ranking.explain_score(hits.match, columns, slot, now, weights, types, hits.id_matches)
 
 
 MAX_NAMED = 3
@@ -267,9 +267,9 @@ def _lift_each(query: Query) -> Iterator[tuple[str, Query, str]]:
         name = format_condition(named[0]) if named else "status"
         yield name, replace(query, conditions=(*others, every)), "status:all"
     for part in others:
-        kept = tuple(other for other in query.conditions if other is not part)
+        remaining = tuple(other for other in query.conditions if other is not part)
         name = "is:marked" if part.field == "ref" else format_condition(part)
-        yield name, replace(query, conditions=kept), f"without {name}"
+        yield name, replace(query, conditions=remaining), f"without {name}"
     if query.since is not None:
         name = f"since:{query.since.text}"
         yield name, replace(query, since=None), f"without {name}"

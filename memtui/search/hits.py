@@ -92,8 +92,8 @@ def _sum(segment: Segment, ids: NDArray[Any], weights: NDArray[Any]) -> TermHits
         return NO_HITS
     if len(ids) * _DENSITY > segment.count:
         counts = np.bincount(ids, weights, segment.count)
-        held = (counts > 0).nonzero()[0]
-        return TermHits(held + segment.first, counts.take(held).astype(np.float32))
+        memories = (counts > 0).nonzero()[0]
+        return TermHits(memories + segment.first, counts.take(memories).astype(np.float32))
     order = ids.argsort(kind="stable")
     ordered = ids.take(order)
     begins = np.empty(len(ordered), np.bool_)
@@ -116,12 +116,12 @@ def concat_hits(parts: Iterable[TermHits]) -> TermHits:
     )
 
 
-def filter_hits(held: TermHits, mask: NDArray[np.bool_]) -> TermHits:
+def filter_hits(term_hits: TermHits, mask: NDArray[np.bool_]) -> TermHits:
     """The hits in slots of the mask; slots beyond its end are dropped."""
-    slots = held.slots
+    slots = term_hits.slots
     inside = mask.take(slots, mode="clip")
     inside &= slots < len(mask)
-    return held if inside.all() else TermHits(slots[inside], held.weights[inside])
+    return term_hits if inside.all() else TermHits(slots[inside], term_hits.weights[inside])
 
 
 def count_holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) -> int:
@@ -356,10 +356,10 @@ class Match:
     def changed(self, **values: Any) -> Match:
         """`dataclasses.replace` in a fifth of the time, which a keystroke feels."""
         made = object.__new__(Match)
-        held = made.__dict__
-        held.update(self.__dict__)
-        held.pop("found", None)
-        held.update(values)
+        fields = made.__dict__
+        fields.update(self.__dict__)
+        fields.pop("found", None)
+        fields.update(values)
         return made
 
     def with_slots(self, slots: Longs) -> Match:

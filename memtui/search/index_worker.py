@@ -45,7 +45,7 @@ def make_whoosh(generation: Path, report: Report = silent) -> None:
     from memtui.search.whoosh_index import WhooshIndex
 
     rows = catalog.load_generation(generation).rows
-    held = {
+    by_ref = {
         document.ref: document
         for document in (
             documents.document_from_record(json.loads(rows.raw(at))) for at in range(len(rows))
@@ -56,17 +56,17 @@ def make_whoosh(generation: Path, report: Report = silent) -> None:
         if known is not None:
             changed = [
                 document
-                for ref, document in held.items()
+                for ref, document in by_ref.items()
                 if known.get(ref) != documents.digest_document(document)
             ]
-            gone = [ref for ref in known if ref not in held]
-            if len(changed) + len(gone) <= _SMALL_SHARE * len(held) and index.update(
-                changed, gone, report
+            removed = [ref for ref in known if ref not in by_ref]
+            if len(changed) + len(removed) <= _SMALL_SHARE * len(by_ref) and index.update(
+                changed, removed, report
             ):
                 return
         segment = segment_files.load_segment(generation, generation.name)
-        same_rows = segment is not None and segment.count == len(held)
-        index.build(list(held.values()), report, segment=segment if same_rows else None)
+        same_rows = segment is not None and segment.count == len(by_ref)
+        index.build(list(by_ref.values()), report, segment=segment if same_rows else None)
 
 
 def make_vectors(generation: Path, report: Report = silent) -> None:

@@ -150,8 +150,8 @@ class LiteralSearch:
         return self._check(map(int, slots), compile_literal(typed, is_prefix=is_prefix))
 
     def _check(self, slots: Iterable[int], pattern: re.Pattern[str]) -> Longs:
-        held = [slot for slot in self._iterate(slots) if self._holds(slot, pattern)]
-        return np.array(held, np.int64)
+        matching = [slot for slot in self._iterate(slots) if self._holds(slot, pattern)]
+        return np.array(matching, np.int64)
 
     def _iterate(self, slots: Iterable[int]) -> Iterator[int]:
         size = len(self._rows)
@@ -232,11 +232,11 @@ def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) ->
     return memories + segment.first if ranges else NO_SLOTS
 
 
-def find_title_matches(segments: Sequence[Segment], asked: QueryTerms, found: Match) -> Longs:
+def find_title_matches(segments: Sequence[Segment], query_terms: QueryTerms, found: Match) -> Longs:
     """The matches whose title is exactly the words of the query."""
-    count = len(asked.title_words)
+    count = len(query_terms.title_words)
     parts = [
-        find_titles(segment, asked.title_words, asked.last_is_prefix)
+        find_titles(segment, query_terms.title_words, query_terms.last_is_prefix)
         for segment in segments
         if count in segment.by_title_length
     ]

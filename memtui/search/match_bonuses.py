@@ -98,9 +98,9 @@ class MatchBonuses:
         if self.literals is not None and (typed := self.asked.typed):
             best = best_positions(text - lost, when(slots), MAX_READ)
             shares = _as_typed(typed, slots.take(best), self.literals, self.segments)
-            if len(there := shares.nonzero()[0]):
-                best = best.take(there)
-                worth = AS_TYPED_WEIGHT * shares.take(there) * text.take(best)
+            if len(positive := shares.nonzero()[0]):
+                best = best.take(positive)
+                worth = AS_TYPED_WEIGHT * shares.take(positive) * text.take(best)
                 found.append(AddedScore("as typed", at.take(best), worth, 0.0, AS_TYPED_WEIGHT))
         if self.dates is not None:
             written = np.isin(slots, self.dates.written).nonzero()[0]
@@ -114,11 +114,11 @@ class MatchBonuses:
         self, places: Longs, slots: Longs, text: Floats, losses: Floats, long: Longs
     ) -> list[AddedScore]:
         widths = _passage_widths(self.segments, slots[long], self._passage_words)
-        there = widths <= PASSAGE_WORDS
-        at = long[there]
+        is_narrow = widths <= PASSAGE_WORDS
+        at = long[is_narrow]
         if not len(at):
             return []
-        won = losses[at] - _loss(np.maximum(widths[there], LENGTH_WORDS))
+        won = losses[at] - _loss(np.maximum(widths[is_narrow], LENGTH_WORDS))
         worth = won * text[at]
         return [AddedScore("passage", places[at], worth, 0.0, float(worth.max()))]
 
@@ -166,19 +166,19 @@ def _may_hold(segments: Sequence[Segment], slots: Longs, text: str) -> Mask:
         pieces = map(slice, starts.tolist(), ends.tolist())
         tokens = np.concatenate([segment.stream[piece] for piece in pieces])
         bounds = np.cumsum(ends - starts)
-        there = [in_range(tokens, *each) for each in ranges]
-        first = there[0][: len(tokens) - len(words) + 1]
-        for step, mask in enumerate(there[1:], 1):
+        token_masks = [in_range(tokens, *each) for each in ranges]
+        first = token_masks[0][: len(tokens) - len(words) + 1]
+        for step, mask in enumerate(token_masks[1:], 1):
             first = first & mask[step : len(first) + step]
         may[at[bounds.searchsorted(first.nonzero()[0], side="right")]] = True
-        for (low, high), mask in zip(ranges, there, strict=True):
+        for (low, high), mask in zip(ranges, token_masks, strict=True):
             has = np.zeros(len(at), np.bool_)
             has[bounds.searchsorted(mask.nonzero()[0], side="right")] = True
             if not has.all():
                 other = at[~has]
-                held = np.zeros(segment.count, np.bool_)
-                held[segment.ids[segment.indptr[low] : segment.indptr[high]]] = True
-                may[other] |= held.take(slots[other] - segment.first)
+                has_word = np.zeros(segment.count, np.bool_)
+                has_word[segment.ids[segment.indptr[low] : segment.indptr[high]]] = True
+                may[other] |= has_word.take(slots[other] - segment.first)
     return may
 
 
@@ -194,7 +194,7 @@ def _passage_widths(
     left = MAX_PASSAGE_TOKENS
     for segment in segments:
         ends: list[int] = []
-        held: list[int] = []
+        positions: list[int] = []
         pieces = []
         memories = slots - segment.first
         starts = segment.starts.take(memories, mode="clip").tolist()
@@ -205,11 +205,11 @@ def _passage_widths(
             if 0 <= memory < segment.count and end - start <= left:
                 left -= end - start
                 pieces.append(segment.stream[start:end])
-                held.append(at)
+                positions.append(at)
                 ends.append(end - start + (ends[-1] if ends else 0))
-        if held:
+        if positions:
             found = _narrowest(np.concatenate(pieces), np.array([0, *ends]), segment, terms)
-            widths[held] = found
+            widths[positions] = found
     return widths
 
 

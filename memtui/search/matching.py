@@ -83,15 +83,15 @@ def match_terms(
         alive = None
     count = slots if alive is None else int(np.count_nonzero(alive))
     search = _Search(segments, slots, exact, cancelled, alive, literals)
-    asked = analyze_terms(terms)
-    positive = (*asked.wanted, *asked.required)
+    query_terms = analyze_terms(terms)
+    positive = (*query_terms.wanted, *query_terms.required)
     if not positive and any(not term.negated for term in terms):
         return hits.match_none(slots, (term.text for term in terms if not term.negated))
     if not positive:
-        return _exclude(_match_all(slots), [search.mask(term) for term in asked.excluded])
+        return _exclude(_match_all(slots), [search.mask(term) for term in query_terms.excluded])
     words: dict[str, None] = {}
     scored: list[ScoredTerm] = []
-    joined = join_neighbours(asked.wanted)
+    joined = join_neighbours(query_terms.wanted)
     for number, term in enumerate(positive):
         added = list(search.find_joined(joined.get(number, ())))
         if dates is not None and term.term.text in dates.terms:
@@ -117,13 +117,13 @@ def match_terms(
         terms=tuple(
             each for term, each in zip(positive, scored, strict=True) if not has_just_begun(term)
         ),
-        is_plain=not asked.required and not asked.excluded,
-        bonuses=MatchBonuses(asked, segments, literals, dates),
+        is_plain=not query_terms.required and not query_terms.excluded,
+        bonuses=MatchBonuses(query_terms, segments, literals, dates),
     )
-    required = scores[len(asked.wanted) :]
+    required = scores[len(query_terms.wanted) :]
     excluded = [~_slot_mask(part.slots, slots) for part in required]
-    found = _exclude(found, [*excluded, *(search.mask(term) for term in asked.excluded)])
-    titled = find_title_matches(segments, asked, found)
+    found = _exclude(found, [*excluded, *(search.mask(term) for term in query_terms.excluded)])
+    titled = find_title_matches(segments, query_terms, found)
     return found.changed(title=titled) if len(titled) else found
 
 
@@ -136,14 +136,14 @@ def _exclude(found: Match, excluded: Sequence[Mask]) -> Match:
     """Remove from the match the slots that are in one of these masks."""
     if not excluded:
         return found
-    held = ~np.logical_or.reduce(excluded)[found.slots]
-    slots, text, all_words = found.slots[held], found.text[held], found.all_words[held]
+    is_left = ~np.logical_or.reduce(excluded)[found.slots]
+    slots, text, all_words = found.slots[is_left], found.text[is_left], found.all_words[is_left]
     return replace(found, slots=slots, text=text, all_words=all_words)
 
 
-def _slot_mask(held: Longs, slots: int) -> Mask:
+def _slot_mask(members: Longs, slots: int) -> Mask:
     mask = np.zeros(slots, np.bool_)
-    mask[held] = True
+    mask[members] = True
     return mask
 
 
@@ -263,8 +263,8 @@ class _Search:
             found = self._gather(lambda segment: literals.find_phrase(segment, term))
         if self._literals is None or not _has_punctuation(term.literal):
             return found
-        kept = self._literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
-        return hits.TermHits(kept, found.weights[np.searchsorted(found.slots, kept)])
+        slots = self._literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
+        return hits.TermHits(slots, found.weights[np.searchsorted(found.slots, slots)])
 
     def find_joined(self, joined: Sequence[tuple[str, bool]]) -> Iterator[TermHits]:
         """The memories with words written together that the query has apart."""
@@ -380,8 +380,8 @@ class _Search:
             if self._cancelled():
                 raise Cancelled
             found.append(of(segment))
-        held = hits.concat_hits(found)
-        return held if self._alive is None else hits.filter_hits(held, self._alive)
+        gathered = hits.concat_hits(found)
+        return gathered if self._alive is None else hits.filter_hits(gathered, self._alive)
 
 
 def _count_once(slots: Longs) -> TermHits:

@@ -31,9 +31,9 @@ def find_slot(serials: Serials, serial: int) -> int:
     return slot if slot < len(serials) and serials[slot] == serial else -1
 
 
-def find_slots(serials: Serials, wanted: Sequence[int]) -> list[int]:
+def find_slots(serials: Serials, row_serials: Sequence[int]) -> list[int]:
     """The slots of the rows with these serials, all of which are in the table."""
-    slots: list[int] = np.searchsorted(serials, np.asarray(wanted, np.int64)).tolist()
+    slots: list[int] = np.searchsorted(serials, np.asarray(row_serials, np.int64)).tolist()
     return slots
 
 
@@ -45,20 +45,20 @@ def list_kept_slots(alive: Mask, ranges: Iterable[range]) -> Slots:
     return keep.nonzero()[0]
 
 
-def append_later_slots(kept: Slots, before: int, now: int) -> Slots:
+def append_later_slots(remaining: Slots, before: int, now: int) -> Slots:
     """Append the rows that came since the table had `before` rows to its kept slots."""
-    return np.concatenate([kept, np.arange(before, now)])
+    return np.concatenate([remaining, np.arange(before, now)])
 
 
-def renumber_slot(kept: Slots, slot: int) -> int:
+def renumber_slot(remaining: Slots, slot: int) -> int:
     """The new slot of a row, or of its place, when only kept rows are numbered."""
-    return int(np.searchsorted(kept, slot))
+    return int(np.searchsorted(remaining, slot))
 
 
-def find_kept_in_range(kept: Slots, slots: range) -> Sequence[int]:
+def find_kept_in_range(remaining: Slots, slots: range) -> Sequence[int]:
     """Which slots of a range are kept, relative to its start."""
-    start, stop = np.searchsorted(kept, (slots.start, slots.stop))
-    inside: list[int] = (kept[start:stop] - slots.start).tolist()
+    start, stop = np.searchsorted(remaining, (slots.start, slots.stop))
+    inside: list[int] = (remaining[start:stop] - slots.start).tolist()
     return inside
 
 
@@ -69,14 +69,14 @@ def filter_serials(serials: Serials, mask: Mask) -> Serials:
 
 def diff_serials(before: Serials, now: Serials) -> tuple[list[int], list[int]]:
     """The serials only in `before`, and those only in `now`."""
-    gone = np.setdiff1d(before, now, assume_unique=True)
-    come = np.setdiff1d(now, before, assume_unique=True)
-    return gone.tolist(), come.tolist()
+    removed = np.setdiff1d(before, now, assume_unique=True)
+    added = np.setdiff1d(now, before, assume_unique=True)
+    return removed.tolist(), added.tolist()
 
 
-def without_serials(serials: Serials, gone: Sequence[int]) -> Serials:
+def without_serials(serials: Serials, removed: Sequence[int]) -> Serials:
     """These serials without some of them."""
-    return np.setdiff1d(serials, np.asarray(gone, np.int64), assume_unique=True)
+    return np.setdiff1d(serials, np.asarray(removed, np.int64), assume_unique=True)
 
 
 def with_serials(serials: Serials, come: Sequence[int]) -> Serials:

@@ -97,8 +97,8 @@ class OrderedSlots(Sequence[int]):
     def __getitem__(self, index: slice) -> Sequence[int]: ...
     def __getitem__(self, index: int | slice) -> int | Sequence[int]:
         if isinstance(index, slice):
-            wanted = range(len(self))[index]
-            stop = max(wanted[0], wanted[-1]) + 1 if wanted else 0
+            indices = range(len(self))[index]
+            stop = max(indices[0], indices[-1]) + 1 if indices else 0
             slots: list[int] = self._slots.take(
                 self._positions(stop)[index] if stop else []
             ).tolist()

@@ -78,8 +78,10 @@ def _best(values: Doubles, slots: Longs, columns: Columns, limit: int) -> Longs:
         at = (values >= least).nonzero()[0]
     else:
         at = np.arange(len(values))
-    held = slots.take(at)
-    order = np.lexsort((held, -np.nan_to_num(columns.when.take(held)), -values.take(at)))
+    candidates = slots.take(at)
+    order = np.lexsort(
+        (candidates, -np.nan_to_num(columns.when.take(candidates)), -values.take(at))
+    )
     best: Longs = at.take(order)[:limit]
     return best
 
@@ -87,7 +89,7 @@ def _best(values: Doubles, slots: Longs, columns: Columns, limit: int) -> Longs:
 def rank_by_type(
     hits: RankedHits,
     columns: Columns,
-    wanted: Collection[str],
+    boosted_types: Collection[str],
     now: datetime,
     limit: int,
     *,
@@ -100,7 +102,7 @@ def rank_by_type(
     Args:
         hits: What the task found.
         columns: Of all slots.
-        wanted: Types that are asked for; none: no type is weighted.
+        boosted_types: Types that are asked for; none: no type is weighted.
         now: The time.
         limit: Most slots.
         boost: Factor of a wanted type; the product is at most 1.
@@ -108,7 +110,7 @@ def rank_by_type(
         floor: The least score, after weighting.
     """
     slots, relevance = measure_relevance(hits, columns, now)
-    names = {name.casefold() for name in wanted}
+    names = {name.casefold() for name in boosted_types}
     by_code = [
         1.0 if not names or not name else boost if name.casefold() in names else penalty
         for name in columns.types
@@ -116,9 +118,11 @@ def rank_by_type(
     factor = np.array(by_code or [1.0])[columns.type.take(slots)]
     # The best of all is 1; with the boost capped at 1 as in the source, it could not be overtaken.
     scores = np.minimum(boost if names else 1.0, relevance * factor)
-    kept = (scores >= floor).nonzero()[0]
+    above_floor = (scores >= floor).nonzero()[0]
     found = []
-    for at in kept.take(_best(scores.take(kept), slots.take(kept), columns, limit)).tolist():
+    for at in above_floor.take(
+        _best(scores.take(above_floor), slots.take(above_floor), columns, limit)
+    ).tolist():
         text, score = float(relevance[at]), float(scores[at])
         parts = (ScorePart("text", text), ScorePart("type", score - text))
         found.append(RankedSlot(int(slots[at]), score, tuple(p for p in parts if p.value)))
@@ -168,8 +172,8 @@ def rank_by_priority(
     """
     relevance = np.zeros(len(columns))
     if hits is not None:
-        held, values = measure_relevance(hits, columns, now)
-        relevance[held] = values
+        found_slots, values = measure_relevance(hits, columns, now)
+        relevance[found_slots] = values
     text = relevance.take(slots) if len(slots) else np.zeros(0)
     parts = priority_parts(columns, slots, now, constants)
     scores = text + parts.total

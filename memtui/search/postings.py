@@ -72,10 +72,10 @@ class Segment:
         """Number of words in the title -> memories with such a title; none for 0."""
         ends = np.flatnonzero(self.stream == FIELD_END)[:: len(FIELD_WEIGHTS)]
         lengths = ends - self.starts[:-1]
-        held = np.flatnonzero(lengths)
-        if not len(held):
+        titled = np.flatnonzero(lengths)
+        if not len(titled):
             return {}
-        order = held[lengths[held].argsort(kind="stable")]
+        order = titled[lengths[titled].argsort(kind="stable")]
         numbers, firsts = np.unique(lengths[order], return_index=True)
         return dict(zip(numbers.tolist(), np.split(order, firsts[1:]), strict=True))
 
@@ -181,11 +181,11 @@ def build(
     ends = texts.numbers == 0
     field[1:] = np.cumsum(ends)[:-1] % len(QUARTERS)
     weight = QUARTERS[field]
-    held = stream >= 0
+    is_token = stream >= 0
     indptr, ids, weights = _postings(
-        np.concatenate([stream[held], joined]),
-        np.concatenate([memory[source[held]], memory[joined_source]]),
-        np.concatenate([weight[source[held]], weight[joined_source]]),
+        np.concatenate([stream[is_token], joined]),
+        np.concatenate([memory[source[is_token]], memory[joined_source]]),
+        np.concatenate([weight[source[is_token]], weight[joined_source]]),
         len(vocabulary),
         texts.count,
     )
@@ -248,19 +248,19 @@ _Table = tuple[Longs, Ints]
 
 def _vocabulary(chunks: Sequence[str]) -> tuple[list[str], _Table, _Table]:
     """All words in order, and for each chunk the numbers of its parts and of its compounds."""
-    seen: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     part_ptr, part_terms = array("q", [0, 1]), array("i", [FIELD_END])
     compound_ptr, compound_terms = array("q", [0, 0]), array("i")
-    number = seen.setdefault
+    number = numbers.setdefault
     for chunk in chunks:
         parts, compounds = analysis.split_chunk(chunk)
         for word in parts:
-            part_terms.append(number(word, len(seen)))
+            part_terms.append(number(word, len(numbers)))
         for word in compounds:
-            compound_terms.append(number(word, len(seen)))
+            compound_terms.append(number(word, len(numbers)))
         part_ptr.append(len(part_terms))
         compound_ptr.append(len(compound_terms))
-    words = list(seen)
+    words = list(numbers)
     order = sorted(range(len(words)), key=words.__getitem__)
     place = np.empty(len(words) + 1, np.int32)
     place[np.array(order, np.int64)] = np.arange(len(words), dtype=np.int32)
@@ -310,15 +310,15 @@ def _stem_classes(vocabulary: Sequence[str]) -> tuple[list[str], Ints, Ints]:
         stem = analysis.stem.__wrapped__(word)
         if stem != word or word.isalpha():
             classes.setdefault(stem, []).append(number)
-    kept = sorted(
+    stems = sorted(
         stem
         for stem, numbers in classes.items()
         if len(numbers) > 1 or vocabulary[numbers[0]] != stem
     )
-    ptr = np.zeros(len(kept) + 1, np.int32)
-    np.cumsum([len(classes[stem]) for stem in kept], out=ptr[1:])
-    terms = np.array([number for stem in kept for number in classes[stem]], np.int32)
-    return kept, ptr, terms
+    ptr = np.zeros(len(stems) + 1, np.int32)
+    np.cumsum([len(classes[stem]) for stem in stems], out=ptr[1:])
+    terms = np.array([number for stem in stems for number in classes[stem]], np.int32)
+    return stems, ptr, terms
 
 
 PROVISIONAL_BATCH = 2_048
@@ -343,15 +343,17 @@ class ProvisionalIndex:
     ) -> tuple[Segment, ...]:
         """Segments of the first `size` rows. Rows may be added, never changed. Raises Cancelled."""
         with self._lock:
-            held = self._segments
-            while (covered := _end(held)) < size:
+            segments = self._segments
+            while (covered := _end(segments)) < size:
                 if cancelled():
                     raise Cancelled
-                if held and held[-1].count < PROVISIONAL_BATCH:
-                    covered = held.pop().first
+                if segments and segments[-1].count < PROVISIONAL_BATCH:
+                    covered = segments.pop().first
                 batch = rows[covered : min(covered + PROVISIONAL_BATCH, size)]
-                held.append(build(map(to_document, batch), covered, cancelled, is_complete=False))
-            return tuple(held)
+                segments.append(
+                    build(map(to_document, batch), covered, cancelled, is_complete=False)
+                )
+            return tuple(segments)
 
 
 def _end(segments: Sequence[Segment]) -> int:

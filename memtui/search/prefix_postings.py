@@ -58,16 +58,16 @@ def build_prefix_postings(
     found: list[tuple[str, NDArray[np.int32], NDArray[np.uint8]]] = []
     for start, begin, end in _frequent(terms, indptr, least):
         sums = np.bincount(ids[begin:end], weights[begin:end], count)
-        held = np.flatnonzero(sums)
-        often = np.minimum(sums[held], MAX_WEIGHT).astype(np.uint8)
-        found.append((start, held.astype(np.int32), often))
+        memories = np.flatnonzero(sums)
+        often = np.minimum(sums[memories], MAX_WEIGHT).astype(np.uint8)
+        found.append((start, memories.astype(np.int32), often))
     found.sort(key=lambda entry: entry[0])
     ptr = np.zeros(len(found) + 1, np.int64)
-    np.cumsum([len(held) for _, held, _ in found], out=ptr[1:])
+    np.cumsum([len(memories) for _, memories, _ in found], out=ptr[1:])
     return PrefixPostings(
         [start for start, _, _ in found],
         ptr,
-        np.concatenate([np.empty(0, np.int32), *(held for _, held, _ in found)]),
+        np.concatenate([np.empty(0, np.int32), *(memories for _, memories, _ in found)]),
         np.concatenate([np.empty(0, np.uint8), *(often for _, _, often in found)]),
     )
 

@@ -80,7 +80,7 @@ class QueryTerms:
 
 def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
     """Analyze the terms of a query; only patterns without a letter or digit are dropped."""
-    wanted: list[QueryTerm] = []
+    optional: list[QueryTerm] = []
     required: list[QueryTerm] = []
     excluded: list[QueryTerm] = []
     for term in terms:
@@ -90,11 +90,11 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
         elif term.kind is TermKind.PHRASE and not term.optional:
             required += found
         else:
-            wanted += found
-    significant = [query_term for query_term in wanted if not _is_question_word(query_term)]
+            optional += found
+    significant = [query_term for query_term in optional if not _is_question_word(query_term)]
     positive = [term for term in terms if not term.negated]
     return QueryTerms(
-        tuple(dict.fromkeys(significant if significant or required else wanted))[:MAX_TERMS],
+        tuple(dict.fromkeys(significant if significant or required else optional))[:MAX_TERMS],
         tuple(required)[:MAX_TERMS],
         tuple(excluded)[:MAX_TERMS],
         tuple(word for term in positive for word in analysis.list_words(term.text)),
@@ -146,12 +146,12 @@ def _make_literal(term: Term, text: str) -> Iterable[QueryTerm]:
 
 def _make_phrase(term: Term, parts: Sequence[str]) -> QueryTerm:
     """A last single character of an unspaced script may be the first of a pair in the text."""
-    kept = _without_last_single(parts)
+    phrase_parts = _without_last_single(parts)
     return QueryTerm(
         term,
         TermKind.PHRASE,
-        tuple(kept),
-        last_is_prefix=_is_single(kept[-1]),
+        tuple(phrase_parts),
+        last_is_prefix=_is_single(phrase_parts[-1]),
         literal=term.text,
     )
 
@@ -203,14 +203,14 @@ def has_just_begun(term: QueryTerm) -> bool:
     return 0 < len(word) < MIN_CHARS_AROUND and word.isascii()
 
 
-def join_neighbours(wanted: Sequence[QueryTerm]) -> dict[int, list[tuple[str, bool]]]:
+def join_neighbours(terms: Sequence[QueryTerm]) -> dict[int, list[tuple[str, bool]]]:
     """Number of a term -> the words that it forms with its neighbours, such as `leasequeue`.
 
     The flag says that the last letter is still being typed.
     """
     joined: dict[int, list[tuple[str, bool]]] = {}
     run: list[str] = []
-    for end, term in enumerate([*wanted, None]):
+    for end, term in enumerate([*terms, None]):
         if term is not None and _is_joined(term):
             run.append(term.parts[0])
             continue
@@ -219,7 +219,7 @@ def join_neighbours(wanted: Sequence[QueryTerm]) -> dict[int, list[tuple[str, bo
             spans.insert(1, (0, len(run)))
         begin = end - len(run)
         for first, last in spans:
-            together = "".join(run[first:last]), wanted[begin + last - 1].last_is_prefix
+            together = "".join(run[first:last]), terms[begin + last - 1].last_is_prefix
             for number in range(begin + first, begin + last):
                 joined.setdefault(number, []).append(together)
         run = []

@@ -125,11 +125,15 @@ def _recency(columns: Columns, minute: int, weights: Weights) -> Doubles:
     return np.nan_to_num(weights.recency * np.exp2(-age))
 
 
-def _type(columns: Columns, wanted: Collection[str], weights: Weights) -> Doubles:
-    if not wanted:
+def _type(columns: Columns, wanted_types: Collection[str], weights: Weights) -> Doubles:
+    if not wanted_types:
         return np.zeros(len(columns))
     by_code = [
-        weights.type_wanted if name.casefold() in wanted else weights.type_other if name else 0.0
+        weights.type_wanted
+        if name.casefold() in wanted_types
+        else weights.type_other
+        if name
+        else 0.0
         for name in columns.types
     ]
     return np.array(by_code or [0.0])[columns.type]
@@ -158,13 +162,13 @@ def _factors(
     columns: Columns, now: datetime, weights: Weights, wanted_types: Collection[str]
 ) -> _Factors:
     global _last
-    wanted = frozenset(name.casefold() for name in wanted_types)
+    folded_types = frozenset(name.casefold() for name in wanted_types)
     minute = int(now.timestamp() // 60)
     last = _last
     if (
         last is not None
         and last.columns is columns
-        and (last.weights, last.wanted_types, last.minute) == (weights, wanted, minute)
+        and (last.weights, last.wanted_types, last.minute) == (weights, folded_types, minute)
     ):
         return last
     importance = np.array([weights.importance_high, 0.0, weights.importance_low])
@@ -172,13 +176,13 @@ def _factors(
     each = {
         "recency": _recency(columns, minute, weights),
         "importance": importance[columns.importance],
-        "type": _type(columns, wanted, weights),
+        "type": _type(columns, folded_types, weights),
         "status": status[columns.status],
         "pinned": weights.pinned * columns.pinned,
         "salience": weights.salience * columns.salience.astype(np.float64),
     }
     whole = 1.0 + np.sum(list(each.values()), axis=0)
-    _last = _Factors(columns, weights, wanted, minute, each, whole, weights.tier)
+    _last = _Factors(columns, weights, folded_types, minute, each, whole, weights.tier)
     return _last
 
 

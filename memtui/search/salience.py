@@ -109,8 +109,8 @@ def decayed_salience(
         constants: What an access adds, and the half-life.
     """
     days = np.nan_to_num(days_since(last, now))
-    kept = np.exp2(-days / constants.salience_half_life_days)
-    found: Doubles = (base + constants.access_boost * accesses) * kept
+    decay = np.exp2(-days / constants.salience_half_life_days)
+    found: Doubles = (base + constants.access_boost * accesses) * decay
     return found
 
 

@@ -57,13 +57,13 @@ def find_distinctive_words(
     for word, times in often.items():
         if len(word) < MIN_CHARS or word in analysis.QUESTION_WORDS:
             continue
-        held = sum(
+        holders = sum(
             hits.count_holders(segment, at, alive)
             for segment in segments
             if (at := segment.find_word(word)) is not None
         )
-        if 1 < held <= max(FEW_MEMORIES, MAX_SHARE * count):
-            rarity = float(np.log1p((count - held + 0.5) / (held + 0.5)))
+        if 1 < holders <= max(FEW_MEMORIES, MAX_SHARE * count):
+            rarity = float(np.log1p((count - holders + 0.5) / (holders + 0.5)))
             weighted.append((word, rarity * times / (times + K1)))
     return sorted(weighted, key=lambda one: (-one[1], one[0]))[:MAX_WORDS]
 
@@ -83,8 +83,8 @@ def score_by_words(
         for segment in segments:
             at = segment.find_word(word)
             if at is not None:
-                held = hits.read_terms(segment, [at]).slots
-                near[held[held < slots]] += weight / total
+                holders = hits.read_terms(segment, [at]).slots
+                near[holders[holders < slots]] += weight / total
     return near
 
 

@@ -130,10 +130,10 @@ class StaticModel:
         """Count in how many of these texts each piece occurs."""
         counts = np.zeros(len(self._table), np.int32)
         for batch in _batches(texts):
-            held = chain.from_iterable(set(pieces) for pieces in self._pieces(batch))
-            counts += np.bincount(np.fromiter(held, np.int64), minlength=len(counts)).astype(
-                np.int32
-            )
+            distinct_pieces = chain.from_iterable(set(pieces) for pieces in self._pieces(batch))
+            counts += np.bincount(
+                np.fromiter(distinct_pieces, np.int64), minlength=len(counts)
+            ).astype(np.int32)
         return counts
 
     def embed(
@@ -151,8 +151,8 @@ class StaticModel:
 
 def piece_weights(counts: NDArray[Any]) -> Floats:
     """The weight of each piece; a piece that no memory holds weighs as much as the rarest."""
-    held = np.maximum(counts, 1.0)
-    share = held / max(1.0, float(np.sum(counts)))
+    floored = np.maximum(counts, 1.0)
+    share = floored / max(1.0, float(np.sum(counts)))
     return np.asarray(SIF_A / (SIF_A + share), np.float32)
 
 
@@ -160,12 +160,12 @@ def pool_rows(pieces: Sequence[Sequence[int]], table: NDArray[Any], weights: Flo
     """The weighted mean of the rows of each text's pieces, scaled to length 1."""
     lengths = np.array([len(one) for one in pieces], np.int64)
     rows = np.zeros((len(pieces), table.shape[1]), np.float32)
-    held = np.flatnonzero(lengths)
-    if len(held):
+    nonempty = np.flatnonzero(lengths)
+    if len(nonempty):
         ids = np.fromiter(chain.from_iterable(pieces), np.int64, int(lengths.sum()))
         weighted = table[ids].astype(np.float32) * weights[ids, None]
         starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        rows[held] = np.add.reduceat(weighted, starts[held], axis=0)
+        rows[nonempty] = np.add.reduceat(weighted, starts[nonempty], axis=0)
     return normalize_rows(rows)
 
 

@@ -94,8 +94,8 @@ def update_vectors(
 
 
 def _count_vectors(generation: Path, embedder: Embedder) -> int:
-    held = vectors.load(generation.parent, embedder.name)
-    return 0 if held is None else len(held.keys)
+    stored = vectors.load(generation.parent, embedder.name)
+    return 0 if stored is None else len(stored.keys)
 
 
 def load_vector_index(places: Sequence[StorePlace], model: str, slots: int) -> VectorIndex:
@@ -104,16 +104,16 @@ def load_vector_index(places: Sequence[StorePlace], model: str, slots: int) -> V
     row_of = np.full(slots, -1, np.int64)
     before = 0
     for home, generation, slot_of_row in places:
-        held = vectors.load(home, model)
+        stored = vectors.load(home, model)
         keys = vectors.load_row_keys(generation)
         where = np.asarray(slot_of_row, np.int64)
-        if held is None or not len(held.keys) or keys is None or len(keys) != len(where):
+        if stored is None or not len(stored.keys) or keys is None or len(keys) != len(where):
             continue
-        rows = held.find(keys)
+        rows = stored.find(keys)
         known = (rows >= 0) & (where >= 0) & (where < slots)
         row_of[where[known]] = rows[known] + before
-        parts.append(StoreVectors(held.rows, held.counts, held.keys))
-        before += len(held.rows)
+        parts.append(StoreVectors(stored.rows, stored.counts, stored.keys))
+        before += len(stored.rows)
     return VectorIndex(tuple(parts), row_of)
 
 
@@ -126,14 +126,14 @@ def extend_index(state: VectorIndex, rows: Sequence[Memory], embedder: Embedder)
     size = len(state.row_of)
     texts = [embedded_text(documents.to_document(rows[slot])) for slot in range(size, len(rows))]
     keys = np.array([vectors.hash_text(text) for text in texts], vectors.KEY)
-    held = np.concatenate([part.keys for part in state.parts])
-    found = vectors.find_rows(held, keys)
+    stored_keys = np.concatenate([part.keys for part in state.parts])
+    found = vectors.find_rows(stored_keys, keys)
     new = np.flatnonzero(found < 0)
     parts = state.parts
     if len(new) and len(new) <= MAX_NEW_AT_ONCE and not embedder.remote:
         counts = parts[-1].counts
         made = embedder.embed([texts[at] for at in new], counts)
-        found[new] = len(held) + np.arange(len(new))
+        found[new] = len(stored_keys) + np.arange(len(new))
         parts = state.append_part(StoreVectors(made, counts, keys[new]))
     return VectorIndex(parts, np.concatenate([state.row_of, found]))
 
@@ -149,35 +149,43 @@ def embed_missing(
     rows = catalog.load_generation(generation).rows
     with vectors.locked(home):
         keys = _read_keys(generation, rows, cancelled)
-        held = vectors.load(home, embedder.name)
-        if held is not None and embedder.remote is False and _has_outgrown_counts(held, len(rows)):
-            held = None
-        wanted, first = np.unique(keys, return_index=True)
-        if held is not None:
-            held = _drop_unused_rows(home, held, wanted)
-        missing = np.ones(len(wanted), np.bool_) if held is None else held.find(wanted) < 0
+        stored = vectors.load(home, embedder.name)
+        if (
+            stored is not None
+            and embedder.remote is False
+            and _has_outgrown_counts(stored, len(rows))
+        ):
+            stored = None
+        needed_keys, first = np.unique(keys, return_index=True)
+        if stored is not None:
+            stored = _drop_unused_rows(home, stored, needed_keys)
+        missing = (
+            np.ones(len(needed_keys), np.bool_) if stored is None else stored.find(needed_keys) < 0
+        )
         todo = np.sort(first[missing])
         counts: PieceCounts | None
-        if held is None:
+        if stored is None:
             header, counts = None, embedder.counts(_sample_texts(rows))
         else:
-            header, counts = held.header, held.counts
+            header, counts = stored.header, stored.counts
         _embed(home, rows, keys, todo, embedder, header, counts, report, cancelled)
-    return len(todo), len(wanted)
+    return len(todo), len(needed_keys)
 
 
-def _has_outgrown_counts(held: StoredVectors, count: int) -> bool:
-    return held.counts is None or count > RECOUNT_GROWTH * max(1, held.header.counted)
+def _has_outgrown_counts(stored: StoredVectors, count: int) -> bool:
+    return stored.counts is None or count > RECOUNT_GROWTH * max(1, stored.header.counted)
 
 
-def _drop_unused_rows(home: Path, held: StoredVectors, wanted: Keys) -> StoredVectors:
+def _drop_unused_rows(home: Path, stored: StoredVectors, needed_keys: Keys) -> StoredVectors:
     """Rewrite the files without unused rows if most rows are unused."""
-    if len(held.keys) <= MAX_ROWS_PER_TEXT * len(wanted):
-        return held
-    kept = vectors.take_rows(held, np.flatnonzero(np.isin(held.keys, wanted)))
-    header = held.header
-    fresh = vectors.create_files(home, header.model, header.size, header.counted, held.counts, kept)
-    return StoredVectors(fresh, kept.keys, kept.rows, held.counts)
+    if len(stored.keys) <= MAX_ROWS_PER_TEXT * len(needed_keys):
+        return stored
+    used = vectors.take_rows(stored, np.flatnonzero(np.isin(stored.keys, needed_keys)))
+    header = stored.header
+    fresh = vectors.create_files(
+        home, header.model, header.size, header.counted, stored.counts, used
+    )
+    return StoredVectors(fresh, used.keys, used.rows, stored.counts)
 
 
 def _embed(

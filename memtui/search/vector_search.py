@@ -68,11 +68,11 @@ class VectorIndex:
         first = 0
         for part in self.parts:
             last = first + len(part.rows)
-            here = used[first:last]
-            if 2 * np.count_nonzero(here) > len(here):
-                here[:] = True
+            is_used = used[first:last]
+            if 2 * np.count_nonzero(is_used) > len(is_used):
+                is_used[:] = True
             else:
-                part = StoreVectors(part.rows[here], part.counts, part.keys[here])
+                part = StoreVectors(part.rows[is_used], part.counts, part.keys[is_used])
             parts.append(part)
             first = last
         moved = np.cumsum(used) - 1
@@ -94,13 +94,16 @@ class VectorIndex:
             )
         return (*parts, part)
 
-    def compute_cosines(self, asked: Sequence[Floats], slots: int) -> Floats:
+    def compute_cosines(self, query_vectors: Sequence[Floats], slots: int) -> Floats:
         """The cosine of each slot to the query (one vector for each part); 0 without a vector."""
         near = np.zeros(slots, np.float32)
         if not self.parts:
             return near
         by_row = np.concatenate(
-            [_products(part.rows, vector) for part, vector in zip(self.parts, asked, strict=True)]
+            [
+                _products(part.rows, vector)
+                for part, vector in zip(self.parts, query_vectors, strict=True)
+            ]
         )
         rows = self.row_of[:slots]
         if len(by_row):
@@ -151,11 +154,11 @@ def compare_to_slot(index: VectorIndex, slot: int, slots: int) -> Floats | None:
 
 
 def find_near_words(
-    embedder: Embedder, counts: PieceCounts | None, asked: str, text: str
+    embedder: Embedder, counts: PieceCounts | None, query_text: str, text: str
 ) -> NearWords:
     """The words of a text that are nearest in meaning to what was asked."""
     words = [word for word in dict.fromkeys(analysis.list_words(text)) if _says_something(word)]
-    vectors = embedder.embed([asked, *words[:MAX_WORDS_COMPARED]], counts)
+    vectors = embedder.embed([query_text, *words[:MAX_WORDS_COMPARED]], counts)
     cosines = vectors[1:] @ vectors[0]
     best = np.argsort(-cosines, kind="stable")[:NEAR_WORDS].tolist()
     return tuple((words[at], float(cosines[at])) for at in best if cosines[at] > 0)

@@ -77,15 +77,15 @@ class StoredVectors:
         return find_rows(self.keys, keys)
 
 
-def find_rows(held: Keys, keys: Keys) -> Longs:
-    """The position of each of `keys` in `held`; -1 if it is not there."""
-    if not len(held):
+def find_rows(stored_keys: Keys, keys: Keys) -> Longs:
+    """The position of each of `keys` in `stored_keys`; -1 if it is not there."""
+    if not len(stored_keys):
         return np.full(len(keys), -1, np.int64)
-    order = np.argsort(held, kind="stable")
-    at = np.searchsorted(held[order], keys)
-    at[at == len(held)] = 0
+    order = np.argsort(stored_keys, kind="stable")
+    at = np.searchsorted(stored_keys[order], keys)
+    at[at == len(stored_keys)] = 0
     rows = order[at]
-    return np.where(held[rows] == keys, rows, -1)
+    return np.where(stored_keys[rows] == keys, rows, -1)
 
 
 def _read_header(home: Path) -> VectorsHeader | None:
@@ -156,16 +156,16 @@ def create_files(
     size: int,
     counted: int,
     counts: PieceCounts | None,
-    kept: StoredVectors | None,
+    initial: StoredVectors | None,
 ) -> VectorsHeader:
-    """Start new files with the rows of `kept`, and make them the current ones. Raises OSError."""
+    """Start new files with the rows of `initial`, and make them current. Raises OSError."""
     header = VectorsHeader(FORMAT_VERSION, model, size, secrets.token_hex(6), counted)
     if counts is not None:
         cache_files.save_array(_file(home, header, "npy"), counts)
     for ending in ("f16", "keys"):
         _file(home, header, ending).touch(mode=0o600)
-    if kept is not None:
-        append_rows(home, header, kept.keys, kept.rows)
+    if initial is not None:
+        append_rows(home, header, initial.keys, initial.rows)
     values: dict[str, Any] = {name: getattr(header, name) for name in VectorsHeader.__slots__}
     fresh = home / f"vectors-{header.name}.json"
     cache_files.write_text(fresh, json.dumps(values))

@@ -159,11 +159,11 @@ def _text_postings(segment: Segment, first: int) -> Iterator[Posting]:
     """The postings of a segment, word by word."""
     if not len(segment.ids):
         return
-    held = np.flatnonzero(segment.stream >= 0)
-    memory = np.repeat(np.arange(segment.count), np.diff(segment.starts))[held]
-    keys = segment.stream[held].astype(np.int64) * segment.count + memory
+    token_positions = np.flatnonzero(segment.stream >= 0)
+    memory = np.repeat(np.arange(segment.count), np.diff(segment.starts))[token_positions]
+    keys = segment.stream[token_positions].astype(np.int64) * segment.count + memory
     order = np.argsort(keys, kind="stable")
-    places = (held - segment.starts[memory])[order].astype("<u4").tobytes()
+    places = (token_positions - segment.starts[memory])[order].astype("<u4").tobytes()
     keys = keys[order]
     del memory, order
     first_term = 0
@@ -182,9 +182,9 @@ def _batch(
     pointers = segment.indptr[terms.start : terms.stop + 1]
     begin, end = int(pointers[0]), int(pointers[-1])
     numbers = np.repeat(np.arange(terms.start, terms.stop, dtype=np.int64), np.diff(pointers))
-    wanted = numbers * segment.count + segment.ids[begin:end]
-    starts = (np.searchsorted(keys, wanted, "left") * _POSITION_BYTES).tolist()
-    ends = (np.searchsorted(keys, wanted, "right") * _POSITION_BYTES).tolist()
+    pair_keys = numbers * segment.count + segment.ids[begin:end]
+    starts = (np.searchsorted(keys, pair_keys, "left") * _POSITION_BYTES).tolist()
+    ends = (np.searchsorted(keys, pair_keys, "right") * _POSITION_BYTES).tolist()
     ids = (segment.ids[begin:end] + first).tolist()
     weights = (segment.weights[begin:end] / 4.0).tolist()
     cuts = (pointers - begin).tolist()
@@ -204,7 +204,7 @@ _CHECK_EVERY = 4096
 def commit(
     index: Any,
     documents: Sequence[IndexedDocument],
-    gone: Collection[str],
+    removed: Collection[str],
     report: Report = silent,
     cancelled: IsCancelled = never,
     segment: Segment | None = None,
@@ -215,7 +215,7 @@ def commit(
     Args:
         index: A Whoosh index.
         documents: Documents to add.
-        gone: Refs of documents to remove.
+        removed: Refs of documents to remove.
         report: Is given the postings written and the postings there are, if `whole`.
         cancelled: Is asked as often.
         segment: The postings of exactly these documents; None: they are built.
@@ -226,22 +226,22 @@ def commit(
     """
     writer = index.writer(codec=make_codec(), limitmb=MEMORY_MB)
     try:
-        if gone:
+        if removed:
             with index.reader() as reader:
-                for ref in gone:
+                for ref in removed:
                     if (REF, ref) in reader:
                         matcher = reader.postings(REF, ref)
                         for number in list(matcher.all_ids()):
                             writer.delete_document(number)
         first = writer.docnum
-        held = make_schema()
+        schema = make_schema()
         for at, document in enumerate(documents):
             if at % _CHECK_EVERY == 0 and cancelled():
                 raise Cancelled
             store = writer.perdocwriter
             store.start_doc(writer.docnum)
-            store.add_field(REF, held[REF], document.ref, 0)
-            store.add_field(SUM, held[SUM], digest_document(document), 0)
+            store.add_field(REF, schema[REF], document.ref, 0)
+            store.add_field(SUM, schema[SUM], digest_document(document), 0)
             store.finish_doc()
             writer.docnum += 1
             writer._added = True

@@ -61,10 +61,10 @@ class WhooshIndex:
 
     def close(self) -> None:
         """Close all files."""
-        for held in (self._searcher, self._index):
-            if held is not None:
+        for opened in (self._searcher, self._index):
+            if opened is not None:
                 try:
-                    held.close()
+                    opened.close()
                 except Exception as error:  # a damaged index may fail to close too
                     log.debug("closing the index: %r", error)
         self._searcher = self._index = None
@@ -143,11 +143,17 @@ class WhooshIndex:
     def _check(self, file: Path, expected: str) -> None:
         """Check the checksum of a file, once while it is unchanged. Raises ValueError, OSError."""
         status = file.lstat()
-        seen = (expected, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-        if self._checked.get(file.name) != seen:
+        fingerprint = (
+            expected,
+            status.st_ino,
+            status.st_size,
+            status.st_mtime_ns,
+            status.st_ctime_ns,
+        )
+        if self._checked.get(file.name) != fingerprint:
             if cache_files.checksum(file) != expected:
                 raise ValueError(f"{file.name} is damaged")
-            self._checked[file.name] = seen
+            self._checked[file.name] = fingerprint
 
     # Writing
 
@@ -238,8 +244,8 @@ class WhooshIndex:
 
         def change() -> bool:
             self._open()
-            gone = {*removed, *latest}
-            commit(self._index, list(latest.values()), gone, report)
+            outdated = {*removed, *latest}
+            commit(self._index, list(latest.values()), outdated, report)
             self._write_stamp(self._index.latest_generation())
             return True
 
@@ -289,16 +295,16 @@ def build_queries(terms: Sequence[Term], reader: Any, *, every: bool = False) ->
         reader: A Whoosh reader, to expand word forms.
         every: Whether all terms must match, not only one.
     """
-    asked = analyze_terms(terms)
-    wanted = [_build_query(query_term, reader) for query_term in asked.wanted]
-    required = [_build_query(query_term, reader) for query_term in asked.required]
-    excluded = [_build_query(query_term, reader) for query_term in asked.excluded]
+    query_terms = analyze_terms(terms)
+    optional = [_build_query(query_term, reader) for query_term in query_terms.wanted]
+    required = [_build_query(query_term, reader) for query_term in query_terms.required]
+    excluded = [_build_query(query_term, reader) for query_term in query_terms.excluded]
     if every:
-        required, wanted = [*required, *wanted], []
+        required, optional = [*required, *optional], []
     if required:
         found = wq.And(required)
-    elif wanted:
-        found = wq.Or(wanted)
+    elif optional:
+        found = wq.Or(optional)
     else:
         is_asked = any(not term.negated for term in terms)
         found = wq.NullQuery if every or is_asked else wq.Every()

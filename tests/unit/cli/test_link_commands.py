@@ -237,7 +237,7 @@ def test_drawing_and_export_formats(
     call: Call, sample: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     begins = {
-        "tree": "companies/quarterbell ┬",
+        "tree": "companies/quarterbell\n ├◀advises─",
         "mermaid": "flowchart LR",
         "dot": "digraph",
         "svg": "<svg",

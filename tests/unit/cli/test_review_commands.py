@@ -298,6 +298,7 @@ def test_a_summary_by_the_model_takes_the_place_of_old_events(
         (500, b"out of memory", "status 500"),
         (200, b"<html>", "not JSON"),
         (200, b'{"choices": []}', "no message"),
+        (200, b'{"choices": [{"message": {"content": null, "tool_calls": [{}]}}]}', "no message"),
         (302, b"", "status 302"),
     ],
 )
