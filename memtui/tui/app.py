@@ -186,7 +186,7 @@ class MemtuiApp(AppInterface):
         former = self.browse
         self._keep_session()
         self.sessions = SessionState(self.launch)
-        self.browse = BrowseScreen(open_library, self.sessions, self.now(), shows_kept=False)
+        self.browse = BrowseScreen(open_library, self.sessions, self.now(), shows_cached=False)
         former.worker.close()
         # Textual takes away a callback of the former screen, which the first screen has not.
         former._push_result_callback(former, None)
@@ -305,7 +305,7 @@ class MemtuiApp(AppInterface):
         self.key_overrides = keys.keys
         changed = set(keys.keys.items()) - set(key_bindings.default_keys().items())
         # Textual looks through all of these at every key.
-        self.set_keymap({name: ",".join(wanted) for name, wanted in changed})
+        self.set_keymap({name: ",".join(key_list) for name, key_list in changed})
         return keys.problems
 
     def save_setting(self, setting: Setting, value: Any) -> None:

@@ -91,18 +91,20 @@ def several(memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> F
     """
 
     def changes(values: Values, force: bool) -> list[Change]:
-        wanted = {name: values[name].strip() for name in ("type", "entity") if values[name].strip()}
+        new_values = {
+            name: values[name].strip() for name in ("type", "entity") if values[name].strip()
+        }
         if values["importance"] != UNCHANGED:
-            wanted["importance"] = values["importance"]
-        asked = tags_of(values["tags"])
+            new_values["importance"] = values["importance"]
+        tag_words = tags_of(values["tags"])
         pin = {"pin": Act.PIN, "unpin": Act.UNPIN}.get(values["pin"])
         made = []
         for memory in memories:
             fields: dict[str, Any] = {
-                name: value for name, value in wanted.items() if value != getattr(memory, name)
+                name: value for name, value in new_values.items() if value != getattr(memory, name)
             }
-            tags = _retagged(memory.tags, asked)
-            if asked and tags != memory.tags:
+            tags = _retagged(memory.tags, tag_words)
+            if tag_words and tags != memory.tags:
                 fields["tags"] = tags
             if fields:
                 made.append(Change(Act.EDIT, memory.store, memory.ref, fields, force))
@@ -181,10 +183,10 @@ def add(
         if not values.get("content", "").strip():
             return []
         fields = {name: field_value(name, words) for name, words in values.items()}
-        given = {name: value for name, value in fields.items() if value}
-        if given.get("importance") == "medium" and "importance" not in store.editable:
-            given.pop("importance")
-        return [Change(Act.ADD, store.label, "", given, force)]
+        filled_in = {name: value for name, value in fields.items() if value}
+        if filled_in.get("importance") == "medium" and "importance" not in store.editable:
+            filled_in.pop("importance")
+        return [Change(Act.ADD, store.label, "", filled_in, force)]
 
     start = {"entity": entity, "type": type, "importance": "medium"}
     names = [name for name in _ORDER if name in store.editable or name in ("entity", "type")]
@@ -207,12 +209,12 @@ def tag(memories: Sequence[Memory]) -> Form:
     one = memories[0] if len(memories) == 1 else None
 
     def changes(values: Values, force: bool) -> list[Change]:
-        asked = tags_of(values["tags"])
+        tag_words = tags_of(values["tags"])
         made = []
         for memory in memories:
-            wanted = asked if one else _retagged(memory.tags, asked)
-            if wanted != memory.tags:
-                made.append(Change(Act.TAG, memory.store, memory.ref, {"tags": wanted}, force))
+            new_tags = tag_words if one else _retagged(memory.tags, tag_words)
+            if new_tags != memory.tags:
+                made.append(Change(Act.TAG, memory.store, memory.ref, {"tags": new_tags}, force))
         return made
 
     hint = "comma-separated tags" if one else "tag to add, -tag to remove"
@@ -230,10 +232,10 @@ def tag(memories: Sequence[Memory]) -> Form:
     )
 
 
-def _retagged(tags: Sequence[str], asked: Sequence[str]) -> tuple[str, ...]:
-    gone = {word[1:].strip() for word in asked if word.startswith("-")}
-    more = [word.removeprefix("+") for word in asked if not word.startswith("-")]
-    return tuple(dict.fromkeys([*(tag for tag in tags if tag not in gone), *more]))
+def _retagged(tags: Sequence[str], tag_words: Sequence[str]) -> tuple[str, ...]:
+    removed = {word[1:].strip() for word in tag_words if word.startswith("-")}
+    added = [word.removeprefix("+") for word in tag_words if not word.startswith("-")]
+    return tuple(dict.fromkeys([*(tag for tag in tags if tag not in removed), *added]))
 
 
 def retype(memories: Sequence[Memory], known: Sequence[str]) -> Form:
@@ -242,15 +244,15 @@ def retype(memories: Sequence[Memory], known: Sequence[str]) -> Form:
     by_pattern = first.kind == "document" and len(memories) == 1
 
     def changes(values: Values, force: bool) -> list[Change]:
-        wanted = values["type"].strip()
+        new_type = values["type"].strip()
         pattern = values.get("pattern", "").strip()
         if by_pattern and pattern and pattern != first.id:
-            fields = {"type": wanted, "pattern": pattern}
+            fields = {"type": new_type, "pattern": pattern}
             return [Change(Act.RETYPE, first.store, first.ref, fields, force)]
         return [
-            Change(Act.RETYPE, memory.store, memory.ref, {"type": wanted}, force)
+            Change(Act.RETYPE, memory.store, memory.ref, {"type": new_type}, force)
             for memory in memories
-            if wanted != memory.type
+            if new_type != memory.type
         ]
 
     types = FormField("type", "Type", Kind.LINE, first.type, tuple(known))

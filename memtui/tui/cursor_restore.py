@@ -67,24 +67,26 @@ def _find_same_ref(position: CursorPosition, slots: Sequence[int], rows: Sequenc
     return int(min(position.cursor, count - 1))
 
 
-def find_changed(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> frozenset[int]:
+def find_changed(removed: Mapping[int, Memory], added: Mapping[int, Memory]) -> frozenset[int]:
     """Return the serials of new rows whose memory is new or changed.
 
     A file that is read again gives all its memories new rows, mostly unchanged ones.
 
     Args:
-        gone: Memories of removed rows, by serial.
-        come: Memories of new rows, by serial.
+        removed: Memories of removed rows, by serial.
+        added: Memories of new rows, by serial.
     """
-    before = {memory.ref: _without_place(memory) for memory in gone.values()}
-    changed = (serial for serial, now in come.items() if before.get(now.ref) != _without_place(now))
+    before = {memory.ref: _without_place(memory) for memory in removed.values()}
+    changed = (
+        serial for serial, now in added.items() if before.get(now.ref) != _without_place(now)
+    )
     return frozenset(changed)
 
 
-def map_replaced(gone: Mapping[int, Memory], come: Mapping[int, Memory]) -> dict[int, int]:
+def map_replaced(removed: Mapping[int, Memory], added: Mapping[int, Memory]) -> dict[int, int]:
     """Map each removed row to the new row of the same memory, -1 if there is none."""
-    now = {memory.ref: serial for serial, memory in come.items()}
-    return {serial: now.get(memory.ref, -1) for serial, memory in gone.items()}
+    now = {memory.ref: serial for serial, memory in added.items()}
+    return {serial: now.get(memory.ref, -1) for serial, memory in removed.items()}
 
 
 def follow_serials(serials: Collection[int], again: Mapping[int, int]) -> set[int]:

@@ -136,12 +136,12 @@ def _changed(old: Sequence[str], new: Sequence[str]) -> list[DiffLine]:
     pairs = [_pieces(_visible(a), _visible(b)) for a, b in zip(old, new, strict=True)]
     return [
         *(
-            DiffLine("gone", _visible(line), gone)
-            for line, (gone, _) in zip(old, pairs, strict=True)
+            DiffLine("gone", _visible(line), old_pieces)
+            for line, (old_pieces, _) in zip(old, pairs, strict=True)
         ),
         *(
-            DiffLine("new", _visible(line), came)
-            for line, (_, came) in zip(new, pairs, strict=True)
+            DiffLine("new", _visible(line), new_pieces)
+            for line, (_, new_pieces) in zip(new, pairs, strict=True)
         ),
     ]
 
@@ -197,8 +197,8 @@ BOTH = frozenset({"gone", "new"})
 def change_styles(palette: Palette, shown: frozenset[str]) -> dict[str, Style]:
     """Styles of the words of a diff; gone ones are struck out unless they stand by themselves."""
     alone = "new" not in shown and palette.removed.color is not None
-    gone = palette.removed + Style(strike=False) if alone else palette.removed
-    return {"same": palette.text, "gone": gone, "new": palette.added}
+    removed = palette.removed + Style(strike=False) if alone else palette.removed
+    return {"same": palette.text, "gone": removed, "new": palette.added}
 
 
 def shown_pieces(

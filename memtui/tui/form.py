@@ -99,8 +99,8 @@ def changed_fields(base: Memory, values: Values) -> dict[str, Any]:
 
 def changed_underneath(base: Memory, now: Memory, values: Values) -> Conflict | None:
     """Return the conflict if a field changed in the form was also changed on disk, else None."""
-    wanted = changed_fields(base, values)
-    both = [name for name in wanted if getattr(now, name) != getattr(base, name)]
+    changed = changed_fields(base, values)
+    both = [name for name in changed if getattr(now, name) != getattr(base, name)]
     if not both:
         return None
 
@@ -133,10 +133,10 @@ def resumed(form: Form, values: Values, before: Values) -> Form:
     fields = tuple(replace(one, value=values.get(one.name, one.value)) for one in form.fields)
     base = form.base
     if base is not None:
-        said: dict[str, Any] = {
+        old_values: dict[str, Any] = {
             name: tags_of(words) if name == "tags" else words
             for name, words in before.items()
             if name in LABELS and name != "kind"
         }
-        base = replace(base, **said)
+        base = replace(base, **old_values)
     return replace(form, fields=fields, base=base)

@@ -54,14 +54,14 @@ class GraphFilter:
 
     def words(self) -> list[str]:
         """The parts of a heading that say so."""
-        said = [f"depth {self.depth}"]
+        phrases = [f"depth {self.depth}"]
         if self.direction is not Direction.BOTH:
-            said.append(f"{self.direction} only")
+            phrases.append(f"{self.direction} only")
         if self.relations:
-            said.append(", ".join(map(text.one_line, self.relations)))
+            phrases.append(", ".join(map(text.one_line, self.relations)))
         if self.at is not None:
-            said.append(f"as of {text.date(self.at.time)}")
-        return said
+            phrases.append(f"as of {text.date(self.at.time)}")
+        return phrases
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class FoundLinks:
 def find_links(
     library: Library,
     start: Node,
-    wanted: GraphFilter,
+    link_filter: GraphFilter,
     now: datetime,
     cancelled: IsCancelled = never,
 ) -> FoundLinks:
@@ -89,19 +89,19 @@ def find_links(
     Args:
         library: Knows the links; the first question builds their index.
         start: Where to begin.
-        wanted: What to follow.
+        link_filter: What to follow.
         now: The present, unless another time is wanted.
         cancelled: Asked while the index is built.
     """
-    time = wanted.at.time if wanted.at is not None else now
+    time = link_filter.at.time if link_filter.at is not None else now
     members = _members(library, start, time)
     counts: Counter[str] = Counter()
     with library.links.reading(cancelled) as index:
         further: list[Edge] = []
-        if wanted.direction is not Direction.IN:
+        if link_filter.direction is not Direction.IN:
             further += [edge._replace(until=None) for edge in index.last_links(start, time)]
             further += members
-        if wanted.direction is not Direction.IN and not members:
+        if link_filter.direction is not Direction.IN and not members:
             of_start = (*index.outgoing(start), *index.incoming(start))
             is_linked = bool(further) or any(edge.is_valid(time) for edge in of_start)
             further += _entities(library, start, is_linked=is_linked)
@@ -110,8 +110,8 @@ def find_links(
             return traverse(
                 index.graph,
                 start,
-                depth=wanted.depth,
-                direction=wanted.direction,
+                depth=link_filter.depth,
+                direction=link_filter.direction,
                 relations=relations,
                 at=time,
                 further=further,
@@ -119,7 +119,7 @@ def find_links(
 
         every = follow(())
         counts.update(edge.relation for edge in every.edges)
-        found = follow(wanted.relations) if wanted.relations else every
+        found = follow(link_filter.relations) if link_filter.relations else every
     return FoundLinks(found, counts)
 
 
@@ -127,8 +127,8 @@ def _members(library: Library, start: Node, at: datetime) -> list[Edge]:
     """Edges from an entity to the memories in use that it holds, newest first."""
     if start.kind != NodeKind.ENTITY:
         return []
-    wanted = Condition("entity", (start.name.casefold(),))
-    found = library.find(Query(conditions=(wanted,)))
+    in_entity = Condition("entity", (start.name.casefold(),))
+    found = library.find(Query(conditions=(in_entity,)))
     edges = []
     for slot in found.slots[:MOST_MEMBERS]:
         memory = found.rows[slot]
@@ -189,8 +189,8 @@ class NodeTexts:
         if memory is None:
             return f"{UNKNOWN_GLYPH} {name}"
         glyph = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, "●")
-        here = self.memory(self.start)
-        elsewhere = here is not None and here.store != memory.store
+        start_memory = self.memory(self.start)
+        elsewhere = start_memory is not None and start_memory.store != memory.store
         return f"{glyph} {text.one_line(memory.store)}: {name}" if elsewhere else f"{glyph} {name}"
 
     def style(self, placed: PlacedNode, palette: Palette) -> Style:
@@ -210,12 +210,12 @@ class NodeTexts:
         other = edge.target if forward else edge.source
         relation = edge.relation.replace("_", " ")
         begun, ended = edge.period(_day)
-        held = f"{begun} – {ended}" if begun else ""
+        period = f"{begun} – {ended}" if begun else ""
         return Reference(
             relation if forward else f"linked from: {relation}",
             self.name(other),
             other.name if other.kind == NodeKind.MEMORY else "",
-            " · ".join(filter(None, (held, edge.note))),
+            " · ".join(filter(None, (period, edge.note))),
             is_missing=other.kind == NodeKind.UNKNOWN,
         )
 

@@ -122,14 +122,14 @@ def hint(action_id: str, overrides: Mapping[str, Sequence[str]]) -> str:
     return f" · {key} {action.label}" if key else ""
 
 
-def press(overrides: Mapping[str, Sequence[str]], *wanted: tuple[str, str]) -> str:
+def press(overrides: Mapping[str, Sequence[str]], *purposes: tuple[str, str]) -> str:
     """A sentence that names keys: `Press / to search, ? for help.`; empty when none has a key.
 
     Args:
         overrides: The keys of every action.
-        wanted: Action id and what its key is for, each.
+        purposes: Action id and what its key is for, each.
     """
-    keys = [(_spelled(BY_ID[action_id], overrides), purpose) for action_id, purpose in wanted]
+    keys = [(_spelled(BY_ID[action_id], overrides), purpose) for action_id, purpose in purposes]
     words = ", ".join(f"{key} {purpose}" for key, purpose in keys if key)
     return f"Press {words}." if words else ""
 

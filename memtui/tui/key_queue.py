@@ -99,13 +99,13 @@ class KeyQueue:
     def _pumps(self, target: MessagePump) -> list[MessagePump]:
         """Whoever may handle a key or what comes of it, each once."""
         stack = self._app.screen_stack
-        asked: list[MessagePump] = []
+        pumps: list[MessagePump] = []
         at: MessagePump | None = target
         while at is not None:
-            asked.append(at)
+            pumps.append(at)
             at = at._parent
-        asked += [*stack[-2:], stack[0], self._app] if stack else [self._app]
-        return list(dict.fromkeys(asked))
+        pumps += [*stack[-2:], stack[0], self._app] if stack else [self._app]
+        return list(dict.fromkeys(pumps))
 
 
 async def _caught_up(pump: MessagePump) -> None:

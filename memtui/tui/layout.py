@@ -82,7 +82,7 @@ class Sizes(NamedTuple):
 
 
 def measure(
-    width: int, height: int, layout: Layout, wanted: Mapping[str, int], *, half: bool = False
+    width: int, height: int, layout: Layout, user_sizes: Mapping[str, int], *, half: bool = False
 ) -> Sizes:
     """Compute the sizes of the panes.
 
@@ -90,20 +90,22 @@ def measure(
         width: Columns of the terminal.
         height: Its rows.
         layout: The panes that are shown.
-        wanted: Sizes that the user set, by the names of `Sizes`; kept within what fits.
+        user_sizes: Sizes that the user set, by the names of `Sizes`; kept within what fits.
         half: List and detail share the width equally.
     """
     side = max(SIDE_MIN, min(SIDE_MAX, round(width * SIDE_SHARE)))
-    side = _within(wanted.get("side", side), SMALLEST["side"], width // 2)
+    side = _within(user_sizes.get("side", side), SMALLEST["side"], width // 2)
     shows_side = bool(layout.panes & {Pane.ENTITIES, Pane.STATISTICS})
     rest = width - (side if shows_side else 0)
-    columns = rest // 2 if half else wanted.get("list", round(rest * LIST_SHARE))
+    columns = rest // 2 if half else user_sizes.get("list", round(rest * LIST_SHARE))
     columns = _within(columns, SMALLEST["list"], rest - SMALLEST["detail"])
     body = height - BARS
     timeline = _within(
-        wanted.get("timeline", TIMELINE_ROWS), SMALLEST["timeline"], max(4, body // 2)
+        user_sizes.get("timeline", TIMELINE_ROWS), SMALLEST["timeline"], max(4, body // 2)
     )
-    rows = _within(wanted.get("rows", (body + 1) // 2), SMALLEST["rows"], body - SMALLEST["rows"])
+    rows = _within(
+        user_sizes.get("rows", (body + 1) // 2), SMALLEST["rows"], body - SMALLEST["rows"]
+    )
     return Sizes(side, columns, rows, timeline)
 
 
@@ -112,27 +114,27 @@ def _within(size: int, least: int, most: int) -> int:
 
 
 def resized(
-    sizes: Sizes, layout: Layout, focus: Pane, step: int, wanted: Mapping[str, int]
+    sizes: Sizes, layout: Layout, focus: Pane, step: int, user_sizes: Mapping[str, int]
 ) -> dict[str, int]:
-    """Return `wanted` with the focused pane larger (step 1) or smaller (-1); `sizes` are today's.
+    """Return `user_sizes` with the focused pane larger (step 1) or smaller (-1), from `sizes`.
 
     Unchanged where the pane stands alone.
     """
     if len(layout.panes) < 2:
-        return dict(wanted)
+        return dict(user_sizes)
     stacked = layout.shape is Shape.MEDIUM
     if focus in (Pane.ENTITIES, Pane.STATISTICS):
-        return {**wanted, "side": sizes.side + step * STEP_COLUMNS}
+        return {**user_sizes, "side": sizes.side + step * STEP_COLUMNS}
     if focus is Pane.TIMELINE:
-        return {**wanted, "timeline": sizes.timeline + step * STEP_ROWS}
+        return {**user_sizes, "timeline": sizes.timeline + step * STEP_ROWS}
     if layout.panes.isdisjoint({Pane.DETAIL}) and Pane.TIMELINE in layout.panes:
-        return {**wanted, "timeline": sizes.timeline - step * STEP_ROWS}
+        return {**user_sizes, "timeline": sizes.timeline - step * STEP_ROWS}
     if layout.panes & {Pane.ENTITIES, Pane.STATISTICS} and Pane.DETAIL not in layout.panes:
-        return {**wanted, "side": sizes.side - step * STEP_COLUMNS}
+        return {**user_sizes, "side": sizes.side - step * STEP_COLUMNS}
     step = step if focus is Pane.MEMORIES else -step
     if stacked:
-        return {**wanted, "rows": sizes.rows + step * STEP_ROWS}
-    return {**wanted, "list": sizes.list + step * STEP_COLUMNS}
+        return {**user_sizes, "rows": sizes.rows + step * STEP_ROWS}
+    return {**user_sizes, "list": sizes.list + step * STEP_COLUMNS}
 
 
 def arrange(width: int, height: int, focus: Pane, *, zoomed: bool, half: bool = False) -> Layout:
@@ -212,8 +214,8 @@ def row_columns(width: int, time: int, types: int, entities: int) -> RowColumns:
     cells = min(types, TYPE_MAX, room - least - 2)
     type_width = cells if cells >= min(types, TYPE_MIN) and cells > 0 else 0
     room -= type_width + 2 if type_width else 0
-    kept = max(TEXT_LEAST_WIDE, round(width * TEXT_SHARE))
-    cells = min(entities, ENTITY_MAX, room - kept - 2)
+    reserved = max(TEXT_LEAST_WIDE, round(width * TEXT_SHARE))
+    cells = min(entities, ENTITY_MAX, room - reserved - 2)
     entity_width = cells if cells >= ENTITY_MIN else 0
     room -= entity_width + 2 if entity_width else 0
     return RowColumns(max(1, room), type_width, entity_width)

@@ -200,12 +200,12 @@ class LibraryWorker:
     def _show_news(self, library: Library, job: Job) -> None:
         """Have the list show what there is now, and what of it is new."""
         before, self._present = self._present, library.current_memories()
-        went, came = library.diff_memories(before, self._present)
-        gone = before.rows.with_serials(went) if before is not None else {}
-        come = self._present.rows.with_serials(came)
+        removed_serials, added_serials = library.diff_memories(before, self._present)
+        removed = before.rows.with_serials(removed_serials) if before is not None else {}
+        added = self._present.rows.with_serials(added_serials)
         fresh, again = (
-            cursor_restore.find_changed(gone, come),
-            cursor_restore.map_replaced(gone, come),
+            cursor_restore.find_changed(removed, added),
+            cursor_restore.map_replaced(removed, added),
         )
         job.post(messages.RowsChanged(complete=True, fresh=fresh, again=again))
 

@@ -201,11 +201,11 @@ def _marked_source(merged: Merged, kinds: frozenset[str], is_code: bool) -> str:
     """The lines that are shown, with marks around each word that differs."""
     lines = []
     for pieces in merged:
-        seen = [piece for piece in without_joints(pieces, kinds) if piece[0] in kinds]
-        if not seen or (len(pieces) > len(seen) and not any(p.strip() for _, p in seen)):
+        shown = [piece for piece in without_joints(pieces, kinds) if piece[0] in kinds]
+        if not shown or (len(pieces) > len(shown) and not any(p.strip() for _, p in shown)):
             continue
         line = ""
-        for kind, piece in seen:
+        for kind, piece in shown:
             line += piece if kind == "same" else _marked(piece, kind, not line, is_code)
         lines.append(line)
     return "\n".join(lines)

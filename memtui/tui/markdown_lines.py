@@ -241,8 +241,8 @@ class MarkdownRenderer:
             case "text":
                 yield from self._text(node.content, style)
             case "text_special":
-                kept = node.info == "escape" and node.content not in _ESCAPED
-                yield (node.markup if kept else node.content), style
+                keeps_escape = node.info == "escape" and node.content not in _ESCAPED
+                yield (node.markup if keeps_escape else node.content), style
             case "softbreak" | "hardbreak":
                 yield "\n", style
             case "code_inline":

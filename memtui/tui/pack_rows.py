@@ -59,16 +59,16 @@ def list_items(pack: Pack, whole: Pack) -> list[PackItem]:
 
 
 def _texts(items: Sequence[PackItem]) -> Iterator[str]:
-    wanted = (ItemKind.FRAME, ItemKind.ENTRY)
-    return (item.text for item in items if item.is_in and item.kind in wanted)
+    kinds = (ItemKind.FRAME, ItemKind.ENTRY)
+    return (item.text for item in items if item.is_in and item.kind in kinds)
 
 
 def _list_items(pack: Pack, whole: Pack) -> list[PackItem]:
     items = [PackItem(ItemKind.FRAME, pack.head)] if pack.head else []
     left = list(pack.sections)
     for full in whole.sections:
-        kept = left.pop(0) if left and _is_part(left[0], full) else None
-        items += _section_items(full, kept, pack)
+        trimmed = left.pop(0) if left and _is_part(left[0], full) else None
+        items += _section_items(full, trimmed, pack)
         items += _next_items(full.title, full, whole.dropped)
     titles = {section.title for section in whole.sections}
     for title in dict.fromkeys(d.section for d in whole.dropped if d.section not in titles):
@@ -80,18 +80,18 @@ def _list_items(pack: Pack, whole: Pack) -> list[PackItem]:
     return items
 
 
-def _is_part(kept: Section, full: Section) -> bool:
+def _is_part(trimmed: Section, full: Section) -> bool:
     """Whether a section is what a budget left of another."""
     own = {(entry.ref, entry.text) for entry in full.entries}
-    return kept.title == full.title and all((e.ref, e.text) in own for e in kept.entries)
+    return trimmed.title == full.title and all((e.ref, e.text) in own for e in trimmed.entries)
 
 
-def _section_items(full: Section, kept: Section | None, pack: Pack) -> Iterator[PackItem]:
-    shown, is_in = kept or full, kept is not None
-    yield PackItem(ItemKind.SECTION, full.title, kept or Section(full.title, ()), is_in=is_in)
+def _section_items(full: Section, trimmed: Section | None, pack: Pack) -> Iterator[PackItem]:
+    shown, is_in = trimmed or full, trimmed is not None
+    yield PackItem(ItemKind.SECTION, full.title, trimmed or Section(full.title, ()), is_in=is_in)
     if shown.shown_heading:
         yield PackItem(ItemKind.FRAME, shown.shown_heading, shown, is_in=is_in)
-    left = list(kept.entries) if kept else []
+    left = list(trimmed.entries) if trimmed else []
     reasons = {(d.section, d.entry.ref, d.entry.text): d.reason for d in pack.dropped}
     for entry in full.entries:
         if left and (left[0].ref, left[0].text) == (entry.ref, entry.text):
@@ -163,24 +163,24 @@ class ComparedEntry:
 
 def compare_packs(left: Pack, right: Pack) -> list[ComparedEntry]:
     """The entries of two packs, those of the same memory in one line where the order allows it."""
-    mine, other = _entries(left), _entries(right)
-    mine_keys, other_keys = [_key(e) for e in mine], [_key(e) for e in other]
+    left_entries, right_entries = _entries(left), _entries(right)
+    left_keys, right_keys = [_key(e) for e in left_entries], [_key(e) for e in right_entries]
     lines: list[ComparedEntry] = []
-    matcher = SequenceMatcher(None, mine_keys, other_keys, autojunk=False)
-    in_left, in_right = set(mine_keys), set(other_keys)
+    matcher = SequenceMatcher(None, left_keys, right_keys, autojunk=False)
+    in_left, in_right = set(left_keys), set(right_keys)
     for kind, a, b, c, d in matcher.get_opcodes():
         if kind == "equal":
-            for one, two in zip(mine[a:b], other[c:d], strict=True):
+            for one, two in zip(left_entries[a:b], right_entries[c:d], strict=True):
                 same = one.text == two.text
                 lines.append(
                     ComparedEntry(PackDifference.SAME if same else PackDifference.CHANGED, one, two)
                 )
             continue
-        for one in mine[a:b]:
+        for one in left_entries[a:b]:
             moved = _key(one) in in_right
             sign = PackDifference.MOVED if moved else PackDifference.ONLY_LEFT
             lines.append(ComparedEntry(sign, one, None))
-        for two in other[c:d]:
+        for two in right_entries[c:d]:
             moved = _key(two) in in_left
             sign = PackDifference.MOVED if moved else PackDifference.ONLY_RIGHT
             lines.append(ComparedEntry(sign, None, two))

@@ -24,15 +24,15 @@ _GOOD = frozenset({Outcome.ADDED, Outcome.DONE})
 
 def describe_plan(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
     """Outcome and reason of a plan, what it supersedes, and its warnings."""
-    said = [*_outcome(planned)]
-    said += [
+    lines = [*_outcome(planned)]
+    lines += [
         OutcomeLine(_headline(ref, get), Tone.WARNING, "supersedes:")
         for ref in planned.supersedes[:MAX_LISTED]
     ]
-    said += _more(len(planned.supersedes))
-    said += [OutcomeLine(warning, Tone.WARNING, "!") for warning in planned.warnings[:MAX_LISTED]]
-    said += _more(len(planned.warnings))
-    return tuple(said)
+    lines += _more(len(planned.supersedes))
+    lines += [OutcomeLine(warning, Tone.WARNING, "!") for warning in planned.warnings[:MAX_LISTED]]
+    lines += _more(len(planned.warnings))
+    return tuple(lines)
 
 
 def _outcome(planned: Planned) -> list[OutcomeLine]:
@@ -50,20 +50,20 @@ def _outcome(planned: Planned) -> list[OutcomeLine]:
 def describe_count(planned: Planned, left_out: Mapping[str, int]) -> tuple[OutcomeLine, ...]:
     """How many memories a plan changes, and what is left out and why."""
     refs = {change.ref for plan in planned.plans if plan.has_edits for change in plan.changes}
-    said = [OutcomeLine(_count_memories(len(refs)), Tone.GOOD, "changes")]
-    said += [
+    lines = [OutcomeLine(_count_memories(len(refs)), Tone.GOOD, "changes")]
+    lines += [
         OutcomeLine(f"{_count_memories(count)}: {why}", Tone.WARNING, "left out")
         for why, count in left_out.items()
     ]
-    return tuple(said)
+    return tuple(lines)
 
 
 def describe_targets(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
     """The memories that a plan changes, one per line."""
     changes = [change for plan in planned.plans for change in plan.changes]
     refs = list(dict.fromkeys(change.ref for change in changes if change.ref))
-    said = [OutcomeLine(_headline(ref, get), Tone.QUIET, "–") for ref in refs[:MAX_LISTED]]
-    return (*said, *_more(len(refs)))
+    lines = [OutcomeLine(_headline(ref, get), Tone.QUIET, "–") for ref in refs[:MAX_LISTED]]
+    return (*lines, *_more(len(refs)))
 
 
 def _more(count: int) -> list[OutcomeLine]:
@@ -97,46 +97,46 @@ MAX_PER_GROUP = 100
 
 def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
     """Counts per store, fields lost, then the memories one by one."""
-    said: list[OutcomeLine] = []
+    lines: list[OutcomeLine] = []
     for part in plan.imports:
-        said += _describe_store(part)
+        lines += _describe_store(part)
     if plan.lost:
-        said.append(OutcomeLine("", Tone.PLAIN))
-        said.append(OutcomeLine("", Tone.WARNING, "Fields lost"))
-        said += [
+        lines.append(OutcomeLine("", Tone.PLAIN))
+        lines.append(OutcomeLine("", Tone.WARNING, "Fields lost"))
+        lines += [
             OutcomeLine(f"{name}  (of {_count_memories(count)})", Tone.WARNING, "  –")
             for name, count in plan.lost.items()
         ]
     for part in plan.imports:
-        said += _list_group("New", Tone.GOOD, (_short(item.memory.headline) for item in part.new))
-        said += _list_group(
+        lines += _list_group("New", Tone.GOOD, (_short(item.memory.headline) for item in part.new))
+        lines += _list_group(
             "Skipped (conflict)",
             Tone.WARNING,
             (f"{_short(c.memory.headline)}: {', '.join(c.differs)}" for c in part.conflicts),
         )
-        said += _list_group(
+        lines += _list_group(
             "Rejected",
             Tone.WARNING,
             (f"{_short(r.memory.headline)}: {r.why}" for r in part.refused),
         )
     warnings = plan.warnings
-    said += _list_group("Warnings", Tone.WARNING, iter(warnings))
-    return said
+    lines += _list_group("Warnings", Tone.WARNING, iter(warnings))
+    return lines
 
 
 def describe_restore(plan: Restoration) -> list[OutcomeLine]:
     """The stores that restoring into a new folder would create."""
-    said = []
+    lines = []
     for placed in plan.stores:
         count = _count_memories(len(placed.store.memories))
         where = text.one_line(str(placed.root))
-        said.append(
+        lines.append(
             OutcomeLine(f"{count} in {where}", Tone.GOOD, f"creates {placed.store.format}:")
         )
-    said.append(
+    lines.append(
         OutcomeLine(f"{text.counted(plan.files, 'file')}, as exported, byte for byte", Tone.QUIET)
     )
-    return said
+    return lines
 
 
 def _describe_store(part: StoreImport) -> list[OutcomeLine]:
@@ -148,26 +148,26 @@ def _describe_store(part: StoreImport) -> list[OutcomeLine]:
     if part.refused:
         counts.append(f"{text.number(len(part.refused))} rejected")
     head = f"{part.source} → {part.target}"
-    said = [OutcomeLine(", ".join(counts), Tone.GOOD if part.new else Tone.PLAIN, head)]
+    lines = [OutcomeLine(", ".join(counts), Tone.GOOD if part.new else Tone.PLAIN, head)]
     if part.reason:
-        said.append(OutcomeLine(part.reason, Tone.QUIET))
-    return said
+        lines.append(OutcomeLine(part.reason, Tone.QUIET))
+    return lines
 
 
 def _list_group(heading: str, tone: Tone, rows: Iterable[str]) -> list[OutcomeLine]:
     every = list(rows)
     if not every:
         return []
-    said = [
+    lines = [
         OutcomeLine("", Tone.PLAIN),
         OutcomeLine("", tone, f"{heading} ({text.number(len(every))})"),
     ]
-    said += [OutcomeLine(row, Tone.PLAIN, "  –") for row in every[:MAX_PER_GROUP]]
+    lines += [OutcomeLine(row, Tone.PLAIN, "  –") for row in every[:MAX_PER_GROUP]]
     if len(every) > MAX_PER_GROUP:
-        said.append(
+        lines.append(
             OutcomeLine(f"    and {text.number(len(every) - MAX_PER_GROUP)} more", Tone.QUIET)
         )
-    return said
+    return lines
 
 
 def _short(headline: str) -> str:

@@ -81,17 +81,17 @@ class InputSanitizer:
             return raw
         return "".join(self._encode_char(char) for char in raw)
 
-    def decode(self, held: str) -> str:
+    def decode(self, encoded: str) -> str:
         """The text as it is saved."""
         back = str.maketrans(
             {placeholder: char for char, placeholder in self._placeholders.items()}
         )
-        held = held.translate(back)
-        return held.replace("\n", _CRLF) if self._crlf else held
+        encoded = encoded.translate(back)
+        return encoded.replace("\n", _CRLF) if self._crlf else encoded
 
-    def display(self, held: str) -> str:
-        """The text as it is drawn, with as many characters as `held`."""
-        return DANGEROUS.sub("·", held.translate(self._drawn_as))
+    def display(self, encoded: str) -> str:
+        """The text as it is drawn, with as many characters as `encoded`."""
+        return DANGEROUS.sub("·", encoded.translate(self._drawn_as))
 
     def _encode_char(self, char: str) -> str:
         if char in self._keeps:
@@ -113,5 +113,5 @@ def clean_text(words: str) -> tuple[str, int]:
     a newline.
     """
     words = words.replace("\r\n", "\n")
-    kept = "".join(c if c in "\n\t" else DANGEROUS.sub("", c) for c in words)
-    return kept.strip("\n"), len(words) - len(kept)
+    cleaned = "".join(c if c in "\n\t" else DANGEROUS.sub("", c) for c in words)
+    return cleaned.strip("\n"), len(words) - len(cleaned)

@@ -146,8 +146,8 @@ def load(cache: Path, key: str, view: str) -> KeptScreen | None:
             return None
         if any(_stamp(Path(root)) != stamp for root, stamp in values["stamps"].items()):
             return None
-        kept = _decode(_visible(values))
-        return kept if kept.roots and kept.memories else None
+        cached = _decode(_visible(values))
+        return cached if cached.roots and cached.memories else None
     return None
 
 

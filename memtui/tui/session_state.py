@@ -72,7 +72,7 @@ class SessionState:
         typed = queries.parse_query(view.text, now)
         groups = (*view.chips.groups, *typed.groups)
         query = replace(view.query(now), terms=typed.terms, groups=groups)
-        kept = Session(
+        saved = Session(
             query=queries.format_query(query),
             selected=memory.ref if memory else "",
             focus=screen.pane,
@@ -84,7 +84,7 @@ class SessionState:
             searches=tuple(screen.search_bar.line.history),
             seen=now.isoformat(),
         )
-        session.save(self._launch.state, self._key, kept)
+        session.save(self._launch.state, self._key, saved)
 
 
 def status_values(chosen: Sequence[str]) -> tuple[str, ...]:

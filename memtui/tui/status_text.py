@@ -95,9 +95,9 @@ class StatusText:
 
     def _with_keys(self, *parts: str | tuple[str, str]) -> tuple[str, ...]:
         """The lines, and below them what keys can be pressed: action id and purpose each."""
-        wanted = [part for part in parts if not isinstance(part, str)]
+        purposes = [part for part in parts if not isinstance(part, str)]
         lines = [part for part in parts if isinstance(part, str)]
-        keys = key_bindings.press(self._screen.app.key_overrides, *wanted)
+        keys = key_bindings.press(self._screen.app.key_overrides, *purposes)
         return (*lines, keys) if keys else tuple(lines)
 
     def _unreadable(self) -> int:

@@ -176,11 +176,11 @@ class LazyLines(Generic[Line]):
 
     def best_block(self, rate: Callable[[str], int], most: int) -> int:
         """The first block with the highest rating above 0 in the first `most` characters, or -1."""
-        best, highest, seen = -1, 0, 0
+        best, highest, chars_rated = -1, 0, 0
         for at, block in enumerate(self._blocks):
             if (rating := rate(block.text)) > highest:
                 best, highest = at, rating
-            if (seen := seen + len(block.text)) > most:
+            if (chars_rated := chars_rated + len(block.text)) > most:
                 break
         return best
 

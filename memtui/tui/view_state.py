@@ -82,12 +82,12 @@ class ViewState(NamedTuple):
 
     def toggled(self, field: str, value: str) -> ViewState:
         """Filter by this value alone, or remove the filter if it is that already."""
-        wanted = "" if field == "type" and value == UNTYPED else value.casefold()
-        if queries.filter_values(self.chips, field) == (wanted,) or (
+        filter_value = "" if field == "type" and value == UNTYPED else value.casefold()
+        if queries.filter_values(self.chips, field) == (filter_value,) or (
             field == "entity" and not value
         ):
             return self.with_values(field, ())
-        return self.with_values(field, (wanted,))
+        return self.with_values(field, (filter_value,))
 
     def between(self, since: TimeCondition | None, until: TimeCondition | None) -> ViewState:
         """Filter by a time span."""

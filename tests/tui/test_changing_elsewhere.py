@@ -254,10 +254,10 @@ async def test_a_hostile_bundle_is_refused_whole(tmp_path: Path) -> None:
         assert isinstance(on.app.screen, ImportScreen)
         on.app.screen._file.value = str(bad)
         await on.keys("enter")
-        assert "invalid bundle" in on.app.screen._said[0].words
+        assert "invalid bundle" in on.app.screen._outcome_lines[0].words
         on.app.screen._file.value = str(tmp_path / "missing.zip")
         await on.keys("enter")
-        assert "No such file" in on.app.screen._said[0].words
+        assert "No such file" in on.app.screen._outcome_lines[0].words
         assert on.files() == before
 
 

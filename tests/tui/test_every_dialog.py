@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -53,7 +54,9 @@ def _sizes(number: int) -> list[tuple[int, int]]:
 def _expected(name: str, sizes: list[tuple[int, int]]) -> str:
     """What the snapshot shows at these sizes."""
     words = (SNAPSHOTS / f"{name}.txt").read_text(encoding="utf-8").rstrip("\n")
-    shown = {part.partition("\n")[0]: part for part in words.split("=== ")[1:]}
+    shown = {
+        part.partition("\n")[0]: part for part in re.split("^=== ", words, flags=re.MULTILINE)[1:]
+    }
     return "\n".join(f"=== {shown[f'{x}x{y}']}".rstrip("\n") for x, y in sizes)
 
 

@@ -52,10 +52,10 @@ class ChangeActions:
             Change(act, memory.store, memory.ref) for act, memory in zip(acts, able, strict=True)
         ]
         left = len(self._selection.memories()) - len(able) if reason else 0
-        said = [OutcomeLine(f"{left} left out: {reason}", Tone.WARNING)] if left else []
-        self.plan(changes, said)
+        notes = [OutcomeLine(f"{left} left out: {reason}", Tone.WARNING)] if left else []
+        self.plan(changes, notes)
 
-    def plan(self, changes: Sequence[Change], said: Sequence[OutcomeLine] = ()) -> None:
+    def plan(self, changes: Sequence[Change], notes: Sequence[OutcomeLine] = ()) -> None:
         """Plan these changes and write them, after a confirmation where one is needed."""
         self._screen.search_bar.set_activity("planning …" if len(changes) > 20 else "")
 
@@ -68,7 +68,7 @@ class ChangeActions:
                 or bool(found.planned.supersedes)
                 or any(change.act in DESTRUCTIVE for change in changes)
             )
-            self.carry_out(found, said, must_ask, confirm or "apply")
+            self.carry_out(found, notes, must_ask, confirm or "apply")
 
         def failed(error: MemtuiError) -> None:
             self._screen.search_bar.set_activity("")
@@ -89,13 +89,13 @@ class ChangeActions:
     def _offer_force(self, changes: Sequence[Change], refused: Refused) -> None:
         """Offer to delete all the same, with the store's reason against it, where that works."""
         forced = [replace(change, force=True) for change in changes]
-        said = [
+        notes = [
             OutcomeLine(f"{refused.what}.", Tone.BAD, "force:"),
             *([OutcomeLine(refused.do, Tone.QUIET, "better:")] if refused.do else []),
         ]
         self._writer.ask(
             lambda library: change_worker.preview(library, forced),
-            lambda found: self.carry_out(found, said, True, "delete by force"),
+            lambda found: self.carry_out(found, notes, True, "delete by force"),
             lambda _: self.failed(refused),
             "plan",
             opens=True,
@@ -113,7 +113,7 @@ class ChangeActions:
             opens=True,
         )
 
-    def carry_out(self, found: Preview, said: Sequence[OutcomeLine], ask: bool, yes: str) -> None:
+    def carry_out(self, found: Preview, notes: Sequence[OutcomeLine], ask: bool, yes: str) -> None:
         """Do what was planned; with `ask`, only after a yes to its diff."""
         from memtui.tui.dialogs.diff import DiffScreen
 
@@ -123,11 +123,11 @@ class ChangeActions:
         if not planned.has_edits:
             self.show_refusal(planned.reason or "nothing would change")
         elif ask:
-            told = (*plan_summary.describe_plan(planned, library.get), *said)
+            summary = (*plan_summary.describe_plan(planned, library.get), *notes)
             if len(planned.plans) > 1 and not planned.supersedes:
-                told = (*told, *plan_summary.describe_targets(planned, library.get))
+                summary = (*summary, *plan_summary.describe_targets(planned, library.get))
             self._screen.app.push_screen(
-                DiffScreen(planned.title, told, found.lines, found.texts, yes=yes),
+                DiffScreen(planned.title, summary, found.lines, found.texts, yes=yes),
                 lambda answer: self.apply(planned) if answer else None,
             )
         else:

@@ -191,9 +191,9 @@ class ContextActions:
         if path.is_dir():
             self._screen.app.notify("Enter the name of a file, not of a folder.", timeout=4)
         elif path.exists():
-            said = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
+            body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
             self._screen.app.push_screen(
-                ConfirmDialog("Overwrite file?", said, (Reply("y", "overwrite", "yes"),)),
+                ConfirmDialog("Overwrite file?", body, (Reply("y", "overwrite", "yes"),)),
                 lambda reply: self._write(pack, path) if reply else None,
             )
         else:

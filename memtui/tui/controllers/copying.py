@@ -103,16 +103,16 @@ def copy_text(
         if outcome.refused:
             app.notify(f"Not copied: {outcome.refused}.", severity="warning", timeout=8)
             return
-        said = f"Copied {what}" if outcome.taken else f"Sent {what} to the terminal's clipboard"
+        message = f"Copied {what}" if outcome.taken else f"Sent {what} to the terminal's clipboard"
         if left_out:
             key = key_bindings.first_key(actions.BY_ID[exact_id], app.key_overrides)
             app.notify(
-                f"{said} without {text.counted(left_out, 'hidden character')}. "
+                f"{message} without {text.counted(left_out, 'hidden character')}. "
                 f"{key} copies the exact text.",
                 severity="warning",
                 timeout=6,
             )
         else:
-            app.notify(f"{said}{', hidden characters too' if exact else ''}.", timeout=2)
+            app.notify(f"{message}{', hidden characters too' if exact else ''}.", timeout=2)
 
     app.copy_text(text.without_lone_surrogates(words), done)

@@ -104,13 +104,13 @@ class EditingControllers:
         """Ask whether a file may get another owner, which saving it would change."""
         from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
 
-        said = (
+        body = (
             OutcomeLine(text.file_name(str(error.path))),
             OutcomeLine(f"{error.what[:1].upper()}{error.what[1:]}.", Tone.WARNING),
         )
         replies = (Reply("y", "change it and save", "yes"),)
         self._screen.app.push_screen(
-            ConfirmDialog("Change the owner of the file?", said, replies, "do not save"),
+            ConfirmDialog("Change the owner of the file?", body, replies, "do not save"),
             lambda answer: answered(answer is not None),
         )
 

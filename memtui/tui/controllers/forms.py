@@ -159,13 +159,13 @@ class FormActions(WritingController):
     def _pick_store(self, stores: Sequence[WritableStore], memory: Memory | None) -> None:
         from memtui.tui.dialogs.picker import Choice, Picker
 
-        here = memory.store if memory else ""
+        current_store = memory.store if memory else ""
         choices = [
             Choice(
                 store.label,
                 store.label,
                 note="" if store.format == store.label else store.format,
-                chosen=store.label == here,
+                chosen=store.label == current_store,
             )
             for store in stores
         ]

@@ -78,22 +78,22 @@ class InsightActions:
 
         screen, now = self._screen, self._screen.now()
         query = replace(screen.view.query(now), since=None, until=None)
-        wanted = None if query.is_empty else query
+        filter_query = None if query.is_empty else query
 
         def compare(
             library: Library, since: datetime, until: datetime | None, cancelled: IsCancelled
         ) -> Sequence[Difference]:
             views = screen.worker.past_views(library)
-            return compare_times(views, since, until, wanted, cancelled)
+            return compare_times(views, since, until, filter_query, cancelled)
 
-        seen = screen.last_seen
+        last_seen = screen.last_seen
         span = (
-            ComparedTimes(seen, name="since you last looked")
-            if seen is not None
+            ComparedTimes(last_seen, name="since you last looked")
+            if last_seen is not None
             else ComparedTimes(now - timedelta(days=DEFAULT_DAYS), name=f"last {DEFAULT_DAYS} days")
         )
         screen.app.push_screen(
-            ComparisonScreen(span, screen.worker, compare, screen.now, wanted is not None),
+            ComparisonScreen(span, screen.worker, compare, screen.now, filter_query is not None),
             lambda ref: screen.go_to_memory(ref) if ref else None,
         )
 

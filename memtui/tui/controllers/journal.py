@@ -51,7 +51,7 @@ class JournalActions(WritingController):
         self._until = 0.0
         """Until when is looked, by the monotonic clock: the other one may be put on or back. The
         first look comes when everything has been read."""
-        self._told: set[tuple[int, Hashable]] = set()
+        self._announced: set[tuple[int, Hashable]] = set()
         self.overwritten: tuple[RevertedEdit, ...] = ()
         """Changes that were overwritten and have not been reapplied."""
 
@@ -166,8 +166,8 @@ class JournalActions(WritingController):
         before, self.overwritten = self.overwritten, overwritten
         if before != overwritten:
             self._screen.update_keys()
-        new = [each for each in overwritten if (each.action.id, each.target) not in self._told]
-        self._told = {(each.action.id, each.target) for each in overwritten}
+        new = [each for each in overwritten if (each.action.id, each.target) not in self._announced]
+        self._announced = {(each.action.id, each.target) for each in overwritten}
         if new:
             title = text.cut(text.one_line(new[0].action.title), SHOWN)
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""

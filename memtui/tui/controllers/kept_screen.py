@@ -38,7 +38,7 @@ class KeptScreenController:
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
-        self._kept: KeptScreen | None = None
+        self._cached: KeptScreen | None = None
         self._view = screen.view
         """What the kept screen shows."""
         self._waiting: list[tuple[str | None, Callable[[], None]]] = []
@@ -49,51 +49,55 @@ class KeptScreenController:
     @property
     def is_unchecked(self) -> bool:
         """What the panes show is what was there last time."""
-        return self._kept is not None
+        return self._cached is not None
 
     def show(self) -> None:
         """Show what was kept of this view, if anything was."""
         screen, launch = self._screen, self._screen.app.launch
         if launch.cache is None:
             return
-        kept = screen_cache.load(launch.cache, _key(launch), self._view_key())
-        if kept is None or not (launch.loaded.settings.restore or kept.cursor == 0):
+        cached = screen_cache.load(launch.cache, _key(launch), self._view_key())
+        if cached is None or not (launch.loaded.settings.restore or cached.cursor == 0):
             return
-        self._kept = kept
+        self._cached = cached
         screen.memories.show(
-            kept.rows,
-            range(kept.total),
+            cached.rows,
+            range(cached.total),
             (),
-            cursor=kept.cursor,
-            top=kept.top,
-            types=kept.types,
-            entities=kept.entities,
-            present=range(kept.first, kept.first + len(kept.memories)),
+            cursor=cached.cursor,
+            top=cached.top,
+            types=cached.types,
+            entities=cached.entities,
+            present=range(cached.first, cached.first + len(cached.memories)),
         )
-        screen.entities.preview(kept.branches, kept.branch_count, kept.unfolded, kept.entity_label)
-        screen.statistics.show(kept.statistics)
-        if kept.timeline is not None:
-            screen.timeline.show(kept.timeline, *day_range(screen.view.query(screen.now())))
+        screen.entities.preview(
+            cached.branches, cached.branch_count, cached.unfolded, cached.entity_label
+        )
+        screen.statistics.show(cached.statistics)
+        if cached.timeline is not None:
+            screen.timeline.show(cached.timeline, *day_range(screen.view.query(screen.now())))
         chips = screen.view.chip_list()
-        counts = CHECKING + kept.counts
-        screen.chips.show(chips, kept.quiet, "", counts, kept.alert, kept.order)
-        screen.detail.roots = kept.roots
-        screen.detail.show(kept.detail, ())
+        counts = CHECKING + cached.counts
+        screen.chips.show(chips, cached.quiet, "", counts, cached.alert, cached.order)
+        screen.detail.roots = cached.roots
+        screen.detail.show(cached.detail, ())
 
     def show_detail(self) -> None:
         """Show the memory under the cursor if it was kept whole."""
-        memory, whole = self._screen.memories.memory, self._kept.detail if self._kept else None
+        memory, whole = self._screen.memories.memory, self._cached.detail if self._cached else None
         same = memory is not None and whole is not None and memory.ref == whole.ref
         self._screen.detail.show(whole if same else None, ())
 
     def is_shown(self, view: ViewState) -> bool:
         """Whether this view is what the kept screen shows."""
-        return self._kept is not None and view == self._view
+        return self._cached is not None and view == self._view
 
     def is_replaced_by(self, total: int, *, complete: bool) -> bool:
         """Whether an answer is shown: not one that has fewer rows because stores are being read."""
-        kept = self._kept
-        return kept is None or complete or total >= kept.total or self._view != self._screen.view
+        cached = self._cached
+        return (
+            cached is None or complete or total >= cached.total or self._view != self._screen.view
+        )
 
     # Acts
 
@@ -117,7 +121,7 @@ class KeptScreenController:
 
     def checked(self) -> None:
         """The panes show what is there now: do what waited."""
-        self._kept = None
+        self._cached = None
         self._screen.call_after_refresh(self._do_waiting)
 
     def _do_waiting(self) -> None:
@@ -138,10 +142,10 @@ class KeptScreenController:
     def keep(self) -> None:
         """Keep what the panes show, unless it is about to change."""
         launch = self._screen.app.launch
-        if launch.cache is None or self._kept is not None:
+        if launch.cache is None or self._cached is not None:
             return
-        if (kept := self._collect()) is not None:
-            screen_cache.save(launch.cache, _key(launch), kept)
+        if (current := self._collect()) is not None:
+            screen_cache.save(launch.cache, _key(launch), current)
 
     def _collect(self) -> KeptScreen | None:
         screen, library = self._screen, self._screen.worker.library

@@ -102,9 +102,9 @@ class ReviewActions(WritingController):
             return _with_badges(found)
 
         self.is_scanning = True
-        run, told = self._writer.worker.run, self._progressed
+        run, on_progress = self._writer.worker.run, self._progressed
         self._job = run(
-            "review", work, self._scanned, self._stopped, only_reads=True, on_progress=told
+            "review", work, self._scanned, self._stopped, only_reads=True, on_progress=on_progress
         )
 
     def stop(self) -> None:
@@ -267,8 +267,8 @@ class ReviewActions(WritingController):
     def _take_out(self, proposals: Sequence[Proposal], counted: Queue | None = None) -> None:
         """Show the queue without these, and what `counted` says of those put aside."""
         if self.queue is not None:
-            gone = {one.id for one in proposals}
-            left = tuple(one for one in self.queue.proposals if one.id not in gone)
+            removed_ids = {one.id for one in proposals}
+            left = tuple(one for one in self.queue.proposals if one.id not in removed_ids)
             self._show(_with_badges(replace(counted or self.queue, proposals=left)))
 
     def edit(self, proposal: Proposal) -> None:

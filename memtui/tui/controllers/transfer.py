@@ -47,9 +47,9 @@ class TransferActions(WritingController):
     def _targets(self) -> list[str]:
         """Stores that can be written and do not hold all of the memories themselves."""
         library = self._writer.library
-        held = {memory.store for memory in self._selection.some()}
+        source_stores = {memory.store for memory in self._selection.some()}
         stores = library.stores if library else ()
-        return [s.label for s in stores if not s.read_only and held != {s.label}]
+        return [s.label for s in stores if not s.read_only and source_stores != {s.label}]
 
     def _export(self) -> None:
         from memtui.tui.dialogs.transfer import WHOLE, ExportScreen
@@ -128,8 +128,8 @@ class TransferActions(WritingController):
 
             def done(is_written: bool) -> None:
                 undo = key_bindings.hint("undo", screen.app.key_overrides) if is_written else ""
-                said = "Copied 1 memory to" if is_written else "No changes: nothing to add in"
-                screen.app.notify(f"{said} {text.one_line(target)}{undo}")
+                outcome = "Copied 1 memory to" if is_written else "No changes: nothing to add in"
+                screen.app.notify(f"{outcome} {text.one_line(target)}{undo}")
                 copied(is_written)
 
             def failed(error: MemtuiError) -> None:

@@ -164,12 +164,12 @@ class ViewingActions:
         from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
         host = _host(url)
-        said = [OutcomeLine(url), OutcomeLine(host, Tone.QUIET, "host:")]
+        body = [OutcomeLine(url), OutcomeLine(host, Tone.QUIET, "host:")]
         if not url.isascii():
             plain = host.encode("idna", "replace").decode("ascii", "replace")
-            said.append(OutcomeLine(f"has letters beyond ASCII: {plain}", Tone.WARNING, "!"))
+            body.append(OutcomeLine(f"has letters beyond ASCII: {plain}", Tone.WARNING, "!"))
         if "@" in url.split("/")[2]:
-            said.append(OutcomeLine("names a user before the host", Tone.WARNING, "!"))
+            body.append(OutcomeLine("names a user before the host", Tone.WARNING, "!"))
         replies = (Reply("y", "open", "open"), Reply("c", "copy", "copy"))
 
         def answered(reply: str | None) -> None:
@@ -178,7 +178,7 @@ class ViewingActions:
             elif reply == "copy":
                 copy_text(self._screen.app, url, "the address")
 
-        self._screen.app.push_screen(ConfirmDialog("Open URL in browser?", said, replies), answered)
+        self._screen.app.push_screen(ConfirmDialog("Open URL in browser?", body, replies), answered)
 
     def _opened(self, why: str) -> None:
         if why:

@@ -133,8 +133,8 @@ def describe(each: Difference, palette: Palette, width: int) -> list[list[Segmen
     memory = each.memory
     parts = [str(each.kind), text.date(each.time) if each.time else "", memory.store]
     parts += [memory.entity, f"by {each.by}" if each.by else ""]
-    said = " · ".join(text.one_line(part) for part in parts if part)
-    lines = [[Segment(f" {line}", palette.dim)] for line in text.wrap(said, width)]
+    summary = " · ".join(text.one_line(part) for part in parts if part)
+    lines = [[Segment(f" {line}", palette.dim)] for line in text.wrap(summary, width)]
     if each.fields:
         words = f"changed: {', '.join(each.fields)}"
         lines += [[Segment(f" {line}", palette.dim)] for line in text.wrap(words, width)]

@@ -80,13 +80,13 @@ class CopyScreen(TransferScreen):
             self._plan_again()
             return
         plan, planned = found
-        said = plan_summary.describe_import(plan)
+        lines = plan_summary.describe_import(plan)
         if planned.has_edits:
             self._plan, self._planned = plan, planned
         else:
-            said.insert(0, OutcomeLine("No changes: nothing to add there", Tone.WARNING))
+            lines.insert(0, OutcomeLine("No changes: nothing to add there", Tone.WARNING))
         if self._how.raw == MOVE and plan.counts["new"]:
-            said.insert(
+            lines.insert(
                 0,
                 OutcomeLine(
                     "copied memories are retired here, or deleted if they cannot be retired",
@@ -94,7 +94,7 @@ class CopyScreen(TransferScreen):
                     MOVE,
                 ),
             )
-        self.say(*said)
+        self.say(*lines)
         self.update_keys()
 
     def _failed(self, error: MemtuiError) -> None:

@@ -181,8 +181,12 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         """As `fit`, with the outcome lines and the gap below them added to the rows."""
         small = self.has_class("-small")
         for outcome in self.query(OutcomeLines):
-            said = drawn(outcome.said, outcome.palette, max(12, self.inner_width - 1))
-            rows += min(OUTCOME_SMALL if small else outcome.MAX_HEIGHT, len(said)) + (not small)
+            drawn_lines = drawn(
+                outcome.outcome_lines, outcome.palette, max(12, self.inner_width - 1)
+            )
+            rows += min(OUTCOME_SMALL if small else outcome.MAX_HEIGHT, len(drawn_lines)) + (
+                not small
+            )
         self.fit(rows=rows)
 
     def keep_draft(self, *, last: bool = False) -> bool:
@@ -235,12 +239,12 @@ class ConfirmDialog(FittingDialog[str]):
     def __init__(
         self,
         title: str,
-        said: Sequence[OutcomeLine],
+        body: Sequence[OutcomeLine],
         replies: Sequence[Reply],
         cancel: str = "cancel",
     ) -> None:
         super().__init__()
-        self._title, self._said, self._replies = title, said, replies
+        self._title, self._body, self._replies = title, body, replies
         self._cancel = cancel
 
     def compose(self) -> ComposeResult:
@@ -250,15 +254,17 @@ class ConfirmDialog(FittingDialog[str]):
             yield KeyLine(id="confirm-keys")
 
     def on_mount(self) -> None:
-        self.query_one(OutcomeLines).say(*self._said)
+        self.query_one(OutcomeLines).say(*self._body)
         keys = [(reply.key, reply.words, "") for reply in self._replies]
         self.query_one(KeyLine).show(keys, [("esc", self._cancel, "")])
 
     def fill(self) -> None:
-        said = [text.width(text.one_line(f"{line.head} {line.words}")) for line in self._said]
+        line_widths = [
+            text.width(text.one_line(f"{line.head} {line.words}")) for line in self._body
+        ]
         keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
         title = text.width(text.one_line(self._title)) + 4
-        widest = max([*said, keys + len(self._cancel) + 8, title], default=0)
+        widest = max([*line_widths, keys + len(self._cancel) + 8, title], default=0)
         self.fit(columns=min(widest, QUESTION_MOST))
 
     def on_key(self, event: events.Key) -> None:

@@ -45,31 +45,31 @@ class DiffScreen(FittingDialog[bool]):
     def __init__(
         self,
         title: str,
-        said: Sequence[OutcomeLine],
+        summary: Sequence[OutcomeLine],
         diff: Sequence[DiffLine],
         texts: Sequence[TextChange] = (),
         *,
         yes: str = "",
     ) -> None:
         super().__init__()
-        self._title, self._said, self._diff, self._yes = title, said, diff, yes
+        self._title, self._summary, self._diff, self._yes = title, summary, diff, yes
         self._texts, self._is_raw = texts, not texts
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box full") as box:
             title = text.one_line(self._title)
             box.border_title = Content(title[:1].upper() + title[1:])
-            if self._said:
+            if self._summary:
                 yield OutcomeLines()
             yield DiffView(self._diff, self._texts)
             yield KeyLine(id="diff-keys")
 
     def on_mount(self) -> None:
-        files, new, gone = count_lines(self._diff)
-        places = f"{text.counted(files, 'change')}  +{text.number(new)} -{text.number(gone)}"
+        files, added, removed = count_lines(self._diff)
+        places = f"{text.counted(files, 'change')}  +{text.number(added)} -{text.number(removed)}"
         self.query_one(".box").border_subtitle = Content(places)
-        if self._said:
-            self.query_one(OutcomeLines).say(*self._said)
+        if self._summary:
+            self.query_one(OutcomeLines).say(*self._summary)
         self._show_keys()
 
     def _show_keys(self) -> None:

@@ -210,14 +210,14 @@ class FormScreen(FittingDialog[Planned]):
         if found is None or library is None:
             self._say(NO_CHANGES)
         else:
-            said = self._describe(found, library)
-            self._say(*said, *plan_summary.describe_files(found.planned, found.lines))
+            lines = self._describe(found, library)
+            self._say(*lines, *plan_summary.describe_files(found.planned, found.lines))
 
     def _describe(self, found: Preview, library: Library) -> tuple[OutcomeLine, ...]:
-        said = plan_summary.describe_plan(found.planned, library.get)
+        lines = plan_summary.describe_plan(found.planned, library.get)
         if self._form.as_possible:
-            said = (*plan_summary.describe_count(found.planned, found.left_out), *said)
-        return said
+            lines = (*plan_summary.describe_count(found.planned, found.left_out), *lines)
+        return lines
 
     def _failed(self, number: int, error: MemtuiError) -> None:
         if number != self._number:
@@ -230,8 +230,8 @@ class FormScreen(FittingDialog[Planned]):
         """A rule of the store refuses the change, but can be overridden."""
         return self._preview is not None and self._preview.planned.outcome in _STOPPED
 
-    def _say(self, *said: OutcomeLine) -> None:
-        self.query_one(OutcomeLines).say(*said)
+    def _say(self, *lines: OutcomeLine) -> None:
+        self.query_one(OutcomeLines).say(*lines)
         save = ("f4", f"{self._form.save} anyway", "") if self._stopped else None
         self.query_one(KeyLine).show(
             [
@@ -279,11 +279,11 @@ class FormScreen(FittingDialog[Planned]):
         many = len(planned.plans) > 1 or len(planned.refs) > 2
         if planned.supersedes or acts & DESTRUCTIVE or many:
             library = self._worker.library
-            said = self._describe(found, library) if library else ()
+            summary = self._describe(found, library) if library else ()
             if library and self._form.as_possible:
-                said = (*said, *plan_summary.describe_targets(planned, library.get))
+                summary = (*summary, *plan_summary.describe_targets(planned, library.get))
             self.app.push_screen(
-                DiffScreen(planned.title, said, found.lines, found.texts, yes=self._form.save),
+                DiffScreen(planned.title, summary, found.lines, found.texts, yes=self._form.save),
                 lambda yes: self._save(planned) if yes else None,
             )
         else:
@@ -378,7 +378,7 @@ class FormScreen(FittingDialog[Planned]):
             self._close(None)
             return
         replies = (Reply("y", "discard", "discard"), Reply("s", self._form.save, "save"))
-        said = (OutcomeLine("You have unsaved changes."),)
+        body = (OutcomeLine("You have unsaved changes."),)
 
         def answered(reply: str | None) -> None:
             if reply == "discard":
@@ -387,7 +387,7 @@ class FormScreen(FittingDialog[Planned]):
                 self.action_save()
 
         self.app.push_screen(
-            ConfirmDialog("Discard changes?", said, replies, "keep editing"), answered
+            ConfirmDialog("Discard changes?", body, replies, "keep editing"), answered
         )
 
     def _close(self, saved: Planned | None) -> None:

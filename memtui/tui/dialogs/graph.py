@@ -133,7 +133,7 @@ class GraphScreen(Dialog[str]):
 
     def _ask(self, keep: Node | None = None) -> None:
         """Follow the links again; the cursor stays on `keep` if it is shown."""
-        wanted, start, now = self._filter, self._start, self._now()
+        link_filter, start, now = self._filter, self._start, self._now()
         self.working = True
 
         def done(found: FoundLinks) -> None:
@@ -147,7 +147,7 @@ class GraphScreen(Dialog[str]):
 
         self._worker.run(
             "graph",
-            lambda library, job: find_links(library, start, wanted, now, job.is_cancelled),
+            lambda library, job: find_links(library, start, link_filter, now, job.is_cancelled),
             self.if_open(done),
             self.if_open(failed),
             present=self._fixed is None,
@@ -217,10 +217,10 @@ class GraphScreen(Dialog[str]):
         else:
             self._about.border_title = Content("Entity" if placed.node else "Not drawn")
             self._about.show(self._describe(placed))
-        self.graph.say(self._said(placed))
+        self.graph.say(self._describe_line(placed))
         self._show_keys()
 
-    def _said(self, placed: PlacedNode) -> str:
+    def _describe_line(self, placed: PlacedNode) -> str:
         """The selected node in one line: how it is linked, and its whole name."""
         if placed.node is None:
             return f"{text.number(placed.hidden)} more that are not drawn"

@@ -91,7 +91,7 @@ class HelpScreen(TextDialog):
         super().__init__()
         self._pane = pane
         self._keys = keys
-        self._wanted = ""
+        self._search_text = ""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box tall") as box:
@@ -126,7 +126,7 @@ class HelpScreen(TextDialog):
 
     @on(Input.Changed)
     def _narrow(self, event: Input.Changed) -> None:
-        self._wanted = event.value
+        self._search_text = event.value
         self.fill()
 
     @on(Input.Submitted)
@@ -145,7 +145,7 @@ class HelpScreen(TextDialog):
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         lines: list[list[Segment]] = []
-        parts = text.fold(self._wanted).split()
+        parts = text.fold(self._search_text).split()
         for heading, rows in self._groups():
             found = [row for row in rows if all(part in text.fold(" ".join(row)) for part in parts)]
             if not found:
@@ -167,10 +167,10 @@ class HelpScreen(TextDialog):
         yield "In the search bar", [*typing, *((left, right, "") for left, right in SYNTAX)]
         yield "Symbols", [(left, right, "") for left, right in MARKS]
 
-    def _rows(self, wanted: Iterable[Action]) -> list[tuple[str, str, str]]:
+    def _rows(self, listed_actions: Iterable[Action]) -> list[tuple[str, str, str]]:
         return [
             (key_bindings.show_keys(action, self._keys), action.tooltip, action.id)
-            for action in wanted
+            for action in listed_actions
         ]
 
 

@@ -65,15 +65,15 @@ class VersionList(ListWindow):
         self._first: dict[int, int] = {}
         """First line of a version -> its number among those shown."""
 
-    def show(self, versions: Sequence[Version], here: int) -> None:
-        """Show the versions with the cursor on number `here`."""
+    def show(self, versions: Sequence[Version], selected: int) -> None:
+        """Show the versions with the cursor on number `selected`."""
         self._lines = []
         self._first = {}
         cursor = 0
         for number, version in enumerate(versions):
             if self._lines:
                 self._lines.append(((), ""))
-            cursor = len(self._lines) if number == here else cursor
+            cursor = len(self._lines) if number == selected else cursor
             self._first[len(self._lines)] = number
             for index, line in enumerate(version.lines):
                 self._lines.append((line, version.ref if not index else ""))
@@ -215,8 +215,10 @@ class HistoryScreen(FittingDialog[str]):
             faint = versions.palette.faint
             blocks.append(Version("", ([Segment("○ ", faint), Segment(words, faint)],)))
         own, shown = found.lineage.memory.ref, reversed(found.versions)
-        here = next((i for i, v in enumerate(shown) if v.memory.ref == own and v.is_present), 0)
-        versions.show(blocks, number if number >= 0 else here)
+        own_index = next(
+            (i for i, v in enumerate(shown) if v.memory.ref == own and v.is_present), 0
+        )
+        versions.show(blocks, number if number >= 0 else own_index)
         self._show_keys()
         self.fit(rows=versions.line_count())
 
@@ -224,7 +226,7 @@ class HistoryScreen(FittingDialog[str]):
         self, version: TextVersion, before: TextVersion | None, palette: Palette, width: int
     ) -> list[Sequence[Segment]]:
         memory = version.memory
-        here = version.is_present and memory.ref == self._history.lineage.memory.ref
+        is_current = version.is_present and memory.ref == self._history.lineage.memory.ref
         when = text.date(version.time)
         if width >= WHOLE_DATE_FROM:
             when = f"{when}  {text.ago(version.time, self._now())}"
@@ -236,13 +238,13 @@ class HistoryScreen(FittingDialog[str]):
         else:
             status = Segment("  former text", palette.faint)
         by = [str(version.origin), version.note, version.author]
-        said = "  ".join(text.one_line(word) for word in by if word and word != "store")
+        provenance = "  ".join(text.one_line(word) for word in by if word and word != "store")
         head = [
-            Segment("● " if here else "○ ", palette.accent),
+            Segment("● " if is_current else "○ ", palette.accent),
             Segment(text.cut(when, width // 2), palette.heading),
             status,
-            Segment("  current" if here else "", palette.accent),
-            Segment(text.cut(f"  {said}", width // 3) if said else "", palette.faint),
+            Segment("  current" if is_current else "", palette.accent),
+            Segment(text.cut(f"  {provenance}", width // 3) if provenance else "", palette.faint),
         ]
         body = self._changed(version, before, palette, width - 2)
         return [head, *([Segment("│ ", palette.rule), *line] for line in body)]

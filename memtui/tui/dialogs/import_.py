@@ -116,19 +116,19 @@ class ImportScreen(TransferScreen):
 
     def _planned(self, plan: ImportPlan | Restoration) -> None:
         if isinstance(plan, Restoration):
-            said = plan_summary.describe_restore(plan)
+            lines = plan_summary.describe_restore(plan)
             self._plan = plan
-            self.say(*said)
+            self.say(*lines)
             self.update_keys()
             return
-        said = plan_summary.describe_import(plan)
+        lines = plan_summary.describe_import(plan)
         if plan.has_edits:
             self._plan = plan
         else:
-            said.insert(
+            lines.insert(
                 0, OutcomeLine("No changes: the stores already have every memory", Tone.WARNING)
             )
-        self.say(*said)
+        self.say(*lines)
         self.update_keys()
 
     def _failed(self, error: MemtuiError) -> None:

@@ -175,8 +175,8 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         query = queries.parse_query(words, self._now(), typing=True)
         own = queries.with_filter_values(query, "store", (self._memory.store.casefold(),))
         memories: dict[str, Memory] = {}
-        for asked in (own, query) if len(library.stores) > 1 else (own,):
-            found = library.find(asked)
+        for search_query in (own, query) if len(library.stores) > 1 else (own,):
+            found = library.find(search_query)
             for slot in found.slots[: SHOWN + 1]:
                 memories.setdefault(found.rows[slot].ref, found.rows[slot])
         memories.pop(self._memory.ref, None)

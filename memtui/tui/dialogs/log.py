@@ -194,9 +194,9 @@ class LogScreen(FittingDialog[tuple[str, str]]):
     def action_diff(self) -> None:
         action = self._list.action
         if action:
-            said = [OutcomeLine(action.note, Tone.WARNING)] if action.note else []
+            summary = [OutcomeLine(action.note, Tone.WARNING)] if action.note else []
             lines = self._diff(action)
-            self.app.push_screen(DiffScreen(action.title, said, lines))
+            self.app.push_screen(DiffScreen(action.title, summary, lines))
 
 
 def changed_memories(action: JournalAction, library: Library) -> list[Memory]:

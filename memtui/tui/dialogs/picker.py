@@ -259,18 +259,18 @@ class BookmarkScreen(FittingDialog[str]):
             yield KeyLine(id="bookmark-keys")
 
     def on_mount(self) -> None:
-        said = [
+        lines = [
             OutcomeLine(text.one_line(headline), Tone.PLAIN, letter)
             for letter, headline in sorted(self._bookmarks.items())
         ]
         self.query_one(OutcomeLines).say(
-            *(said or [OutcomeLine("no bookmarks yet", Tone.QUIET)]),
+            *(lines or [OutcomeLine("no bookmarks yet", Tone.QUIET)]),
         )
         self.query_one(KeyLine).show([("a–z", "choose a letter", "")], [("esc", "cancel", "")])
 
     def fill(self) -> None:
-        said = self.query_one(OutcomeLines).said
-        widest = max((text.width(line.words) + 4 for line in said), default=0)
+        lines = self.query_one(OutcomeLines).outcome_lines
+        widest = max((text.width(line.words) + 4 for line in lines), default=0)
         self.fit(columns=min(MOST_COLUMNS, max(LEAST_COLUMNS, widest)))
 
     def on_key(self, event: events.Key) -> None:

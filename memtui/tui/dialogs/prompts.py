@@ -145,9 +145,9 @@ def ask_file(
         if path.suffix not in writers or path.is_dir():
             app.notify(f"The name must end in {' or '.join(writers)}.", severity="warning")
         elif path.exists():
-            said = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
+            body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
             app.push_screen(
-                ConfirmDialog("Overwrite file?", said, (Reply("y", "overwrite", "yes"),)),
+                ConfirmDialog("Overwrite file?", body, (Reply("y", "overwrite", "yes"),)),
                 lambda reply: write(path) if reply else None,
             )
         else:

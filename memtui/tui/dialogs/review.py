@@ -106,10 +106,10 @@ class ReviewScreen(FittingDialog[None]):
         Binding("tab", "app.focus_next", show=False),
     ]
 
-    def __init__(self, host: ReviewHost, wanted: str = "") -> None:
+    def __init__(self, host: ReviewHost, ref: str = "") -> None:
         """Show the queue of a controller, at first the finding about the memory with this ref."""
         super().__init__()
-        self._wanted = wanted
+        self._first_ref = ref
         self._host = host
         self._list = ReviewList()
         self._folded: set[tuple[ProposalKind, bool]] = set()
@@ -178,7 +178,7 @@ class ReviewScreen(FittingDialog[None]):
     def _is_same(self, row: ReviewRow, before: ReviewRow | None) -> bool:
         """Whether it is the row that had the cursor; at first: the one to begin at."""
         if before is None:
-            return row.proposal is not None and self._wanted in row.proposal.refs
+            return row.proposal is not None and self._first_ref in row.proposal.refs
         return (row.proposal, row.group) == (before.proposal, before.group)
 
     def show_progress(self, progress: Progress | None) -> None:
@@ -223,15 +223,15 @@ class ReviewScreen(FittingDialog[None]):
         self._detail = None
         row = self._list.row
         if row is not None and row.proposal is not None:
-            wanted = row.proposal
+            proposal = row.proposal
 
             def seen(detail: ProposalDetail) -> None:
                 now = self._list.row
-                if now is not None and now.proposal is not None and now.proposal.id == wanted.id:
+                if now is not None and now.proposal is not None and now.proposal.id == proposal.id:
                     self._detail = detail
                     self._draw()
 
-            self._host.look(wanted, self.if_open(seen))
+            self._host.look(proposal, self.if_open(seen))
         else:
             self._draw()
         self.update_keys()

@@ -142,10 +142,10 @@ class SettingsScreen(FittingDialog[None]):
     def action_explain(self) -> None:
         """Say what the setting under the cursor is for, and which keys change it."""
         setting = self._list.setting
-        said = [OutcomeLine(" ".join(setting.about.split("\n")))]
+        lines = [OutcomeLine(" ".join(setting.about.split("\n")))]
         if setting.at_start:
-            said.append(OutcomeLine("takes effect at the next start", Tone.WARNING))
-        self.query_one(OutcomeLines).say(*said)
+            lines.append(OutcomeLine("takes effect at the next start", Tone.WARNING))
+        self.query_one(OutcomeLines).say(*lines)
         enter = [] if self._is_in_file_only(setting) else [("enter", "change", "")]
         default = is_default(setting, self.app.settings)
         reset = [] if default or self._is_in_file_only(setting) else [("⌫", "default", "")]

@@ -122,9 +122,9 @@ class StoreList(ListWindow):
         is_chosen = self._is_chosen(line)
         count = text.number(line.count) if self.is_counted else "…"
         age = text.short_ago(line.last_write, self._now) if self.is_counted else ""
-        said = _remarks(line, is_new=line.store.key in self._fresh)
+        remarks = _remarks(line, is_new=line.store.key in self._fresh)
         room = max(0, width - 5 - PROGRAM_CELLS - COUNT_CELLS - AGE_CELLS - 2)
-        label = text.cut(text.one_line(line.store.label), max(0, room - text.width(said) - 2))
+        label = text.cut(text.one_line(line.store.label), max(0, room - text.width(remarks) - 2))
         program = text.pad(text.cut(text.one_line(line.program), PROGRAM_CELLS), PROGRAM_CELLS)
         ink = palette.text if is_chosen else palette.dim
         return Strip(
@@ -138,7 +138,7 @@ class StoreList(ListWindow):
                 Segment(f"{count:>{COUNT_CELLS}}", palette.dim + ground),
                 Segment(f"{age:>{AGE_CELLS}}  ", palette.faint + ground),
                 Segment(label, palette.faint + ground),
-                Segment(f"  {said}" if said else "", palette.warning + ground),
+                Segment(f"  {remarks}" if remarks else "", palette.warning + ground),
             ]
         )
 
@@ -228,16 +228,16 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
                 first = current.unreadable[0]
                 root = str(current.store.root)
                 name = os.path.relpath(first.file, root) if root in first.file else first.file
-                said = f"{text.file_name(name)}: {text.one_line(first.reason)}"
-                words.append(text.cut(f"× {said}", width))
+                fault = f"{text.file_name(name)}: {text.one_line(first.reason)}"
+                words.append(text.cut(f"× {fault}", width))
         line.update(Content("\n".join([*words, ""][:DETAIL_ROWS])))
 
     def _show_places(self) -> None:
         window = self.query_one("#places", TextWindow)
         palette, width = window.palette, max(20, self.inner_width - 2)
         lines = [[Segment(" No memory stores were found.", palette.heading)], []]
-        said = "memtui opens what your agents keep by themselves. It looked in these places:"
-        lines += [[Segment(f" {part}", palette.text)] for part in text.wrap(said, width)]
+        explanation = "memtui opens what your agents keep by themselves. It looked in these places:"
+        lines += [[Segment(f" {part}", palette.text)] for part in text.wrap(explanation, width)]
         for program, places in self._places:
             if places:
                 name = text.pad(text.cut(program, PROGRAM_CELLS), PROGRAM_CELLS)
@@ -245,11 +245,14 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
                 lines.append(
                     [Segment(f"   {name} ", palette.dim), Segment(where, palette.text)],
                 )
-        said = (
+        explanation = (
             "They appear here as soon as an agent writes one. `memtui PATH` opens a store that "
             "lies elsewhere, `memtui demo` the sample data."
         )
-        lines += [[], *([Segment(f" {part}", palette.text)] for part in text.wrap(said, width))]
+        lines += [
+            [],
+            *([Segment(f" {part}", palette.text)] for part in text.wrap(explanation, width)),
+        ]
         window.show(lines)
         window.focus()
 

@@ -167,10 +167,10 @@ class StoreComparisonScreen(FittingDialog[str]):
         if memory is None:
             return
 
-        def tell(said: str) -> None:
+        def tell(loss: str) -> None:
             if self.query_one(ComparisonList).current is memory:
                 width = max(20, line.size.width - 2)
-                words = f"copy to {text.one_line(self._other(memory))}: {text.one_line(said)}"
+                words = f"copy to {text.one_line(self._other(memory))}: {text.one_line(loss)}"
                 line.update(Content(text.cut(words, width)))
 
         self._preview(memory, self._other(memory), self.if_open(tell))

@@ -74,7 +74,7 @@ class TransferScreen(FittingDialog[bool]):
         self.working = False
         """A job runs, and the fields wait for it."""
         self._job: Job | None = None
-        self._said: list[OutcomeLine] = []
+        self._outcome_lines: list[OutcomeLine] = []
         self._rows = LEAST_ROWS
         """Rows of what is said; they never become fewer, so that the box does not jump."""
 
@@ -107,14 +107,14 @@ class TransferScreen(FittingDialog[bool]):
     def fill(self) -> None:
         self._draw()
 
-    def say(self, *said: OutcomeLine) -> None:
+    def say(self, *lines: OutcomeLine) -> None:
         """Show these lines below the fields."""
-        self._said = list(said)
+        self._outcome_lines = list(lines)
         self._draw()
 
     def _draw(self) -> None:
         sheet = self.query_one(TextWindow)
-        lines = drawn(self._said, sheet.palette, max(20, self.inner_width - 1))
+        lines = drawn(self._outcome_lines, sheet.palette, max(20, self.inner_width - 1))
         sheet.show(lines)
         self._rows = max(self._rows, len(lines))
         self.fit(rows=self._rows + OTHER_ROWS + len(self.query(".row")))
@@ -227,17 +227,17 @@ class ExportScreen(TransferScreen):
     def _update_notes(self) -> None:
         memories = self._groups[self._what.raw]
         form = self._form.raw
-        said = [OutcomeLine(self._forms[form].description, Tone.QUIET, form)]
+        lines = [OutcomeLine(self._forms[form].description, Tone.QUIET, form)]
         if memories is None:
             words = "every status, with memtui's own metadata"
             if form == "bundle":
                 words += "; importing to a new folder restores identical files"
-            said.append(OutcomeLine(words, Tone.QUIET))
+            lines.append(OutcomeLine(words, Tone.QUIET))
         elif form != "bundle" and "bundle" in self._forms:
-            said.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
+            lines.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
         if self._path().exists():
-            said.append(OutcomeLine("exists; you will be asked before overwriting", Tone.WARNING))
-        self.say(*said)
+            lines.append(OutcomeLine("exists; you will be asked before overwriting", Tone.WARNING))
+        self.say(*lines)
 
     def _path(self) -> Path:
         return Path(os.path.expanduser(self._file.raw.strip()))
@@ -250,9 +250,9 @@ class ExportScreen(TransferScreen):
             self.say(OutcomeLine("enter a file name", Tone.WARNING))
         elif path.exists():
             replies = (Reply("y", "overwrite", "yes"),)
-            said = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
+            body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
             self.app.push_screen(
-                ConfirmDialog("Overwrite file?", said, replies),
+                ConfirmDialog("Overwrite file?", body, replies),
                 lambda reply: self._start(path) if reply else None,
             )
         else:
@@ -273,9 +273,9 @@ class ExportScreen(TransferScreen):
 
         self.work(export, partial(self._done, path), self._failed)
 
-    def _done(self, path: Path, said: tuple[str, ...]) -> None:
+    def _done(self, path: Path, notes: tuple[str, ...]) -> None:
         name = text.file_name(str(path))
-        more = f" {'; '.join(text.one_line(one) for one in said)}." if said else ""
+        more = f" {'; '.join(text.one_line(one) for one in notes)}." if notes else ""
         self.app.notify(f"Exported to {name}.{more}", timeout=8)
         self.dismiss(True)
 

@@ -73,13 +73,15 @@ class FaultList(ListWindow):
 
     def show(self, stores: Sequence[StoreState], width: int) -> None:
         """List the stores; the cursor stays on its file."""
-        kept = self.fault
+        selected = self.fault
         self._lines = []
         for store in stores:
             self._lines += [([], None)] if self._lines else []
             self._lines += _store(store, width, self.palette)
         at = [index for index, (_, fault) in enumerate(self._lines) if fault is not None]
-        same = [index for index in at if kept and self._fault(index).item.file == kept.item.file]
+        same = [
+            index for index in at if selected and self._fault(index).item.file == selected.item.file
+        ]
         self.reset(cursor=(same or at or [0])[0])
         self.refresh(layout=True)
 
@@ -245,18 +247,18 @@ class BrokenScreen(FittingDialog[bool]):
 
     def on_mount(self) -> None:
         broken = self._broken
-        said = [
+        lines = [
             OutcomeLine(broken.reason, Tone.BAD),
             OutcomeLine(text.file_name(str(broken.path)), Tone.QUIET),
         ]
         restore = []
         if broken.backup_time is not None:
             size, age = text.size(broken.backup_size), text.ago(broken.backup_time, self._now())
-            said.append(OutcomeLine(f"{size}, {age}", Tone.GOOD, "last good copy:"))
+            lines.append(OutcomeLine(f"{size}, {age}", Tone.GOOD, "last good copy:"))
             restore = [("r", "restore", "")]
         else:
-            said.append(OutcomeLine("no good copy", Tone.QUIET))
-        self.query_one(OutcomeLines).say(*said)
+            lines.append(OutcomeLine("no good copy", Tone.QUIET))
+        self.query_one(OutcomeLines).say(*lines)
         self.query_one(KeyLine).show([*restore, ("↑↓", "scroll", "")], [("esc", "back", "")])
 
     def action_restore(self) -> None:
@@ -271,11 +273,11 @@ class BrokenScreen(FittingDialog[bool]):
         lines: list[list[Segment]] = []
         top = 0
         for number, line in enumerate(every[first : first + MOST_LINES], first + 1):
-            here = number == fault
-            if here:
+            is_fault = number == fault
+            if is_fault:
                 top = len(lines)
-            style = sheet.palette.warning if here else sheet.palette.text
-            mark = "▶" if here else " "
+            style = sheet.palette.warning if is_fault else sheet.palette.text
+            mark = "▶" if is_fault else " "
             for row, part in enumerate(text.wrap(text.visible(line[:LONGEST_LINE]), width)):
                 head = f"{mark}{number:>{NUMBER_WIDTH}} " if not row else " " * (NUMBER_WIDTH + 2)
                 lines.append([Segment(head, sheet.palette.faint), Segment(part, style)])

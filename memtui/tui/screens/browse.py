@@ -51,12 +51,12 @@ class BrowseScreen(SearchableScreen):
         sessions: SessionState,
         now: datetime,
         *,
-        shows_kept: bool = True,
+        shows_cached: bool = True,
     ) -> None:
-        """`shows_kept`: show what the last session showed until the stores have been read."""
+        """`shows_cached`: show what the last session showed until the stores have been read."""
         super().__init__(open_library, sessions.view(now))
         self._sessions = sessions
-        self._shows_kept = shows_kept
+        self._shows_cached = shows_cached
         self._is_restored = False
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
@@ -85,7 +85,7 @@ class BrowseScreen(SearchableScreen):
         self.lay_out()
         self.focus_pane(self.pane)
         self.status_text.show_opening()
-        if self._shows_kept:
+        if self._shows_cached:
             self.kept_screen.show()
 
     def use_settings(self, before: Settings, now: Settings) -> None:
@@ -223,8 +223,8 @@ class BrowseScreen(SearchableScreen):
     @on(messages.IndexReady)
     def _index_ready(self) -> None:
         self.is_ready = True
-        if (seen := self._sessions.seen) is not None:
-            since = queries.TimeCondition(seen.isoformat(), seen)
+        if (last_seen := self._sessions.seen) is not None:
+            since = queries.TimeCondition(last_seen.isoformat(), last_seen)
             self.worker.find_fresh(queries.Query(since=since))
         if self.view.text:
             self.search_again()

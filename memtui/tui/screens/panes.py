@@ -136,15 +136,15 @@ class PaneScreen(ActionScreen):
             take = key_bindings.first_key(BY_ID["complete"], overrides)
             self.keys.show(self.search_bar.line.keys(take))
             return
-        here = key_bindings.for_footer(self.pane, self.action_context())
+        pane_actions = key_bindings.for_footer(self.pane, self.action_context())
         if self.zoomed or (self.is_single and self.pane is not Pane.MEMORIES):
-            here.insert(0, BY_ID["escape"])
+            pane_actions.insert(0, BY_ID["escape"])
         keys, always = (
             [
                 (key_bindings.first_key(action, overrides), action.label, action.id)
                 for action in some
             ]
-            for some in (here, (BY_ID["help"], BY_ID["quit"]))
+            for some in (pane_actions, (BY_ID["help"], BY_ID["quit"]))
         )
         self.keys.show(keys, always)
 

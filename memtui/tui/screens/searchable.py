@@ -49,7 +49,7 @@ class SearchableScreen(PaneScreen):
         """Number of the first search over all memories; before it, stores were being read."""
         self._is_whole = False
         """That search has been answered."""
-        self._wanted = ""
+        self._awaited_ref = ""
         """Ref of a memory to stand on as soon as it is in the list."""
 
     @property
@@ -179,8 +179,8 @@ class SearchableScreen(PaneScreen):
         self.search_bar.line.found(found.facets)
         if not (stays or self._is_whole):
             self.restore_selection()
-        if self._wanted and self.memories.go_to(self._wanted):
-            self._wanted = ""
+        if self._awaited_ref and self.memories.go_to(self._awaited_ref):
+            self._awaited_ref = ""
         self._is_whole = is_whole
         if self._is_whole:
             self.memories.is_chosen = True  # nothing comes in by itself any more
@@ -210,13 +210,13 @@ class SearchableScreen(PaneScreen):
 
     def go_to_memory(self, ref: str) -> None:
         """Show this memory now; the list stays where it is when it does not hold it."""
-        self._wanted = ""
+        self._awaited_ref = ""
         if not self.memories.go_to(ref):
             self.post_message(messages.RefChosen(ref))
 
     def await_memory(self, ref: str) -> None:
         """Go to this memory as soon as it is in the list."""
-        self._wanted = ref
+        self._awaited_ref = ref
 
     # What is on show
 
@@ -252,8 +252,8 @@ class SearchableScreen(PaneScreen):
 def _has_other_words(before: Query, now: Query) -> bool:
     """Whether other words are searched for, whose best match the cursor goes to; leaving a search,
     a filter and another order leave it on its memory."""
-    wanted = (now.terms, now.groups)
-    return any(wanted) and wanted != (before.terms, before.groups)
+    searched = (now.terms, now.groups)
+    return any(searched) and searched != (before.terms, before.groups)
 
 
 def _types_width(found: SearchResult) -> int:

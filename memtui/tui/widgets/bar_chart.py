@@ -93,8 +93,8 @@ class BarChart(ThemedWidget):
         spans = self._spans_in(bar)
         episodes = sum(span.kind == "episode" for span in spans)
         notes = len(spans) - episodes
-        said = [f"{SPAN_GLYPH} {episodes} session{'s' * (episodes != 1)}"] if episodes else []
-        return said + ([f"{NOTE_GLYPH} {notes} daily note{'s' * (notes != 1)}"] if notes else [])
+        counts = [f"{SPAN_GLYPH} {episodes} session{'s' * (episodes != 1)}"] if episodes else []
+        return counts + ([f"{NOTE_GLYPH} {notes} daily note{'s' * (notes != 1)}"] if notes else [])
 
     def _window(self) -> tuple[int, list[int]]:
         """First visible bar, and the column where each one begins, with the end of the last."""
@@ -153,8 +153,8 @@ class BarChart(ThemedWidget):
             if bar.count > top and level == levels - 1:
                 sign = CUT_GLYPH
             if not part and level == 0:
-                here = index == self.cursor and self.has_focus
-                sign, style = "·", palette.accent if here else palette.faint
+                is_cursor = index == self.cursor and self.has_focus
+                sign, style = "·", palette.accent if is_cursor else palette.faint
             pieces.append((sign * (end - start - gap) + " " * gap, style))
         return Strip(
             Segment("".join(words for words, _ in run), style)

@@ -160,8 +160,8 @@ class Detail(ListWindow):
     def step_match(self, step: int) -> None:
         """Go to the next line of the text with a searched word (1) or to the previous one (-1)."""
         self.catch_up()
-        seen = self.top <= self._match < self.top + self.page
-        start = self._match if seen else self.top - 1 if step > 0 else self.top + self.page
+        is_visible = self.top <= self._match < self.top + self.page
+        start = self._match if is_visible else self.top - 1 if step > 0 else self.top + self.page
         line = self._lines.find_match(self._words, start, step)
         if line < 0:
             self.app.notify(f"No {'further' if step > 0 else 'earlier'} match.", timeout=2)

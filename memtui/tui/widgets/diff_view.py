@@ -106,22 +106,22 @@ def draw_side_by_side(
     """A diff with the old lines at the left and the new ones at the right."""
     column = (width - 1) // 2
     lines: list[list[Segment]] = []
-    gone: list[DiffLine] = []
-    new: list[DiffLine] = []
+    removed: list[DiffLine] = []
+    added: list[DiffLine] = []
 
     def flush() -> None:
-        for number in range(max(len(gone), len(new))):
-            left = draw_diff(gone[number], palette, column) if number < len(gone) else []
-            right = draw_diff(new[number], palette, column) if number < len(new) else []
+        for number in range(max(len(removed), len(added))):
+            left = draw_diff(removed[number], palette, column) if number < len(removed) else []
+            right = draw_diff(added[number], palette, column) if number < len(added) else []
             lines.extend(join_columns(left, right, column, palette))
-        gone.clear()
-        new.clear()
+        removed.clear()
+        added.clear()
 
     for line in diff:
         if line.kind == "gone":
-            gone.append(line)
+            removed.append(line)
         elif line.kind == "new":
-            new.append(line)
+            added.append(line)
         else:
             flush()
             drawn = draw_diff(line, palette, column if line.kind == "same" else width)

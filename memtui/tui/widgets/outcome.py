@@ -48,10 +48,12 @@ def style_of(tone: Tone, palette: Palette) -> Style:
     }[tone]
 
 
-def drawn(said: Sequence[OutcomeLine], palette: Palette, width: int) -> list[list[Segment]]:
+def drawn(
+    outcome_lines: Sequence[OutcomeLine], palette: Palette, width: int
+) -> list[list[Segment]]:
     """Draw lines wrapped to `width`; makes their text visible."""
     lines: list[list[Segment]] = []
-    for one in said:
+    for one in outcome_lines:
         style = style_of(one.tone, palette)
         head = text.one_line(one.head)
         indent = min(text.width(head) + 1 if head else 0, 10)
@@ -85,27 +87,29 @@ class OutcomeLines(ListWindow, can_focus=False):
 
     def __init__(self, *, id: str = "outcome") -> None:
         super().__init__(id=id)
-        self._said: tuple[OutcomeLine, ...] = ()
+        self._outcome_lines: tuple[OutcomeLine, ...] = ()
         self._lines: list[list[Segment]] = []
         self._width = 0
 
     @property
-    def said(self) -> tuple[OutcomeLine, ...]:
-        return self._said
+    def outcome_lines(self) -> tuple[OutcomeLine, ...]:
+        return self._outcome_lines
 
-    def say(self, *said: OutcomeLine) -> None:
-        if said != self._said:
-            self._said = said
+    def say(self, *lines: OutcomeLine) -> None:
+        if lines != self._outcome_lines:
+            self._outcome_lines = lines
             self._lay_out()
             self.refresh(layout=True)
 
     def _lay_out(self) -> None:
         self._width = max(12, self.size.width - 1)
-        self._lines = drawn(self._said, self.palette, self._width)
+        self._lines = drawn(self._outcome_lines, self.palette, self._width)
         self.reset()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        lines = drawn(self._said, self.palette, max(12, width - 1)) if width else self._lines
+        lines = (
+            drawn(self._outcome_lines, self.palette, max(12, width - 1)) if width else self._lines
+        )
         return max(1, min(self.MAX_HEIGHT, len(lines)))
 
     def on_resize(self) -> None:

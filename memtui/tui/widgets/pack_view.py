@@ -168,16 +168,18 @@ class PackList(ListWindow):
     def _section(self, item: PackItem, words: str, width: int, ground: Style) -> list[Segment]:
         section, palette = item.section, self.palette
         entries = len({e.ref for e in section.entries if e.ref}) if section else 0
-        said = f" {text.number(entries)} · {text.number(section.tokens if section else 0)} tokens "
+        counts = (
+            f" {text.number(entries)} · {text.number(section.tokens if section else 0)} tokens "
+        )
         if not item.is_in:
-            said = " left out "
-        title = text.cut(words, max(4, width - text.width(said) - 5))
-        rule = "─" * max(1, width - text.width(title) - text.width(said) - 4)
+            counts = " left out "
+        title = text.cut(words, max(4, width - text.width(counts) - 5))
+        rule = "─" * max(1, width - text.width(title) - text.width(counts) - 4)
         return [
             Segment("─ ", palette.rule + ground),
             Segment(title, (palette.heading if item.is_in else palette.faint) + ground),
             Segment(f" {rule}", palette.rule + ground),
-            Segment(said, palette.dim + ground),
+            Segment(counts, palette.dim + ground),
         ]
 
 
@@ -185,9 +187,9 @@ def _find_item(items: Sequence[PackItem], before: PackItem | None) -> int | None
     """Where the item that the cursor stood on is now."""
     if before is None:
         return None
-    for wanted in (("ref", "text"), ("ref",)) if before.ref else (("kind", "text"),):
+    for fields in (("ref", "text"), ("ref",)) if before.ref else (("kind", "text"),):
         for number, item in enumerate(items):
-            if all(getattr(item, name) == getattr(before, name) for name in wanted):
+            if all(getattr(item, name) == getattr(before, name) for name in fields):
                 return number
     return None
 

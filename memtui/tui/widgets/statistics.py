@@ -65,14 +65,16 @@ class StatisticsPane(ListWindow):
         if list(rows) == list(self._rows):
             return
         stays = self._is_chosen and self.cursor < len(self._rows)
-        here = self._rows[self.cursor] if stays else None
+        current = self._rows[self.cursor] if stays else None
         self._rows = rows
         self._count_width = max((len(text.number(row.count)) for row in rows), default=1)
         cursor = next(
             (
                 i
                 for i, row in enumerate(rows)
-                if here and (row.field, row.value) == (here.field, here.value) and row.choosable
+                if current
+                and (row.field, row.value) == (current.field, current.value)
+                and row.choosable
             ),
             next((i for i, row in enumerate(rows) if row.choosable), 0),
         )

@@ -174,9 +174,9 @@ class Banner(ThemedWidget):
         words = list(self._words)
         while len(words) > 1 and text.width(" · ".join(words)) > width - 2:
             words.pop(1 if len(words) > 2 else -1)  # what and the way back stay longest
-        said = text.cut(" · ".join(words), max(1, width - 2))
-        space = max(0, width - text.width(said))
-        line = f"{' ' * (space // 2)}{said}{' ' * (space - space // 2)}"
+        message = text.cut(" · ".join(words), max(1, width - 2))
+        space = max(0, width - text.width(message))
+        line = f"{' ' * (space // 2)}{message}{' ' * (space - space // 2)}"
         return Strip([Segment(line, self.palette.badge + Style(bold=True))])
 
 

@@ -50,8 +50,8 @@ class TextInput(TextArea):
         self.text = self._sanitizer.encode(raw)
 
     def get_line(self, line_index: int) -> Text:
-        held = self.document.get_line(line_index)
-        return Text(self._sanitizer.display(held), end="", no_wrap=True)
+        encoded = self.document.get_line(line_index)
+        return Text(self._sanitizer.display(encoded), end="", no_wrap=True)
 
 
 class LineInput(Input):

@@ -151,8 +151,8 @@ class TimelinePane(BarChart, can_focus=True):
         """Extend the selected range by a bar, or by a day of the calendar."""
         if not self._timeline or not self._bars or self._view == GROWTH:
             return
-        here = self._day if self._view == CALENDAR else self._bars[self.cursor].start
-        anchor = self._anchor or here
+        current_day = self._day if self._view == CALENDAR else self._bars[self.cursor].start
+        anchor = self._anchor or current_day
         if self._view == CALENDAR:
             self.step_day(step)
             self._head = self._day
