@@ -35,7 +35,7 @@ NO_HITS = TermHits(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 def read_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] = ()) -> TermHits:
-    """The hits of the words `terms` of a `segment`, summed, each word times its factor in `shares`."""
+    """The hits of the words `terms` of a `segment`, summed; `shares` are the words' factors."""
     parts = []
     for at, term in enumerate(terms):
         start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
@@ -262,9 +262,7 @@ class Bonuses(Protocol):
     def added(
         self, at: Longs, slots: Longs, text: Floats, when: Callable[[Longs], Doubles], /
     ) -> tuple[AddedScore, ...]:
-        """The parts for matches with all words: their positions `at`, `slots` and `text` scores.
-
-        `when` gives the times of slots."""
+        """The parts for the matches `at` these positions, by `slots`, `text` score and `when`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +335,7 @@ class Match:
         return text
 
     def add_to(self, score: Doubles, at: Longs) -> None:
-        """Add the added parts and the context to the `score` of the matches at the positions `at`."""
+        """Add the added parts and the context to the `score` of the matches `at` these positions."""
         added = [(part.at, part.values) for part in self.added]
         if self.context is not None:
             added.append((self.context.at, self.context.total))
