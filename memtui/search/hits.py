@@ -335,7 +335,7 @@ class Match:
         return text
 
     def add_to(self, score: Doubles, at: Longs) -> None:
-        """Add the added parts and the context to the `score` of the matches `at` these positions."""
+        """Add the added parts and the context to the `score` of matches `at` these positions."""
         added = [(part.at, part.values) for part in self.added]
         if self.context is not None:
             added.append((self.context.at, self.context.total))
