@@ -27,7 +27,7 @@ TAKES_OSC_52 = {
 
 @dataclass(frozen=True, slots=True)
 class CopyOutcome:
-    """What became of a text that was to be copied."""
+    """The result of copying a text."""
 
     taken: bool
     """A tool or the terminal is known to have taken it."""

@@ -43,7 +43,7 @@ MOST_MEMBERS = 300
 
 @dataclass(frozen=True, slots=True)
 class GraphFilter:
-    """What is followed."""
+    """Which links the graph follows."""
 
     depth: int = 2
     direction: Direction = Direction.BOTH
@@ -53,7 +53,7 @@ class GraphFilter:
     """None: now."""
 
     def words(self) -> list[str]:
-        """The parts of a heading that say so."""
+        """Describe the filter, as parts of a heading."""
         phrases = [f"depth {self.depth}"]
         if self.direction is not Direction.BOTH:
             phrases.append(f"{self.direction} only")
@@ -194,7 +194,7 @@ class NodeTexts:
         return f"{glyph} {text.one_line(memory.store)}: {name}" if elsewhere else f"{glyph} {name}"
 
     def style(self, placed: PlacedNode, palette: Palette) -> Style:
-        """The style of a drawn label; what agents are not given is faint."""
+        """Return the style of a drawn label; memories that agents are not given are faint."""
         if placed.node is None or placed.node.kind == NodeKind.UNKNOWN:
             return palette.faint
         if placed.node.kind == NodeKind.ENTITY:
@@ -205,7 +205,7 @@ class NodeTexts:
         return palette.text + Style(bold=placed.parent < 0)
 
     def reference(self, edge: Edge, node: Node) -> Reference:
-        """An edge as the detail shows references, seen from one of its ends."""
+        """Convert an edge to a reference of the detail, seen from one of its ends."""
         forward = edge.source == node
         other = edge.target if forward else edge.source
         relation = edge.relation.replace("_", " ")

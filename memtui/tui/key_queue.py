@@ -30,7 +30,7 @@ LONGEST_HOLD = 1.0
 
 
 class KeyQueue:
-    """Keys and pasted text on their way into the app, in order."""
+    """Queues keys and pasted text, and delivers them to the app in order."""
 
     def __init__(self, app: App[None], deliver: Callable[[events.Event], Awaitable[None]]) -> None:
         self._app = app
@@ -43,7 +43,7 @@ class KeyQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Every key so far has been handled."""
+        """Whether every key so far has been handled."""
         return self._task is None or self._task.done()
 
     def put(self, event: events.Event) -> None:
@@ -97,7 +97,7 @@ class KeyQueue:
                 break
 
     def _pumps(self, target: MessagePump) -> list[MessagePump]:
-        """Whoever may handle a key or what comes of it, each once."""
+        """Return the message pumps that may handle a key or its effects, each once."""
         stack = self._app.screen_stack
         pumps: list[MessagePump] = []
         at: MessagePump | None = target

@@ -138,7 +138,7 @@ def resized(
 
 
 def arrange(width: int, height: int, focus: Pane, *, zoomed: bool, half: bool = False) -> Layout:
-    """Choose the panes to show; the focused one is always among them.
+    """Choose the panes to show, always including the focused one.
 
     Args:
         width: Columns of the terminal.

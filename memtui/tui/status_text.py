@@ -94,14 +94,14 @@ class StatusText:
         return tuple(lines)
 
     def _with_keys(self, *parts: str | tuple[str, str]) -> tuple[str, ...]:
-        """The lines, and below them what keys can be pressed: action id and purpose each."""
+        """Add a line that names keys to press; `parts`: lines, and (action id, purpose)."""
         purposes = [part for part in parts if not isinstance(part, str)]
         lines = [part for part in parts if isinstance(part, str)]
         keys = key_bindings.press(self._screen.app.key_overrides, *purposes)
         return (*lines, keys) if keys else tuple(lines)
 
     def _unreadable(self) -> int:
-        """How many files and folders cannot be read."""
+        """Count the files and folders that cannot be read."""
         library = self._screen.worker.library
         stores = library.snapshot.stores if library else ()
         return sum(len(store.unreadable) for store in stores)
@@ -169,7 +169,7 @@ MOST_LIMITS = 5
 
 
 def _limit_rows(limits: Sequence[LimitUse]) -> list[Row]:
-    """What a cut leaves out, and how full the limit of each text is."""
+    """Rows on what size limits leave out, and how full the limit of each text is."""
     rows = [
         Row(
             text.one_line(use.title),
@@ -184,7 +184,7 @@ def _limit_rows(limits: Sequence[LimitUse]) -> list[Row]:
 
 
 def _join_hints(found: SearchResult) -> str:
-    """What was read differently, then what the filters hide."""
+    """Join the notes on the query and on what the filters hide."""
     hints = [found.hint or found.query.hint, *(hidden.advice for hidden in found.hidden)]
     return " · ".join(filter(None, hints))
 

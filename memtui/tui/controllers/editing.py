@@ -91,7 +91,7 @@ class EditingControllers:
         return self.selection.refusal(action_id)
 
     def begin(self) -> None:
-        """Everything has been read."""
+        """Start what waits for all stores to be read."""
         self.journal.begin()
         self.drafts.begin()
         self.review.scan()
@@ -139,11 +139,11 @@ class DraftActions:
         return {"drafts": self._open}
 
     def refusal(self) -> str:
-        """Why there is none to open; empty when there is."""
+        """Return why no draft can be opened; empty if one can."""
         return self._selection.can_write() or ("" if self._drafts else "no draft is left")
 
     def begin(self) -> None:
-        """Everything has been read: say what was left unsaved."""
+        """Announce unsaved drafts, once all stores have been read."""
         if self._look():
             newest = self._drafts[0][1]
             more = f" and {len(self._drafts) - 1} more" if len(self._drafts) > 1 else ""
@@ -196,6 +196,6 @@ class DraftActions:
 
 
 def _words(draft: FormDraft) -> str:
-    """What tells a draft from others: its act and how its text begins."""
+    """Describe a draft by its act and the beginning of its text."""
     words = draft.values.get("content") or " ".join(draft.values.values())
     return text.cut(f"{draft.act}: {text.one_line(words, 400)}", SHOWN)

@@ -243,7 +243,7 @@ class FormActions(WritingController):
     # $EDITOR
 
     def _outside(self) -> None:
-        """Lend the terminal to the person's editor; what it leaves is planned like any edit."""
+        """Edit a text in the user's editor, then plan it like any other edit."""
         memory, state = self._selection.current(), self._screen.app.launch.state
         if memory is None or state is None:
             return
@@ -311,7 +311,7 @@ class FormActions(WritingController):
         self._writer.ask(look, planned, failed, "plan", opens=True)
 
     def _reopen(self, memory: Memory, draft: EditorDraft, content: str) -> None:
-        """Nothing is lost: the text goes into the form, and the draft stays until it is saved."""
+        """Put the text of a failed edit into the form; the draft is kept until it is saved."""
         library = self._writer.library
         if library is None:
             return

@@ -46,7 +46,7 @@ DEFAULT_DAYS = 7
 
 
 class InsightActions:
-    """Opens the screens that show how memories hang together and how they changed."""
+    """Opens the graph screen and the comparison of two times."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -55,7 +55,7 @@ class InsightActions:
         return {"graph": self._graph, "changed": self._compare}
 
     def _graph(self) -> None:
-        """The links of the memory under the cursor, or of the entity in the pane of entities."""
+        """Show the links of the memory under the cursor, or of the entity in the entity pane."""
         from memtui.insight.link_graph import Node, NodeKind
         from memtui.tui.dialogs.graph import GraphScreen
 
@@ -72,7 +72,7 @@ class InsightActions:
         )
 
     def _compare(self) -> None:
-        """What changed since the stores were last looked at, or in the last days."""
+        """Show what changed since the last session, or in the last days."""
         from memtui.library.time_views import compare_times
         from memtui.tui.dialogs.comparison import ComparedTimes, ComparisonScreen
 
@@ -99,7 +99,7 @@ class InsightActions:
 
 
 class AsOfActions:
-    """Asks for a time, goes there, and comes back."""
+    """Shows the stores as of a time, and returns to the present."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -142,7 +142,7 @@ class AsOfActions:
 
 
 class RelevanceActions:
-    """`w` where the order is by relevance."""
+    """Opens the score dialog where the order is by relevance."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -189,7 +189,7 @@ _TITLES = {"vectors": "More like this", "words": "More like this, by its rarest 
 
 
 class SimilarActions:
-    """`M` on any memory."""
+    """Opens the list of similar memories."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RepairActions:
-    """What can be done about files that cannot be read."""
+    """Lists, shows, edits and restores files that cannot be read."""
 
     def __init__(
         self, screen: ScreenInterface, writer: ChangeWorker, changes: ChangeActions

@@ -42,7 +42,7 @@ ReviewState = tuple["Queue", dict[str, list[str]]]
 
 
 class ReviewActions(WritingController):
-    """Carries out `V`, and everything on the screen that it opens."""
+    """Opens the review queue and carries out its actions."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class ReviewActions(WritingController):
     # Scanning
 
     def note_change(self) -> None:
-        """The memories changed: scan again in a moment."""
+        """Scan again shortly after the memories have changed."""
         if self.queue is not None and not self._is_due:
             self._is_due = True
             pause = min(LONGEST_RESCAN, self._seconds / RESCAN_SHARE)
@@ -90,7 +90,7 @@ class ReviewActions(WritingController):
             self.scan()
 
     def scan(self) -> None:
-        """Scan in the background; a scan that still runs is given up."""
+        """Scan in the background, in place of a scan that is running."""
         begun = monotonic()
 
         def work(library: Library, job: Job) -> ReviewState:
@@ -112,7 +112,7 @@ class ReviewActions(WritingController):
             self._job.stop()
 
     def use_settings(self) -> None:
-        """The settings of the findings changed: what was found with the former ones goes."""
+        """Scan again because the settings of the findings changed."""
         self.stop()
         self._review = None
         if self.queue is not None:
@@ -221,7 +221,7 @@ class ReviewActions(WritingController):
     # Decisions
 
     def accept(self, proposals: Sequence[Proposal], *, preview: bool) -> None:
-        """Make the changes of these proposals as one action; with `preview`, after a yes."""
+        """Apply these proposals as one action; with `preview`, confirm its diff first."""
         if not proposals or self._refused():
             return
 
@@ -265,7 +265,7 @@ class ReviewActions(WritingController):
         self._writer.apply(planned, done, self._changes.failed)
 
     def _take_out(self, proposals: Sequence[Proposal], counted: Queue | None = None) -> None:
-        """Show the queue without these, and what `counted` says of those put aside."""
+        """Show the queue without these proposals, with the postponed counts of `counted`."""
         if self.queue is not None:
             removed_ids = {one.id for one in proposals}
             left = tuple(one for one in self.queue.proposals if one.id not in removed_ids)
@@ -343,7 +343,7 @@ class ReviewActions(WritingController):
     # The language model
 
     def ask_model(self, proposal: Proposal) -> None:
-        """Show what would be sent; on a yes let the model write the text, and show its diff."""
+        """Confirm what is sent to the model, let it write the text, and show the diff."""
         from memtui.tui.dialogs.review_texts import SendScreen
         from memtui.upkeep.model_requests import ChatServer
 
@@ -386,7 +386,7 @@ def _with_badges(queue: Queue) -> ReviewState:
 
 
 def _diff_lines(library: Library, planned: Planned) -> tuple[DiffLine, ...]:
-    """What a plan changes, its secrets masked, each path as it is below the folder of its store."""
+    """Return the diff of a plan, with secrets masked and paths relative to their stores."""
     from memtui.upkeep.proposals import mask_diffs
 
     diffs = name_below(planned.diffs(), {store.label: store.root for store in library.stores})

@@ -62,7 +62,7 @@ def _host(url: str) -> str:
 
 
 class ViewingActions:
-    """What leads from the shown memory to another view of it."""
+    """Compares two memories, sets bookmarks and opens web addresses."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -205,7 +205,7 @@ RUN = 0.1
 
 
 class DetailController:
-    """Keeps the detail at the cursor's memory."""
+    """Shows the memory under the cursor in the detail pane."""
 
     def __init__(self, screen: ScreenInterface, status_text: StatusText) -> None:
         self._screen = screen
@@ -216,7 +216,7 @@ class DetailController:
         self._waits = False
 
     def show(self, memory: Memory | None) -> None:
-        """Put a memory into the detail, and ask for what it refers to once the cursor rests."""
+        """Show a memory in the detail, and load its references once the cursor rests."""
         screen, now = self._screen, monotonic()
         changed = memory is not screen.detail.memory
         words = screen.found.words if screen.found else ()
@@ -246,19 +246,19 @@ class DetailController:
             self.end_run()
 
     def end_run(self) -> None:
-        """Show all about the memory under the cursor: the cursor rests."""
+        """Show the memory under the cursor completely, now that the cursor rests."""
         self._waits = self.resting = False
         self._screen.detail.catch_up()
         self.relate()
 
     def relate(self) -> None:
-        """Ask what the memory refers to, and what refers to it."""
+        """Load the references of the memory, in both directions."""
         memory = self._screen.detail.memory
         if memory is not None:
             self._screen.worker.relate(memory)
 
     def related(self, event: Related) -> None:
-        """What a memory refers to has been found."""
+        """Show the references that were found for a memory."""
         screen = self._screen
         if event.memory is screen.detail.memory:
             screen.detail.show_references(self._status_text.references(event.lineage))

@@ -119,7 +119,7 @@ class PackScreen(FittingDialog[str]):
     # Building
 
     def build(self) -> None:
-        """Build what is asked for; a newer request takes the place of one that runs."""
+        """Build the requested pack, in place of one that is being built."""
         self.working, self._error = True, ""
         self._host.build(
             self.request, self.built, self.if_open(self._done), self.if_open(self._failed)
@@ -272,7 +272,7 @@ class PackScreen(FittingDialog[str]):
         )
 
     def refusal(self, action_id: str) -> str:
-        """Why this cannot be done here and now; empty when it can."""
+        """Return why the action is not possible now; empty if it is."""
         entry = self.entry
         if action_id in _ON_ENTRY and (entry is None or not entry.ref):
             return "this line is of no memory"
@@ -286,7 +286,7 @@ class PackScreen(FittingDialog[str]):
         return ""
 
     def action_act(self, action_id: str) -> None:
-        """Do it, or say why not."""
+        """Run the action, or show why it is not possible."""
         if reason := self.refusal(action_id):
             self.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=3)
         elif action_id in CHANGES:

@@ -155,7 +155,7 @@ def _plan(
 
 
 def preview_copy(memory: Memory, target: str, library: Library) -> str:
-    """What copying this memory would do, in a line: what is lost, or why there is nothing to do."""
+    """Describe in a line what copying this memory would lose, or why there is nothing to copy."""
     plan, planned = _plan([memory], target, False, library, silent, never)
     if planned.has_edits:
         return f"loses {', '.join(plan.lost)}" if plan.lost else "loses nothing"

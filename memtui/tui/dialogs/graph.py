@@ -192,7 +192,7 @@ class GraphScreen(Dialog[str]):
         self.graph.border_title = Content(text.cut(title, max(8, self.graph.size.width - 4)))
 
     def _nothing(self) -> str:
-        """What to say where there are no links, and how some come to be."""
+        """Explain that there are no links, and how links are made."""
         if self._filter.relations or self._filter.direction is not Direction.BOTH:
             return "no links of this kind"
         keys = key_bindings.first_key(BY_ID["link"], self.app.key_overrides)
@@ -221,7 +221,7 @@ class GraphScreen(Dialog[str]):
         self._show_keys()
 
     def _describe_line(self, placed: PlacedNode) -> str:
-        """The selected node in one line: how it is linked, and its whole name."""
+        """Describe the selected node in one line: how it is linked, and its whole name."""
         if placed.node is None:
             return f"{text.number(placed.hidden)} more that are not drawn"
         way = ""
@@ -237,7 +237,7 @@ class GraphScreen(Dialog[str]):
         return [edge for edge in edges if node in (edge.source, edge.target)]
 
     def _describe(self, placed: PlacedNode) -> list[list[Segment]]:
-        """What is known of an entity, an unknown end, or of nodes that are not drawn."""
+        """Describe an entity, an unknown end, or the nodes that are not drawn."""
         width = max(20, self._about.size.width - 3)
         if placed.node is None:
             return self._texts.list_nodes(self._hidden(placed), self.app.palette, width)
@@ -245,7 +245,7 @@ class GraphScreen(Dialog[str]):
         return self._texts.describe_node(placed.node, edges, self.app.palette, width)
 
     def _hidden(self, placed: PlacedNode) -> list[Node]:
-        """The neighbours of the parent that a count stands for."""
+        """Return the neighbours of the parent that a count stands for."""
         assert self._found is not None, "there is a drawing"
         layout = self.graph.layout_shown
         parent = layout.nodes[placed.parent].node

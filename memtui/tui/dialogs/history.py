@@ -164,7 +164,7 @@ class HistoryScreen(FittingDialog[str]):
 
     @property
     def _former(self) -> Memory | None:
-        """The version under the cursor, if its text is not the present one and can be restored."""
+        """Return the version under the cursor if it has another text, which can be restored."""
         versions, number = self._history.versions, self.query_one(VersionList).number
         if self._restore is None or not 0 <= number < len(versions):
             return None

@@ -117,7 +117,7 @@ def ask_file(
     writers: Mapping[str, Callable[[], str]],
     hint: str = "",
 ) -> None:
-    """Ask for a path and write the text there; says what was written, or why not.
+    """Ask for a path and write the text there; reports the result in a toast.
 
     Args:
         app: Shows the dialogs.

@@ -50,7 +50,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class FaultActs:
-    """What the list can do about a fault; the caller carries it out."""
+    """Actions on a fault, implemented by the caller."""
 
     edit: Callable[[Fault], None]
     """Open the file in the editor, at the line of the fault."""
@@ -120,7 +120,7 @@ class FaultList(ListWindow):
 
 
 class UnreadableScreen(FittingDialog[None]):
-    """Lists the open stores and what cannot be read of them, with what can be done about it."""
+    """Lists the open stores with their unreadable files, and the actions on these."""
 
     AUTO_FOCUS = "FaultList"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -158,7 +158,7 @@ class UnreadableScreen(FittingDialog[None]):
         self.action_update_keys()
 
     def action_update_keys(self) -> None:
-        """Show the keys of what can be done about the fault under the cursor."""
+        """Show the keys of the actions that are possible for the fault under the cursor."""
         self.query_one(KeyLine).show(
             [(key, words, "") for key, words, _ in self._possible()], [("esc", "back", "")]
         )
@@ -178,7 +178,7 @@ class UnreadableScreen(FittingDialog[None]):
         return [*found, ("o", "open folder", "reveal")]
 
     def action_act_on(self, act: str) -> None:
-        """Do something about the fault under the cursor, if it is possible."""
+        """Run an action on the fault under the cursor, if it is possible."""
         fault = self.query_one(FaultList).fault
         if fault is not None and act in {act for _, _, act in self._possible()}:
             getattr(self._acts, act)(fault)
