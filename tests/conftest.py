@@ -84,6 +84,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if hasattr(session.config, "workerinput"):
         sys.pycache_prefix = os.environ[BYTECODE]
     gc.freeze()  # thousands of tests that stay until the end: no collection need look at them
+    gc.set_threshold(20_000, 20, 20)  # an app of a test is garbage as a whole, when it has ended
 
 
 _FIGURE = "figure"

@@ -45,7 +45,7 @@ def measure_frequency(memory: Memory) -> float:
 
 
 def frequency(uses: float) -> float:
-    """log(1 + uses) / K, at most 1."""
+    """Return log(1 + uses) / K, at most 1."""
     return min(1.0, math.log1p(uses) / math.log1p(MAX_USES))
 
 

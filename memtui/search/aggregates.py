@@ -30,7 +30,15 @@ VOCABULARIES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
 
 
 def named_counts(counts: NDArray[np.int64], names: Sequence[str]) -> dict[str, int]:
-    """Name the counts of a vocabulary, most frequent first; zeros are left out."""
+    """Name the counts of a vocabulary.
+
+    Args:
+        counts: For each code of the vocabulary how often it occurs.
+        names: The vocabulary: the name of each code.
+
+    Returns:
+        Name -> count, most frequent first; zeros are left out.
+    """
     occurring = np.flatnonzero(counts)
     frequent = occurring[np.argsort(-counts[occurring], kind="stable")]
     found = zip(frequent.tolist(), counts[frequent].tolist(), strict=True)
@@ -48,7 +56,9 @@ class Aggregates:
 
 
 def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
-    """Compute the figures of these slots."""
+    """Return the number of pinned and undated ones among the `slots` of these `columns`, and the
+    time of the oldest and the newest.
+    """
     at = to_array(slots)
     times = columns.when.take(at)
     undated = int(np.isnan(times).sum())
@@ -62,7 +72,15 @@ def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
 
 
 def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[str, int]]:
-    """Count the values of these slots: field -> value -> count."""
+    """Count the values of these slots.
+
+    Args:
+        columns: The columns of all slots.
+        slots: The slots to count, in any order.
+
+    Returns:
+        Field -> value -> count; the fields are those of `VOCABULARIES`.
+    """
     at = to_array(slots)
     codes = {name: getattr(columns, name).take(at) for name in VOCABULARIES if name != "entity"}
     codes["entity"], _ = entities_at(columns, at)
@@ -80,7 +98,15 @@ def list_entities(columns: Columns) -> set[str]:
 
 
 def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
-    """Count these slots by day since 1970 (UTC); also returns how many have no time."""
+    """Count these slots by day.
+
+    Args:
+        columns: The columns of all slots.
+        slots: The slots to count, in any order.
+
+    Returns:
+        Day since 1970 (UTC) -> count, and how many slots have no time.
+    """
     times = columns.when.take(to_array(slots))
     dated = times[~np.isnan(times)]
     numbers, found = np.unique((dated // DAY_SECONDS).astype(np.int64), return_counts=True)
@@ -90,8 +116,15 @@ def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], 
 def count_days_by_store(
     columns: Columns, slots: Sequence[int]
 ) -> tuple[dict[str, dict[int, int]], dict[str, int]]:
-    """Count these slots by store and by the day since 1970 (UTC) of their creation, else of their
-    last change; also returns how many of each store have no time."""
+    """Count these slots by store and by the day of their creation, else of their last change.
+
+    Args:
+        columns: The columns of all slots.
+        slots: The slots to count, in any order.
+
+    Returns:
+        Store -> day since 1970 (UTC) -> count, and store -> how many of it have no time.
+    """
     at = to_array(slots)
     begun = columns.created.take(at)
     times = np.where(np.isnan(begun), columns.when.take(at), begun)
@@ -110,7 +143,7 @@ def count_days_by_store(
 
 
 def slots_of_kinds(columns: Columns, slots: Sequence[int], kinds: Sequence[str]) -> Sequence[int]:
-    """Those of these slots that have one of the kinds."""
+    """Return those of the `slots` of `columns` that have one of the `kinds`, in their order."""
     at = to_array(slots)
     codes = [KINDS.index(kind) for kind in kinds]
     found: list[int] = at[np.isin(columns.kind.take(at), codes)].tolist()
@@ -140,9 +173,11 @@ class FacetCounts(Mapping[str, int]):
         return len(self._named)
 
     def items(self) -> ItemsView[str, int]:
+        """Return value and count, most frequent first."""
         return self._named.items()
 
     def values(self) -> ValuesView[int]:
+        """Return the counts, highest first."""
         return self._named.values()
 
     def __eq__(self, other: object) -> bool:
@@ -173,7 +208,7 @@ class Facets:
 
 
 def count_facets(filtered: FilteredSlots) -> Facets:
-    """Count the values of the slots that pass the filters.
+    """Return how many slots that pass the filters have each value.
 
     Slots are counted by combination of values, then the combinations by value.
     """

@@ -99,7 +99,7 @@ def find_chunks(text: str) -> list[str]:
 
 
 def split_blocks(text: str) -> Iterator[str]:
-    """Split a huge text at blanks into blocks that take some milliseconds each to analyze.
+    """Yield a huge text in blocks, split at blanks, that take some milliseconds each to analyze.
 
     One regular expression over 50 MB would block all other threads for seconds.
     """
@@ -114,7 +114,7 @@ def split_blocks(text: str) -> Iterator[str]:
 
 
 def fold_text(text: str) -> str:
-    """Casefold a text and remove accents, compatibility forms and hidden characters."""
+    """Return a text casefolded, without accents, compatibility forms and hidden characters."""
     return _fold_characters(text).casefold()
 
 
@@ -138,7 +138,7 @@ def is_plain(text: str) -> bool:
 
 
 def split_chunk(chunk: str) -> ChunkWords:
-    """Split one chunk of `find_chunks` into its words."""
+    """Return the words of one chunk of `find_chunks`."""
     if chunk.isalnum() and chunk.islower() and chunk.isascii():
         return ChunkWords((chunk[:MAX_WORD_CHARS],), ())
     if chunk.endswith(("+", "#")):
@@ -228,13 +228,13 @@ _VOWEL_CHANGES = frozenset({"die", "lie", "tie"})
 
 
 def shared_prefix(word: str) -> str:
-    """A prefix of all forms of the word: forms differ in endings and at most one letter before."""
+    """Return a prefix of all forms of the word: endings differ, and at most one letter before."""
     found = stem(word)
     return found if found == word and not has_forms(word) else prefix_of_stem(found)
 
 
 def prefix_of_stem(stem: str) -> str:
-    """A prefix of all words with this stem."""
+    """Return a prefix that all words with this stem have."""
     return stem[0] if stem in _VOWEL_CHANGES else stem[: max(2, len(stem) - 1)]
 
 

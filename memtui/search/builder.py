@@ -34,14 +34,14 @@ def build_arrays(generation: Path, report: Report = silent, cancelled: IsCancell
 
 
 def build_whoosh(generation: Path, report: Report = silent, cancelled: IsCancelled = never) -> bool:
-    """Bring the Whoosh index up to date with the generation; as `build_arrays`."""
+    """Bring the Whoosh index up to date with the generation. Returns as `build_arrays`."""
     return _run(generation, "whoosh", report, cancelled)
 
 
 def build_vectors(
     generation: Path, report: Report = silent, cancelled: IsCancelled = never
 ) -> bool:
-    """Embed what has no vector yet with the static model; as `build_arrays`."""
+    """Embed what has no vector yet with the static model. Returns as `build_arrays`."""
     return _run(generation, "vectors", report, cancelled)
 
 

@@ -24,7 +24,7 @@ _CHUNK_BYTES = 1 << 20
 
 
 def create(path: Path) -> IO[bytes]:
-    """A file to write, emptied if it is there. Raises OSError."""
+    """Return a file to write, emptied if it exists. Raises OSError."""
     return open(path, "wb", opener=_private)
 
 
@@ -35,19 +35,19 @@ def _private(path: str, flags: int) -> int:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write ASCII text. Raises OSError."""
+    """Write the ASCII `text` into the file `path`, replacing its content. Raises OSError."""
     with create(path) as file:
         file.write(text.encode("ascii"))
 
 
 def save_array(path: Path, values: NDArray[Any]) -> None:
-    """Write an array in numpy's format. Raises OSError."""
+    """Write the array `values` into the file `path` in numpy's format. Raises OSError."""
     with create(path) as file:
         np.save(file, values, allow_pickle=False)
 
 
 def untrusted_reason(folder: Path) -> str:
-    """Why the folder may not be opened: a link, another owner, others may write; '' if it may."""
+    """Return why the folder may not be opened, such as another owner or a link; '' if it may."""
     for path in (folder, *_entries(folder)):
         status = os.lstat(path)
         plain = stat.S_ISREG(status.st_mode) and path != folder
@@ -67,7 +67,7 @@ def _entries(folder: Path) -> Iterator[Path]:
 
 
 def checksum(file: Path) -> str:
-    """Size and CRC-32 of a file, which finds damage, not forgery. Raises OSError."""
+    """Return size and CRC-32 of a file, which detect damage, not forgery. Raises OSError."""
     total, size = 0, 0
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with open(descriptor, "rb") as stream:
@@ -79,7 +79,7 @@ def checksum(file: Path) -> str:
 
 @contextmanager
 def try_lock(lock: Path) -> Iterator[bool]:
-    """Try to lock this file until the block is left; gives whether it worked. Raises OSError."""
+    """Yield whether this file could be locked, until the block ends. Raises OSError."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(lock, flags, 0o600)
     try:

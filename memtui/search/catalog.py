@@ -104,7 +104,7 @@ class CachedRows(Sequence[Memory]):
         return bytes(self._bytes[int(self._offsets[index]) : int(self._offsets[index + 1])])
 
     def line(self, index: int) -> CatalogRow:
-        """One row as `save` takes it, not decoded."""
+        """Return one row as `save` takes it, not decoded."""
         return CatalogRow(self.refs[index], self.raw(index))
 
     def candidates(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
@@ -154,7 +154,7 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def encode_row(memory: Memory) -> CatalogRow:
-    """Encode a memory as a row."""
+    """Return a memory as the row that `save` writes."""
     return CatalogRow(memory.ref, _encode(to_record(memory)).encode("ascii") + b"\n")
 
 
@@ -204,9 +204,19 @@ def _load_columns(folder: Path, rows: int) -> Columns:
 def save(
     home: Path, shards: Sequence[ShardEntry], lines: Iterable[CatalogRow], columns: Columns
 ) -> Catalog:
-    """Write a new generation under `home`, make it the current one, and remove the former one.
+    """Write a new generation, make it the current one, and remove the former one.
 
-    `home` is a private folder (see `memtui.paths.private_folder`). Raises OSError.
+    Args:
+        home: A private folder (see `memtui.paths.private_folder`).
+        shards: The range of rows of each shard, in the order of the rows.
+        lines: The rows, in slot order.
+        columns: The columns of these rows.
+
+    Returns:
+        The new generation, opened.
+
+    Raises:
+        OSError: The disk is full, or the folder cannot be written; the former generation stays.
     """
     name = secrets.token_hex(6)
     folder, pointer = home / name, home / f"CURRENT.{name}"
@@ -254,7 +264,7 @@ def _remove_other_generations(home: Path, name: str) -> None:
 
 
 def load(home: Path) -> Catalog | None:
-    """Open the current generation; None if there is none that can be trusted."""
+    """Return the current generation, opened; None if there is none that can be trusted."""
     try:
         folder = home / (home / "CURRENT").read_text(encoding="ascii").strip()
         return load_generation(folder)
@@ -267,7 +277,7 @@ def load(home: Path) -> Catalog | None:
 
 
 def load_generation(folder: Path) -> Catalog:
-    """Open one generation. Raises almost anything when its files are damaged."""
+    """Return one generation, opened. Raises almost anything when its files are damaged."""
     header = json.loads((folder / "catalog.json").read_bytes())
     if (header["form"], header["memtui"]) != (FORMAT_VERSION, __version__):
         raise ValueError("written by another version")

@@ -37,7 +37,7 @@ _running: set[subprocess.Popen[bytes]] = set()
 
 @contextlib.contextmanager
 def noted(child: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
-    """Note that the child runs, until the block ends."""
+    """Yield the child, which `kill_all` kills if it is called before the block ends."""
     _running.add(child)
     try:
         yield child

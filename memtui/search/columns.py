@@ -114,7 +114,7 @@ class Columns:
         return find_combinations(self)
 
     def without(self, slots: Sequence[int]) -> Columns:
-        """Columns in which these slots are no longer alive."""
+        """Return columns in which these slots are no longer alive."""
         alive = self.alive.copy()
         alive[np.asarray(slots, np.int64)] = False
         return replace(self, alive=alive)
@@ -143,20 +143,20 @@ class ValueCombinations:
 
     @cached_property
     def ends(self) -> list[int]:
-        """Where the codes of each of `COUNTED_FIELDS` end when all are numbered in one row."""
+        """Return where the codes of each of `COUNTED_FIELDS` end if all are numbered in one row."""
         sizes = [int(self.values[name].max(initial=-1)) + 1 for name in COUNTED_FIELDS]
         return list(accumulate(sizes))
 
     @cached_property
     def counted(self) -> NDArray[np.int64]:
-        """For each of `COUNTED_FIELDS` the number, in that row, of each combination's value."""
+        """Return for each of `COUNTED_FIELDS` each combination's value, numbered in that row."""
         firsts = (0, *self.ends[:-1])
         each = [self.values[name] + f for name, f in zip(COUNTED_FIELDS, firsts, strict=True)]
         return np.array(each)
 
 
 def find_combinations(columns: Columns) -> ValueCombinations:
-    """Find the combinations of values that occur in these columns."""
+    """Return the combinations of values that occur in these columns."""
     sizes = {name: int(getattr(columns, name).max(initial=0)) + 1 for name in COMBINED_FIELDS}
     every = np.zeros(len(columns), np.int64)
     for name, size in sizes.items():
@@ -176,7 +176,7 @@ def find_combinations(columns: Columns) -> ValueCombinations:
 
 
 def build(memories: Sequence[Memory]) -> Columns:
-    """Build the columns of these memories, in their order, all alive."""
+    """Return the columns of these memories, in their order, all alive."""
     size = len(memories)
     when = [_seconds(memory.when) for memory in memories]
     accessed = np.array(when, np.float64)
@@ -261,7 +261,7 @@ def _shared_path(entity: str, others: Sequence[str]) -> str:
 
 
 def concat(parts: Sequence[Columns]) -> Columns:
-    """Concatenate columns and merge their vocabularies."""
+    """Return these columns one after the other, with merged vocabularies."""
     parts = [part for part in parts if len(part)]
     if len(parts) == 1:
         return parts[0]
@@ -299,7 +299,15 @@ def concat(parts: Sequence[Columns]) -> Columns:
 
 
 def take(columns: Columns, selection: Sequence[int] | Slots) -> Columns:
-    """Select and renumber slots, in the given order; unused values leave the vocabularies."""
+    """Select and renumber slots; unused values leave the vocabularies.
+
+    Args:
+        columns: The columns to select from.
+        selection: The slots to take, in their new order.
+
+    Returns:
+        Columns in which the first selected slot is 0.
+    """
     slots = np.asarray(selection, np.int64)
     moved = np.full(len(columns), -1, np.int64)
     moved[slots] = np.arange(len(slots))
@@ -323,7 +331,12 @@ def take(columns: Columns, selection: Sequence[int] | Slots) -> Columns:
 
 
 def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """The entity codes of these slots, and the paths at and above which one is counted twice."""
+    """The entity codes of these slots, and the paths at and above which one is counted twice.
+
+    Args:
+        columns: The columns of all slots.
+        slots: Their further entities are included.
+    """
     codes = columns.entity.take(slots)
     if not len(columns.also):
         return codes, codes[:0]
@@ -334,10 +347,10 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
 
 
 def to_array(slots: Sequence[int] | Slots) -> Slots:
-    """Slots as an array; those of a search result come in no order."""
+    """Return slots as an array; those of a search result come in no order."""
     return slots.unsorted if isinstance(slots, OrderedSlots) else np.asarray(slots, np.int64)
 
 
 def to_sorted_array(numbers: Sequence[int]) -> Slots:
-    """Slots as an ascending array."""
+    """Return slots as an ascending array."""
     return np.sort(np.asarray(numbers, np.int64))

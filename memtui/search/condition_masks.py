@@ -46,7 +46,13 @@ class LeafMasks(Protocol):
 
 
 def match_condition(columns: Columns, part: Condition, leaves: LeafMasks) -> Mask:
-    """The slots for which a condition holds, a negated one too."""
+    """The slots for which a condition holds.
+
+    Args:
+        columns: The columns of all slots.
+        part: The condition; negated: the slots for which it does not hold.
+        leaves: Evaluates what is in no column.
+    """
     if (values := VALUES.get(part.field)) is not None:
         return match_values(
             part, values(columns), lambda name: getattr(columns, name).astype(np.int64), columns
@@ -87,7 +93,7 @@ def _slots_with(columns: Columns, slot_arrays: Iterable[NDArray[np.int64]]) -> M
 
 
 def match_names(vocabulary: Sequence[str], is_match: Callable[[str], bool]) -> Mask:
-    """Whether each name is wanted, folded."""
+    """Whether each name of the `vocabulary` passes `is_match` when it is casefolded."""
     return np.array([is_match(value.casefold()) for value in vocabulary] or [False], np.bool_)
 
 
@@ -107,9 +113,18 @@ def match_values(
     codes_of: Callable[[str], NDArray[Any]],
     columns: Columns,
 ) -> Mask:
-    """Evaluate a condition over a field with few values; `codes_of` gives a field's codes.
+    """Evaluate a condition over a field with few values.
 
     A memory without a type is listed by its kind, so that its kind is found as its type too.
+
+    Args:
+        part: The condition.
+        vocabulary: The values of its field, by code.
+        codes_of: Name of a field -> its codes: of all slots, or of all combinations of values.
+        columns: The columns of all slots.
+
+    Returns:
+        For each of the codes whether the condition holds.
     """
     passed: Mask = _allowed_values(part, vocabulary)[codes_of(part.field)]
     kinds = [value for value in part.values if value]
@@ -130,7 +145,7 @@ def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
 
 
 def match_entities(columns: Columns, part: Condition) -> Mask:
-    """The slots for which a condition over entities holds."""
+    """The slots for which a condition over entities (`part`) holds in these `columns`."""
     entity_mask = np.zeros(max(1, len(columns.entities)), np.bool_)
     for value in part.values:
         entity_mask |= _wanted_entities(columns.entities, value)

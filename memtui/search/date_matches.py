@@ -77,7 +77,14 @@ class DateHits:
 def find_date_hits(
     terms: Sequence[Term], segments: Sequence[Segment], columns: Columns, now: datetime
 ) -> DateHits | None:
-    """The memories with the dates that the terms name; None if they name none."""
+    """The memories with the dates that the terms name; None if they name none.
+
+    Args:
+        terms: The terms of the query; excluded ones name no date.
+        segments: The index, in which written dates are looked up.
+        columns: The columns of all slots, for the times of memories.
+        now: What `yesterday` is counted from.
+    """
     words = [term.text for term in terms if not term.negated and term.kind is not TermKind.MEANING]
     spans = _find(words, now)
     if not spans:

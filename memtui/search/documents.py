@@ -38,7 +38,7 @@ memories and say little.
 
 
 def to_document(memory: Memory) -> IndexedDocument:
-    """Take the searchable text of a memory."""
+    """Return the searchable text of a memory."""
     return IndexedDocument(
         memory.ref,
         memory.title,
@@ -51,7 +51,7 @@ def to_document(memory: Memory) -> IndexedDocument:
 
 
 def document_from_record(record: Mapping[str, Any]) -> IndexedDocument:
-    """Take the searchable text of a record of `model.to_record`. Raises KeyError, TypeError."""
+    """Return the searchable text of a record of `model.to_record`. Raises KeyError, TypeError."""
     return IndexedDocument(
         record["ref"],
         record["title"],
@@ -64,7 +64,7 @@ def document_from_record(record: Mapping[str, Any]) -> IndexedDocument:
 
 
 def digest_document(document: IndexedDocument) -> str:
-    """A digest of the text, twelve bytes in hexadecimal, to detect changes."""
+    """Return a digest of the text, twelve bytes in hexadecimal, to detect changes."""
     text = "\x00".join(document.fields()).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=12).hexdigest()
 

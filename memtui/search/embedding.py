@@ -66,12 +66,12 @@ def embedded_text(document: IndexedDocument) -> str:
 
 
 def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which no tokenizer and no server accepts."""
+    """Return the text with lone surrogates replaced, which no tokenizer and no server accepts."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def normalize_rows(rows: NDArray[Any]) -> Floats:
-    """Scale rows to length 1; rows of zeros or of values that are not numbers become zeros."""
+    """Return rows scaled to length 1; those of zeros or of no numbers become zeros."""
     rows = np.nan_to_num(np.asarray(rows, np.float32), nan=0.0, posinf=0.0, neginf=0.0)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0))
@@ -107,6 +107,7 @@ class EmbeddingServer:
         self.name = mask_urls(f"{choice.kind}:{self._server.url}:{choice.model}")
 
     def counts(self, texts: Iterable[str]) -> PieceCounts | None:  # noqa: ARG002
+        """Return None: a server needs no statistics."""
         return None
 
     def embed(
@@ -115,7 +116,20 @@ class EmbeddingServer:
         counts: PieceCounts | None = None,  # noqa: ARG002
         cancelled: IsCancelled = never,
     ) -> Floats:
-        """Embed texts in batches. Raises EmbeddingError or Cancelled."""
+        """Embed texts in batches.
+
+        Args:
+            texts: An empty one is sent as a space, because servers refuse empty texts.
+            counts: Is not used.
+            cancelled: Is asked before each request.
+
+        Returns:
+            One row of length 1 for each text.
+
+        Raises:
+            EmbeddingError: The server cannot be reached, or its answer is no table of vectors.
+            Cancelled: `cancelled` became true.
+        """
         parts = []
         for at in range(0, len(texts), BATCH):
             if cancelled():

@@ -19,18 +19,21 @@ _BATCH = 512
 
 
 def normalize_pattern(text: str) -> str:
-    """Normalize a wildcard pattern like the words in the index: `get_*_Id` becomes `get*id`."""
+    """Return a wildcard pattern in the form of the indexed words: `get_*_Id` becomes `get*id`."""
     folded = analysis.fold_text(text)
     return re.sub(r"(?<!\d)\.|[^\w*?.]|_", "", folded)
 
 
 def compile_pattern(pattern: str) -> Callable[[str], object]:
-    """Compile a normalized pattern to a predicate, linear in the word for each `*`."""
+    """Return a predicate for a normalized pattern, linear in the word for each `*`."""
     return re.compile(fnmatch.translate(pattern)).match
 
 
 def expand_wildcard(segment: Segment, pattern: str, cancelled: IsCancelled = never) -> Ints:
-    """Numbers of the words that match a normalized pattern: `*` any letters, `?` one."""
+    """Return the numbers of the words of a `segment` that match a normalized `pattern`.
+
+    `*` stands for any letters, `?` for one. Raises Cancelled.
+    """
     head = re.split(r"[*?]", pattern, maxsplit=1)[0]
     first, last = segment.prefix_range(head) if head else (0, len(segment.terms))
     matches = compile_pattern(pattern)
@@ -39,9 +42,17 @@ def expand_wildcard(segment: Segment, pattern: str, cancelled: IsCancelled = nev
 
 
 def mask_with_parts(segments: Sequence[Segment], size: int, parts: Iterable[str]) -> Mask:
-    """For each of `size` slots whether one of its words contains one of the folded parts.
+    """Find the slots with a word that contains one of these parts.
 
-    Words that were cut when they were indexed count as containing all; without segments all slots.
+    Words that were cut when they were indexed count as containing all parts.
+
+    Args:
+        segments: The index; without any, all slots are found.
+        size: How many slots there are.
+        parts: Folded parts of words.
+
+    Returns:
+        For each slot whether it has such a word.
     """
     if not segments:
         return np.ones(size, np.bool_)
@@ -62,7 +73,10 @@ def max_edit_distance(word: str) -> int:
 
 
 def expand_fuzzy(segment: Segment, word: str, cancelled: IsCancelled = never) -> Ints:
-    """Numbers of the words within `max_edit_distance` that begin with the same letter."""
+    """Return the numbers of the words of a `segment` within `max_edit_distance` of a `word`.
+
+    They begin with the same letter. Raises Cancelled.
+    """
     first, last = segment.prefix_range(word[:1])
     is_near = compile_fuzzy(word)
     found = [at for at in _iterate(first, last, cancelled) if is_near(segment.terms[at])]
@@ -70,7 +84,7 @@ def expand_fuzzy(segment: Segment, word: str, cancelled: IsCancelled = never) ->
 
 
 def compile_fuzzy(word: str) -> Callable[[str], bool]:
-    """Compile a predicate: within the allowed distance of this word, and with its first letter."""
+    """Return a predicate: within the allowed distance of this word, and with its first letter."""
     limit, first, size = max_edit_distance(word), word[:1], len(word)
     letters = frozenset(word)
 
@@ -94,7 +108,7 @@ def _iterate(first: int, last: int, cancelled: IsCancelled) -> Iterator[int]:
 
 
 def edit_distance(one: str, other: str, limit: int) -> int:
-    """Levenshtein distance, or `limit + 1` if it is larger than `limit`."""
+    """Return the Levenshtein distance of `one` and `other`; `limit + 1` if it is above `limit`."""
     row = list(range(len(other) + 1))
     for at, letter in enumerate(one, 1):
         low, high = max(1, at - limit), min(len(other), at + limit)

@@ -56,9 +56,11 @@ class NoLeaves:
         self._size = size
 
     def condition(self, _part: Condition, /) -> Mask:
+        """Return a mask without any slot."""
         return np.zeros(self._size, np.bool_)
 
     def term(self, _term: Term, /) -> Mask:
+        """Return a mask without any slot."""
         return np.zeros(self._size, np.bool_)
 
 
@@ -77,7 +79,7 @@ class ValueFilters:
 
     @cached_property
     def lifted(self) -> Mask:
-        """For each of `COUNTED_FIELDS`, the combinations that pass if its filters are ignored."""
+        """Return for each of `COUNTED_FIELDS` the combinations that pass without its filters."""
         return np.array([self._passing_without(name) for name in COUNTED_FIELDS])
 
     def _passing_without(self, lifted: str) -> Mask:
@@ -104,7 +106,15 @@ class Filters:
     """The slots that groups with text find, which match also without a word outside of them."""
 
     def slot_mask(self, slots: Slots | None, lifted: str = "") -> Mask | None:
-        """Which of these slots (None: of all) pass the filters evaluated by slot; None: all do."""
+        """Apply the filters that are evaluated by slot: entities, tags, times and groups.
+
+        Args:
+            slots: The slots to filter; None: all.
+            lifted: `entity` to ignore the filters over entities.
+
+        Returns:
+            For each of the slots whether it passes; None if all do.
+        """
         masks = [self.rest, None if lifted == "entity" else self.entity]
         slot_masks = [
             mask if slots is None else mask.take(slots) for mask in masks if mask is not None
@@ -149,7 +159,7 @@ class FilteredSlots:
         return self.mask.nonzero()[0]
 
     def entities(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """`entities_at` of the slots that pass all filters but those over entities."""
+        """Return `entities_at` of the slots that pass all filters but those over entities."""
         at = self.positions
         if self.filters.entity is not None:
             passed = self._combine(self.filters.slot_mask(self._slots, lifted="entity"))
@@ -170,8 +180,11 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
 
     Args:
         columns: The columns of all slots.
-        query: What is asked.
+        query: Its filters are evaluated.
         leaves: Evaluates what is in no column; None: such filters find nothing.
+
+    Returns:
+        The filters, to be applied to slots with `FilteredSlots`.
     """
     leaves = leaves or NoLeaves(len(columns))
     cached = _match_kept(columns, query)
@@ -245,7 +258,13 @@ def _match_columns(
 
 
 def filter_mask(columns: Columns, query: Query, leaves: LeafMasks | None = None) -> Mask:
-    """Whether each slot passes all filters of the query; text outside of groups is ignored."""
+    """Whether each slot passes all filters of the query.
+
+    Args:
+        columns: The columns of all slots.
+        query: Its filters are applied; text outside of groups is ignored.
+        leaves: As in `compile_filters`.
+    """
     return FilteredSlots(compile_filters(columns, query, leaves), None).mask
 
 
@@ -309,11 +328,11 @@ MAX_COMPARED = 20_000
 
 
 def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = False) -> str:
-    """Name the first value of a filter that no memory has, with the nearest there is; or ''.
+    """Return the first value of a filter that no memory has, with the nearest that occurs; or ''.
 
     Args:
         columns: The columns of all slots.
-        query: What was asked.
+        query: Its filters are looked at.
         is_near: Name only a value that is near one that occurs.
     """
     for part in query.all_conditions:

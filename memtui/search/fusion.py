@@ -55,7 +55,9 @@ def is_meaning(term: Term) -> bool:
 def text_to_embed(terms: Sequence[Term], known: Callable[[str], bool] | None = None) -> str:
     """The text of a query to embed: its `~meaning` terms, else all terms that are looked for.
 
-    `known(word)` says whether a word that is still being typed is complete.
+    Args:
+        terms: The terms of the query; excluded ones and patterns are left out.
+        known: Whether a word that is still being typed is complete; None: it counts as complete.
     """
     meant = [term.text for term in terms if is_meaning(term)]
     if meant:
@@ -70,7 +72,7 @@ def text_to_embed(terms: Sequence[Term], known: Callable[[str], bool] | None = N
 
 
 def is_indexed_word(segments: Sequence[Segment], typed: str) -> bool:
-    """Whether the last word of what is typed is in the index."""
+    """Whether the last word of the text `typed` is a word of one of the `segments`."""
     words = analysis.list_words(typed)
     return bool(words) and any(segment.find_word(words[-1]) is not None for segment in segments)
 
@@ -94,7 +96,7 @@ def fuse_scores(
     method: str = SUM,
     floor: float = 0.0,
 ) -> Match:
-    """Add what the vectors find to a match.
+    """Return a match with the cosines of the vectors added to its scores.
 
     Args:
         match: The matches by text.
@@ -133,7 +135,13 @@ def _by_rank(match: Match, near: NDArray[np.int64], allowed: Mask, weight: float
 
 
 def match_by_meaning(cosines: Floats, allowed: Mask, floor: float = 0.0) -> Match:
-    """Match by cosine alone."""
+    """Return the slots nearest to a query by cosine alone, as a match without text scores.
+
+    Args:
+        cosines: The cosine of each slot to the query.
+        allowed: The slots that may be found.
+        floor: The cosine from which a slot is found.
+    """
     near = _nearest(cosines, allowed, floor)
     best = float(np.max(cosines, initial=0.0, where=allowed))
     return Match(

@@ -126,6 +126,6 @@ class Context:
     """The sum of the parts for each of `slots`."""
 
     def parts_of(self, slot: int) -> dict[str, float]:
-        """What each part adds to the score of a slot."""
+        """Return what each part adds to the score of a slot."""
         at = np.flatnonzero(self.slots == slot)
         return {name: float(values[at[0]]) for name, values in self.parts.items() if len(at)}

@@ -35,7 +35,7 @@ NO_HITS = TermHits(np.empty(0, np.int64), np.empty(0, np.float32))
 
 
 def read_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] = ()) -> TermHits:
-    """The hits of words of the segment, summed; `shares` are the factors of the words."""
+    """The hits of the words `terms` of a `segment`, summed; `shares` are the words' factors."""
     parts = []
     for at, term in enumerate(terms):
         start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
@@ -54,14 +54,14 @@ def _held(
 
 
 def read_prefix(segment: Segment, prefix: str) -> TermHits:
-    """The hits of all words with this prefix, summed."""
+    """The hits of all words of a `segment` that begin with `prefix`, summed."""
     if (stored := segment.prefixes.find(prefix)) is not None:
         return _held(segment, *stored, _QUARTER)
     return read_range(segment, *segment.prefix_range(prefix))
 
 
 def read_range(segment: Segment, first: int, last: int) -> TermHits:
-    """The hits of the words numbered first..last-1, summed."""
+    """The hits of the words of a `segment` numbered `first` to `last` - 1, summed."""
     start, end = int(segment.indptr[first]), int(segment.indptr[last])
     ids, weights = segment.ids[start:end], segment.weights[start:end]
     if last - first <= 1:
@@ -83,7 +83,7 @@ def _merge_parts(parts: Sequence[TermHits], segment: Segment) -> TermHits:
 
 
 def count_memories(segment: Segment, memories: NDArray[Any]) -> TermHits:
-    """Hits with the number of times that each memory (numbered in the segment) occurs."""
+    """Return how often each of the `memories`, numbered in the `segment`, occurs, as hits."""
     return _sum(segment, memories, np.ones(len(memories), np.float32))
 
 
@@ -105,7 +105,7 @@ def _sum(segment: Segment, ids: NDArray[Any], weights: NDArray[Any]) -> TermHits
 
 
 def concat_hits(parts: Iterable[TermHits]) -> TermHits:
-    """Concatenate hits of different segments."""
+    """Return the hits of several segments as one."""
     found = [part for part in parts if len(part.slots)]
     if len(found) <= 1:
         return found[0] if found else NO_HITS
@@ -117,7 +117,7 @@ def concat_hits(parts: Iterable[TermHits]) -> TermHits:
 
 
 def filter_hits(term_hits: TermHits, mask: NDArray[np.bool_]) -> TermHits:
-    """The hits in slots of the mask; slots beyond its end are dropped."""
+    """The `term_hits` in slots of the `mask`; slots beyond its end are dropped."""
     slots = term_hits.slots
     inside = mask.take(slots, mode="clip")
     inside &= slots < len(mask)
@@ -125,7 +125,7 @@ def filter_hits(term_hits: TermHits, mask: NDArray[np.bool_]) -> TermHits:
 
 
 def count_holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) -> int:
-    """How many living memories of the segment hold the word with this number."""
+    """How many memories of a `segment` that are `alive` hold the word numbered `term`."""
     if alive is None:
         return segment.document_frequency(term)
     start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
@@ -134,7 +134,7 @@ def count_holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) 
 
 
 def take_maximum(one: TermHits, other: TermHits, size: int) -> TermHits:
-    """The union, with the higher weight where a slot is in both; `size` is the number of slots."""
+    """The union of `one` and `other`, with the higher weight for each of the `size` slots."""
     if len(one.slots) < len(other.slots):
         one, other = other, one
     if not len(other.slots):
@@ -180,7 +180,7 @@ class HitSums(NamedTuple):
 
 
 def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
-    """Add up hits with weights above 0.
+    """Return the sum of hits with weights above 0.
 
     Args:
         parts: The hits.
@@ -215,7 +215,7 @@ _Cached = TypeVar("_Cached")
 
 
 def get_cached(segment: Segment, key: tuple[str, str], compute: Callable[[], _Cached]) -> _Cached:
-    """What is cached under this key, computed first if it is missing; the last used stay."""
+    """Return what a `segment` caches under `key`, from `compute` if missing; the last used stay."""
     known: _Cached | None = segment.cached_hits.pop(key, None)
     if known is None:
         known = compute()
@@ -262,8 +262,7 @@ class Bonuses(Protocol):
     def added(
         self, at: Longs, slots: Longs, text: Floats, when: Callable[[Longs], Doubles], /
     ) -> tuple[AddedScore, ...]:
-        """The parts for several matches with all words: positions, slots, scores and times."""
-        ...
+        """The parts for the matches `at` these positions, by `slots`, `text` score and `when`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,7 +335,7 @@ class Match:
         return text
 
     def add_to(self, score: Doubles, at: Longs) -> None:
-        """Add the added parts and the context to the scores of the matches at these positions."""
+        """Add the added parts and the context to the `score` of matches `at` these positions."""
         added = [(part.at, part.values) for part in self.added]
         if self.context is not None:
             added.append((self.context.at, self.context.total))
@@ -354,7 +353,7 @@ class Match:
         return sum(part.most - part.least for part in self.added)
 
     def changed(self, **values: Any) -> Match:
-        """`dataclasses.replace` in a fifth of the time, which a keystroke feels."""
+        """Return `dataclasses.replace` in a fifth of the time, which a keystroke feels."""
         made = object.__new__(Match)
         fields = made.__dict__
         fields.update(self.__dict__)
@@ -387,7 +386,7 @@ _EMPTY = Match(0, NO_SLOTS, NO_HITS.weights, np.empty(0, np.bool_))
 
 
 def make_match(sums: HitSums, size: int, **values: Any) -> Match:
-    """The match of all hits that were summed; see `Match` for the values."""
+    """The match of hits summed in `sums` over `size` slots; see `Match` for the values."""
     found = _EMPTY.changed(size=size, slots=sums.slots, text=sums.sums, **values)
     if sums.by_slot is not None:
         found.__dict__["text_by_slot"] = sums.by_slot
@@ -395,6 +394,6 @@ def make_match(sums: HitSums, size: int, **values: Any) -> Match:
 
 
 def match_none(size: int, missing: Iterable[str] = ()) -> Match:
-    """A match without any slot; `missing` are the terms that matched nothing."""
+    """Return a match without any of `size` slots; `missing` are the terms that matched nothing."""
     none = np.empty(0, np.float32)
     return Match(size, NO_SLOTS, none, np.empty(0, np.bool_), missing=tuple(dict.fromkeys(missing)))

@@ -39,7 +39,7 @@ class SearchedRows(Protocol):
 
 @lru_cache(maxsize=64)
 def compile_literal(typed: str, *, is_prefix: bool = False) -> re.Pattern[str]:
-    """Compile what was typed to a pattern for folded text.
+    """Return a pattern for folded text that finds the text `typed`.
 
     A letter or digit at its edge does not match inside a word; with `is_prefix` its end does.
     """
@@ -131,9 +131,17 @@ class LiteralSearch:
         return self._check(self._rows.candidate_slots(_record_pattern(typed)), pattern)
 
     def has_begun(self, slots: Longs, typed: Sequence[str]) -> Mask:
-        """For each of these texts whether each slot holds it, its end maybe inside a word.
+        """Read the texts of memories for what is still being typed.
 
-        Raises Cancelled.
+        Args:
+            slots: The memories to read.
+            typed: The texts to look for; the end of one may be inside a word.
+
+        Returns:
+            For each text a row: whether each of the slots holds it.
+
+        Raises:
+            Cancelled: The search was cancelled.
         """
         patterns = [compile_literal(each, is_prefix=True) for each in typed]
         found = np.zeros((len(typed), len(slots)), np.bool_)
@@ -146,7 +154,10 @@ class LiteralSearch:
         return found
 
     def filter(self, slots: Sequence[int] | Longs, typed: str, *, is_prefix: bool = False) -> Longs:
-        """Those of the slots whose memory holds this text as typed. Raises Cancelled."""
+        """Return those of the `slots` whose memory holds the text `typed`, as typed.
+
+        With `is_prefix` its end may be inside a word. Raises Cancelled.
+        """
         return self._check(map(int, slots), compile_literal(typed, is_prefix=is_prefix))
 
     def _check(self, slots: Iterable[int], pattern: re.Pattern[str]) -> Longs:
@@ -186,7 +197,13 @@ class LiteralSearch:
 def word_ranges(
     segment: Segment, parts: Sequence[str], last_is_prefix: bool
 ) -> list[tuple[int, int]] | None:
-    """The range of word numbers for each word; None if the segment lacks one of them."""
+    """The range of word numbers for each word; None if the segment lacks one of them.
+
+    Args:
+        segment: The postings.
+        parts: The words.
+        last_is_prefix: The last word stands for all words that begin with it.
+    """
     ranges = []
     for at, word in enumerate(parts):
         if last_is_prefix and at == len(parts) - 1:
@@ -201,7 +218,10 @@ def word_ranges(
 
 
 def find_phrase(segment: Segment, term: QueryTerm) -> TermHits:
-    """Memories with these words in this order, found in the token stream."""
+    """Return the memories of a `segment` with the words of a `term` in their order.
+
+    They are found in the token stream, without reading texts.
+    """
     ranges = word_ranges(segment, term.parts, term.last_is_prefix)
     if ranges is None:
         return hits.NO_HITS
@@ -219,11 +239,15 @@ def find_phrase(segment: Segment, term: QueryTerm) -> TermHits:
 
 
 def in_range(values: Ints, first: int, last: int) -> Mask:
+    """Return for each of the `values` whether it is at least `first` and below `last`."""
     return values == first if last == first + 1 else (values >= first) & (values < last)
 
 
 def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) -> Longs:
-    """The slots whose title is exactly these words."""
+    """The slots of a `segment` whose title is exactly the words `parts`.
+
+    With `last_is_prefix` the last word of the title need only begin with the last of them.
+    """
     memories = segment.by_title_length.get(len(parts), NO_SLOTS)
     ranges = word_ranges(segment, parts, last_is_prefix) if len(memories) else None
     for at, (first, last) in enumerate(ranges or ()):
@@ -233,7 +257,13 @@ def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) ->
 
 
 def find_title_matches(segments: Sequence[Segment], query_terms: QueryTerms, found: Match) -> Longs:
-    """The matches whose title is exactly the words of the query."""
+    """The matches whose title is exactly the words of the query.
+
+    Args:
+        segments: The postings of all memories.
+        query_terms: The analyzed query.
+        found: Its matches.
+    """
     count = len(query_terms.title_words)
     parts = [
         find_titles(segment, query_terms.title_words, query_terms.last_is_prefix)

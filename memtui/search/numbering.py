@@ -21,24 +21,24 @@ NO_SERIALS: Serials = np.empty(0, np.int64)
 
 
 def append_serials(serials: Serials, first: int, count: int) -> Serials:
-    """Append the serials of `count` further rows, starting at `first`."""
+    """Return the `serials` and those of `count` further rows, which start at `first`."""
     return np.concatenate([serials, np.arange(first, first + count)])
 
 
 def find_slot(serials: Serials, serial: int) -> int:
-    """The slot of the row with this serial; -1 if it is no longer in the table."""
+    """The slot of the row with this `serial` in a table with these `serials`; -1 if it has none."""
     slot = int(np.searchsorted(serials, serial))
     return slot if slot < len(serials) and serials[slot] == serial else -1
 
 
 def find_slots(serials: Serials, row_serials: Sequence[int]) -> list[int]:
-    """The slots of the rows with these serials, all of which are in the table."""
+    """The slots of the rows with `row_serials`, which all are among the table's `serials`."""
     slots: list[int] = np.searchsorted(serials, np.asarray(row_serials, np.int64)).tolist()
     return slots
 
 
 def list_kept_slots(alive: Mask, ranges: Iterable[range]) -> Slots:
-    """The slots that are alive, and all slots of these ranges."""
+    """The slots that are `alive`, and all slots of the `ranges`: those that a compaction keeps."""
     keep = alive.copy()
     for slots in ranges:
         keep[slots.start : slots.stop] = True
@@ -46,24 +46,33 @@ def list_kept_slots(alive: Mask, ranges: Iterable[range]) -> Slots:
 
 
 def append_later_slots(remaining: Slots, before: int, now: int) -> Slots:
-    """Append the rows that came since the table had `before` rows to its kept slots."""
+    """Return the `remaining` slots and those of the rows that were added later.
+
+    Args:
+        remaining: The slots that a compaction keeps, of the rows that there were at its start.
+        before: How many rows there were then.
+        now: How many there are.
+    """
     return np.concatenate([remaining, np.arange(before, now)])
 
 
 def renumber_slot(remaining: Slots, slot: int) -> int:
-    """The new slot of a row, or of its place, when only kept rows are numbered."""
+    """The new slot of a row when only the `remaining` slots are numbered.
+
+    For a `slot` that is not among them: the new slot of the next one that is.
+    """
     return int(np.searchsorted(remaining, slot))
 
 
 def find_kept_in_range(remaining: Slots, slots: range) -> Sequence[int]:
-    """Which slots of a range are kept, relative to its start."""
+    """Return which of the `slots` are among the `remaining` ones, relative to their start."""
     start, stop = np.searchsorted(remaining, (slots.start, slots.stop))
     inside: list[int] = (remaining[start:stop] - slots.start).tolist()
     return inside
 
 
 def filter_serials(serials: Serials, mask: Mask) -> Serials:
-    """The serials of the slots in the mask."""
+    """The `serials` of the slots in the `mask`."""
     return serials[mask]
 
 
@@ -75,10 +84,10 @@ def diff_serials(before: Serials, now: Serials) -> tuple[list[int], list[int]]:
 
 
 def without_serials(serials: Serials, removed: Sequence[int]) -> Serials:
-    """These serials without some of them."""
+    """Return the `serials` without the `removed` ones."""
     return np.setdiff1d(serials, np.asarray(removed, np.int64), assume_unique=True)
 
 
-def with_serials(serials: Serials, come: Sequence[int]) -> Serials:
-    """These serials and further ones, ascending."""
-    return np.union1d(serials, np.asarray(come, np.int64))
+def with_serials(serials: Serials, added: Sequence[int]) -> Serials:
+    """Return the `serials` and the `added` ones, ascending."""
+    return np.union1d(serials, np.asarray(added, np.int64))

@@ -20,7 +20,7 @@ SORTED_FIRST = 128
 
 
 def best_positions(scores: Floats, when: Doubles, count: int) -> Longs:
-    """The positions of the `count` highest scores, in order; of equal ones the newest first."""
+    """The positions of the `count` highest `scores`, in order; if equal, newest `when` first."""
     at = np.arange(len(scores))
     if len(scores) > count:
         least = np.partition(scores, len(scores) - count)[len(scores) - count]

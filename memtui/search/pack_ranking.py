@@ -53,7 +53,13 @@ class RankedSlot:
 
 
 def measure_relevance(hits: RankedHits, columns: Columns, now: datetime) -> tuple[Longs, Doubles]:
-    """The slots that a text found, in no order, and the relevance of each, 0..1."""
+    """The slots that a text found, in no order, and the relevance of each, 0..1.
+
+    Args:
+        hits: What the text found.
+        columns: Of all slots.
+        now: The time, as in `find_hits`.
+    """
     slots = to_array(hits.slots)
     match = hits.match
     if match is None or not len(slots):
@@ -140,6 +146,13 @@ def rank_by_salience(
 
     The factor lies between .5 and 1.5 and is 1 for a salience of 1, so that what is old and
     relevant is still found.
+
+    Args:
+        hits: What the task found.
+        columns: Of all slots.
+        now: The time.
+        limit: Most slots.
+        constants: Of the salience.
     """
     slots, relevance = measure_relevance(hits, columns, now)
     salience = salience_now(columns, slots, now, constants)
@@ -197,7 +210,7 @@ def slots_of_types(
     types: Collection[str],
     without: Collection[str] = (),
 ) -> Longs:
-    """Those of the slots whose kind is one of `kinds` or whose type is one of `types`, in order.
+    """Return those of the slots whose kind is in `kinds` or whose type is in `types`, in order.
 
     Args:
         columns: Of all slots.
@@ -219,7 +232,15 @@ def slots_of_types(
 def slots_in_entity(
     columns: Columns, slots: Longs, entity: str, *, below: bool = True, without_low: bool = False
 ) -> Longs:
-    """Those of the slots that belong to an entity, also besides others; `below`: or to a child."""
+    """Return those of the slots that belong to an entity, as their only one or as one of several.
+
+    Args:
+        columns: Of all slots.
+        slots: The slots to choose from.
+        entity: The path of the entity.
+        below: Entities below it count too.
+        without_low: Leave out memories of low importance.
+    """
     known = [e == entity or (below and e.startswith(f"{entity}/")) for e in columns.entities]
     is_wanted = np.array(known or [False])
     belongs = is_wanted[columns.entity]
@@ -231,14 +252,14 @@ def slots_in_entity(
 
 
 def mask_of_slots(columns: Columns, slots: Sequence[int] | Longs) -> Mask:
-    """For each slot whether it is one of these."""
+    """Return for each slot of the `columns` whether it is one of the `slots`."""
     mask = np.zeros(len(columns), np.bool_)
     mask[to_array(slots)] = True
     return mask
 
 
 def join_slots(*slots: Longs) -> Longs:
-    """These slots one after the other, each once."""
+    """Return these slots one after the other, each once."""
     every = np.concatenate(slots)
     _, first = np.unique(every, return_index=True)
     joined: Longs = every[np.sort(first)]
@@ -246,13 +267,16 @@ def join_slots(*slots: Longs) -> Longs:
 
 
 def newest_first(columns: Columns, slots: Longs) -> Longs:
-    """These slots by time, undated ones last."""
+    """Return the `slots` by their time in the `columns`, newest first and undated ones last."""
     newest: Longs = slots[np.lexsort((slots, -columns.when.take(slots)))]
     return newest
 
 
 def oldest_first(columns: Columns, slots: Longs) -> Longs:
-    """These slots by time, undated ones first; of equal times in their order."""
+    """Return the `slots` by their time in the `columns`, undated ones first.
+
+    Those of equal times stay in their order.
+    """
     times = columns.when.take(slots)
     order = np.argsort(np.where(np.isnan(times), -np.inf, times), kind="stable")
     oldest: Longs = slots[order]
@@ -260,12 +284,28 @@ def oldest_first(columns: Columns, slots: Longs) -> Longs:
 
 
 def created_within(columns: Columns, slots: Longs, days: float, now: datetime) -> Longs:
-    """Those of the slots that were created less than these days ago, or later than now."""
+    """Return those of the slots that were created recently.
+
+    Args:
+        columns: Of all slots.
+        slots: The slots to choose from.
+        days: The age that they must not have reached; a time to come counts as age 0.
+        now: The time.
+    """
     return slots[days_since(columns.created.take(slots), now) < days]
 
 
 def types_of_entities(columns: Columns, slots: Longs, entities: Sequence[int]) -> dict[int, str]:
-    """Code of an entity -> the type that all of its slots have; empty where they differ."""
+    """Code of an entity -> the type that all of its slots have; empty where they differ.
+
+    Args:
+        columns: Of all slots.
+        slots: The slots that count.
+        entities: Codes of the entities to look at.
+
+    Returns:
+        No entry for an entity without any of the slots.
+    """
     own = slots[np.isin(columns.entity.take(slots), entities)]
     count = len(columns.types)
     pairs = np.unique(columns.entity.take(own).astype(np.int64) * count + columns.type.take(own))

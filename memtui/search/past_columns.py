@@ -18,13 +18,21 @@ _CURRENT = np.array([name in CURRENT for name in STATUSES])
 
 
 def find_ended(columns: Columns) -> Sequence[int]:
-    """Slots of the live rows that are not in use."""
+    """Return the slots of the live rows that are not in use."""
     slots: list[int] = np.flatnonzero(columns.alive & ~_CURRENT[columns.status]).tolist()
     return slots
 
 
 def make_ends(size: int, ends: Mapping[int, float]) -> NDArray[np.float64]:
-    """Slot -> Unix seconds at which a row was taken out of use; nan for the others."""
+    """Slot -> Unix seconds at which a row was taken out of use; nan for the others.
+
+    Args:
+        size: How many slots there are.
+        ends: The known times by slot.
+
+    Returns:
+        An array over all slots.
+    """
     array = np.full(size, np.nan)
     if ends:
         array[np.fromiter(ends.keys(), np.int64, len(ends))] = np.fromiter(
@@ -42,7 +50,7 @@ def list_times(columns: Columns) -> Sequence[float]:
 def find_end(
     columns: Columns, begun: Sequence[float], slot: int, successors: Sequence[int]
 ) -> float:
-    """When a row was taken out of use, as far as the columns say it; nan if they do not.
+    """Return when a row was taken out of use, as far as the columns tell; nan if they do not.
 
     Args:
         columns: Of all rows.
@@ -82,7 +90,7 @@ def columns_at(
 
 
 def live_slots(columns: Columns, store: int | None = None) -> Sequence[int]:
-    """The slots of the live rows, or of those of one store by its code."""
+    """The slots of the live rows in `columns`, or only of those of one `store` by its code."""
     mask = columns.alive if store is None else columns.alive & (columns.store == store)
     slots: list[int] = np.flatnonzero(mask).tolist()
     return slots

@@ -92,7 +92,7 @@ class Segment:
 
     @cached_property
     def lengths(self) -> NDArray[np.float32]:
-        """log2(1 + words / 8) of each memory, over all its fields."""
+        """Return log2(1 + words / 8) of each memory, over all its fields."""
         words = np.diff(self.starts) - len(FIELD_WEIGHTS)
         return np.log2(1 + words / LENGTH_WORDS).astype(np.float32)
 
@@ -139,7 +139,7 @@ class Segment:
         return self.stem_terms[self.stem_ptr[at] : self.stem_ptr[at + 1]]
 
     def forms_of(self, word: str, stem: str) -> list[int]:
-        """The numbers of the word and its other forms."""
+        """The numbers of the `word` and of all other words with its `stem`."""
         terms: list[int] = self.words_with_stem(stem).tolist()
         if terms:
             return terms
@@ -159,7 +159,7 @@ def build(
     *,
     is_complete: bool = True,
 ) -> Segment:
-    """Build the segment of these documents.
+    """Return the segment of these documents.
 
     Args:
         documents: In the order of their slots.
@@ -341,7 +341,10 @@ class ProvisionalIndex:
     def cover(
         self, rows: Sequence[Memory], size: int, cancelled: IsCancelled = never
     ) -> tuple[Segment, ...]:
-        """Segments of the first `size` rows. Rows may be added, never changed. Raises Cancelled."""
+        """Return segments of the first `size` of these `rows`. Raises Cancelled.
+
+        Rows may be added since the last call, never changed.
+        """
         with self._lock:
             segments = self._segments
             while (covered := _end(segments)) < size:

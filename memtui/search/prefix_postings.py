@@ -53,7 +53,18 @@ def build_prefix_postings(
     weights: NDArray[np.uint8],
     count: int,
 ) -> PrefixPostings:
-    """Merge the postings of the frequent prefixes (arrays as in `memtui.search.postings`)."""
+    """Merge the postings of the frequent prefixes.
+
+    Args:
+        terms: All words, in order; this and the next three as in `memtui.search.postings`.
+        indptr: Where the postings of each word begin.
+        ids: The numbers of the memories.
+        weights: The weights of the words in them.
+        count: How many memories there are.
+
+    Returns:
+        The merged postings of each prefix that is frequent enough.
+    """
     least = max(MIN_POSTINGS, count // SHARE_DIVISOR)
     found: list[tuple[str, NDArray[np.int32], NDArray[np.uint8]]] = []
     for start, begin, end in _frequent(terms, indptr, least):

@@ -36,7 +36,14 @@ class PriorityParts(NamedTuple):
 def priority_parts(
     columns: Columns, slots: Longs, now: datetime, constants: ScoreConstants = CONSTANTS
 ) -> PriorityParts:
-    """The parts of the priority of these slots, in their order."""
+    """The parts of the priority of slots, in their order.
+
+    Args:
+        columns: The columns of all slots.
+        slots: The slots, in any order.
+        now: The time from which recency is counted.
+        constants: Weights of the parts, and tau of the recency.
+    """
     used = np.maximum(columns.salience[slots], columns.pinned[slots]).astype(np.float64)
     return PriorityParts(
         constants.priority_recency

@@ -79,7 +79,7 @@ class QueryTerms:
 
 
 def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
-    """Analyze the terms of a query; only patterns without a letter or digit are dropped."""
+    """Return what to look up for each term; only patterns without a letter or digit are dropped."""
     optional: list[QueryTerm] = []
     required: list[QueryTerm] = []
     excluded: list[QueryTerm] = []

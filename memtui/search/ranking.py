@@ -97,7 +97,7 @@ DEFAULTS = Weights()
 
 
 def read_weights(settings: Mapping[str, Any], scores: ScoreConstants = SCORE_DEFAULTS) -> Weights:
-    """Replace default weights by those of the settings.
+    """Return the default weights with those of the settings in their place.
 
     Args:
         settings: Name -> weight; unknown names and values that are no numbers are ignored. Factors
@@ -242,7 +242,17 @@ def explain_score(
     wanted_types: Collection[str] = (),
     id_matches: Collection[int] = (),
 ) -> tuple[ScorePart, ...]:
-    """The parts of a slot's score that are not 0; they add up to what `score_matches` gives."""
+    """The parts of a slot's score that are not 0; they add up to what `score_matches` gives.
+
+    Args:
+        match: The match; the slot is in it.
+        columns: The columns of all slots.
+        slot: The slot to explain.
+        now: The time from which recency is counted.
+        weights: The weights of the score.
+        wanted_types: Types that the query prefers.
+        id_matches: Slots whose id is the text of the query.
+    """
     factors = _factors(columns, now, weights, wanted_types)
     tier = _tier(match, factors)
     at = match.find_position(slot)

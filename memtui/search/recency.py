@@ -23,21 +23,21 @@ DAY_SECONDS = 86_400.0
 
 
 def halved(days: float, half_life: float = HALF_LIFE_DAYS) -> float:
-    """The share of its weight that is left after these days."""
+    """The share of its weight that a memory keeps after `days`, with a `half_life` in days."""
     return math.exp(-math.log(2) / half_life * max(0.0, days))
 
 
 def whole_days(when: datetime, now: datetime) -> int:
-    """Whole days since then; 0 for a time to come."""
+    """Return the whole days from `when` until `now`; 0 if `when` is later."""
     return max(0, int((now - when).total_seconds() // DAY_SECONDS))
 
 
 def days_since(when: Doubles, now: datetime) -> Doubles:
-    """Days since these times (seconds since 1970), at least 0; nan stays."""
+    """Return the days from `when` (seconds since 1970) until `now`, at least 0; nan stays."""
     days: Doubles = np.maximum(0.0, now.timestamp() - when) / DAY_SECONDS
     return days
 
 
 def divided_by_e(days: Doubles, tau: float = TAU_DAYS) -> Doubles:
-    """The share left after these days by Simple Memory's formula; 0 where the age is not known."""
+    """The share left after `days` by Simple Memory's formula with the constant `tau`; 0 for nan."""
     return np.nan_to_num(np.exp(-days / tau))

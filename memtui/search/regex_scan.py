@@ -56,7 +56,7 @@ def scan(
     cancelled: IsCancelled = never,
     time_limit: float = TIME_LIMIT,
 ) -> RegexHits:
-    """Find the texts with a match, ignoring case; `^` and `$` match at lines.
+    """Return the texts with a match, ignoring case; `^` and `$` match at lines.
 
     Args:
         pattern: A valid pattern of Python's `re`.

@@ -73,7 +73,7 @@ class RowFilters:
         """What the person should know about the result."""
 
     def mask(self, part: Condition) -> Mask:
-        """Which slots have one of the values, whether it is negated or not. Raises Cancelled."""
+        """Return which slots have one of the values, negated or not. Raises Cancelled."""
         global _kept
         rows, masks = _kept
         if rows is not self._rows:

@@ -60,7 +60,7 @@ _LEAST_DAYS = 1 / 1440
 
 
 def read_constants(values: Mapping[str, Any], types: Mapping[str, float]) -> ScoreConstants:
-    """Replace the defaults by the settings' numbers.
+    """Return the default constants with those of the settings in their place.
 
     Args:
         values: Name -> number; unknown names are left out.
@@ -77,7 +77,7 @@ def read_constants(values: Mapping[str, Any], types: Mapping[str, float]) -> Sco
 def base_salience(
     types: Sequence[str], codes: Ints, revisions: Doubles, constants: ScoreConstants = DEFAULTS
 ) -> Doubles:
-    """Type weight and revisions of each memory; accesses and decay come on top.
+    """The salience of each memory by type and revisions; accesses and decay come on top.
 
     Args:
         types: All types.
@@ -115,7 +115,7 @@ def decayed_salience(
 
 
 def describe_range(values: Sequence[float] | Doubles) -> dict[str, float]:
-    """`min`, `median`, `p90` and `max`, to three digits; empty for no values."""
+    """Return `min`, `median`, `p90` and `max`, to three digits; empty for no values."""
     if not len(values):
         return {}
     found = np.quantile(np.asarray(values), (0.0, 0.5, 0.9, 1.0)).round(3).tolist()

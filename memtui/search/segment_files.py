@@ -95,7 +95,16 @@ def has_segment(folder: Path) -> bool:
 
 
 def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
-    """Load the segment with this stamp, its arrays mapped; None if it cannot be trusted."""
+    """Load a segment from the cache, its arrays mapped.
+
+    Args:
+        folder: Where `save_segment` put it.
+        stamp: What it was saved with.
+        first: The slot that its first memory has now.
+
+    Returns:
+        None if there is none with this stamp, or none that can be trusted.
+    """
     try:
         header = json.loads((folder / _HEADER).read_bytes())
         if {name: header[name] for name in _versions()} != _versions() or header["stamp"] != stamp:

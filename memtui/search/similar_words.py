@@ -74,7 +74,20 @@ def score_by_words(
     slots: int,
     cancelled: IsCancelled,
 ) -> Floats:
-    """For each slot the share of the words' total weight that it holds. Raises Cancelled."""
+    """Score memories by the words that they share with another one.
+
+    Args:
+        words: Words and their weights, from `find_distinctive_words`.
+        segments: The index.
+        slots: How many slots there are.
+        cancelled: Is asked before each word.
+
+    Returns:
+        For each slot the share of the words' total weight that it holds.
+
+    Raises:
+        Cancelled: `cancelled` became true.
+    """
     near = np.zeros(slots, np.float32)
     total = sum(weight for _, weight in words)
     for word, weight in words:
@@ -91,7 +104,14 @@ def score_by_words(
 def find_nearest_current(
     near: Floats, columns: Columns, slot: int, limit: int
 ) -> tuple[list[int], list[float]]:
-    """The most similar current memories and their scores, without the slot itself."""
+    """The most similar current memories and their scores, without the slot itself.
+
+    Args:
+        near: For each slot how similar it is, 0..1.
+        columns: The columns of all slots.
+        slot: The memory that the others are compared to.
+        limit: Most memories.
+    """
     current = np.isin(columns.status, [STATUSES.index(status) for status in CURRENT])
     allowed = columns.alive & current
     allowed[slot] = False

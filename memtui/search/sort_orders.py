@@ -24,7 +24,7 @@ def order_slots(
     then: Sequence[Sort] = (),
     weights: Weights = DEFAULTS,
 ) -> Longs:
-    """Sort the slots of a mask; RELEVANCE, which needs scores, gives newest first.
+    """Return the slots of a mask in an order; RELEVANCE, which needs scores, gives newest first.
 
     Args:
         columns: The columns of all slots.
@@ -84,7 +84,14 @@ def _spread(values: Doubles, columns: Columns, slots: Longs) -> Doubles:
 def salience_now(
     columns: Columns, slots: Longs, now: datetime, constants: ScoreConstants = CONSTANTS
 ) -> Doubles:
-    """The salience of these slots, see `memtui.search.salience.decayed_salience`."""
+    """The salience of these slots, see `memtui.search.salience.decayed_salience`.
+
+    Args:
+        columns: The columns of all slots.
+        slots: The slots, in any order.
+        now: The time until which the salience decays.
+        constants: Of the salience.
+    """
     revisions = columns.revisions[slots].astype(np.float64)
     return decayed_salience(
         base_salience(columns.types, columns.type[slots], revisions, constants),

@@ -49,7 +49,7 @@ class ModelFiles(NamedTuple):
 
 
 def find_files() -> ModelFiles | None:
-    """Find the files in the installed packages; None if one of them is not installed."""
+    """Return the files in the installed packages; None if one of them is not installed."""
     try:
         found = importlib.util.find_spec(WEIGHTS_PACKAGE)
         reader = importlib.util.find_spec("tokenizers")
@@ -66,7 +66,7 @@ def find_files() -> ModelFiles | None:
 
 
 def read_table(file: Path) -> NDArray[Any]:
-    """Map the only table of a safetensors file. Raises OSError or ValueError.
+    """Return the only table of a safetensors file, mapped. Raises OSError or ValueError.
 
     The file has eight bytes with the length of the header, the header as JSON, then the numbers.
     """
@@ -88,7 +88,7 @@ def read_table(file: Path) -> NDArray[Any]:
 
 
 def read_tokenizer(file: Path) -> Tokenize:
-    """Load the tokenizer. Raises ImportError or what the package raises."""
+    """Return a function that cuts texts into pieces. Raises ImportError or the package's errors."""
     import tokenizers
 
     cutter = tokenizers.Tokenizer.from_file(str(file))
@@ -127,7 +127,7 @@ class StaticModel:
         ]
 
     def counts(self, texts: Iterable[str]) -> PieceCounts:
-        """Count in how many of these texts each piece occurs."""
+        """Return for each piece in how many of these texts it occurs."""
         counts = np.zeros(len(self._table), np.int32)
         for batch in _batches(texts):
             distinct_pieces = chain.from_iterable(set(pieces) for pieces in self._pieces(batch))
@@ -139,7 +139,20 @@ class StaticModel:
     def embed(
         self, texts: Sequence[str], counts: PieceCounts | None, cancelled: IsCancelled = never
     ) -> Floats:
-        """Embed texts in batches. Raises Cancelled, OSError, ValueError."""
+        """Embed texts in batches.
+
+        Args:
+            texts: The texts.
+            counts: What `counts` returned for the memories of the store; None: equal weights.
+            cancelled: Is asked before each batch.
+
+        Returns:
+            One row of length 1 for each text; zeros for a text without pieces.
+
+        Raises:
+            Cancelled: `cancelled` became true.
+            OSError, ValueError: The table cannot be read.
+        """
         weights = piece_weights(np.zeros(len(self._table)) if counts is None else counts)
         parts = [np.empty((0, self._table.shape[1]), np.float32)]
         for batch in _batches(texts):
@@ -157,7 +170,13 @@ def piece_weights(counts: NDArray[Any]) -> Floats:
 
 
 def pool_rows(pieces: Sequence[Sequence[int]], table: NDArray[Any], weights: Floats) -> Floats:
-    """The weighted mean of the rows of each text's pieces, scaled to length 1."""
+    """The weighted mean of the rows of each text's pieces, scaled to length 1.
+
+    Args:
+        pieces: Of each text the numbers of its pieces.
+        table: A row for each piece.
+        weights: The weight of each piece.
+    """
     lengths = np.array([len(one) for one in pieces], np.int64)
     rows = np.zeros((len(pieces), table.shape[1]), np.float32)
     nonempty = np.flatnonzero(lengths)

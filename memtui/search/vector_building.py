@@ -99,7 +99,17 @@ def _count_vectors(generation: Path, embedder: Embedder) -> int:
 
 
 def load_vector_index(places: Sequence[StorePlace], model: str, slots: int) -> VectorIndex:
-    """Load the vectors of all stores, by slot; stores without usable vectors are left out."""
+    """Load the vectors of all stores, by slot.
+
+    Args:
+        places: The cache of each store and the slots of its rows; a store without usable vectors is
+            left out.
+        model: The embedder's name; vectors of another model are not usable.
+        slots: How many slots there are.
+
+    Returns:
+        The vectors, mapped from their files.
+    """
     parts: list[StoreVectors] = []
     row_of = np.full(slots, -1, np.int64)
     before = 0
@@ -118,10 +128,15 @@ def load_vector_index(places: Sequence[StorePlace], model: str, slots: int) -> V
 
 
 def extend_index(state: VectorIndex, rows: Sequence[Memory], embedder: Embedder) -> VectorIndex:
-    """Add the rows that came since to the index.
+    """Return the index with the rows that were added since.
 
     A text that already has a vector keeps it. A few new texts are embedded immediately if the
     embedder is local. Raises what `Embedder.embed` raises.
+
+    Args:
+        state: The index of the first rows.
+        rows: All rows.
+        embedder: The one that made the vectors of the index.
     """
     size = len(state.row_of)
     texts = [embedded_text(documents.to_document(rows[slot])) for slot in range(size, len(rows))]
@@ -143,7 +158,17 @@ def embed_missing(
 ) -> tuple[int, int]:
     """Embed what has no vector yet in this process; otherwise as `update_vectors`.
 
-    Raises EmbeddingError, Cancelled, OSError; what was done until then stays.
+    Args:
+        generation: The folder of the catalog generation.
+        embedder: Makes the vectors.
+        report: Is given the number of texts embedded.
+        cancelled: Is asked between batches.
+
+    Returns:
+        How many texts were embedded, and how many different texts there are.
+
+    Raises:
+        EmbeddingError, Cancelled, OSError: What was done until then stays.
     """
     home = generation.parent
     rows = catalog.load_generation(generation).rows

@@ -60,7 +60,10 @@ class VectorIndex:
         return None
 
     def keep_slots(self, slots: Longs) -> VectorIndex:
-        """Keep these slots (ascending) and renumber them; mostly unused parts drop unused rows."""
+        """Return the index of these slots only (ascending), renumbered.
+
+        Parts of which most rows became unused drop these rows.
+        """
         row_of = self.row_of[slots[slots < len(self.row_of)]]
         used = np.zeros(sum(len(part.rows) for part in self.parts), np.bool_)
         used[row_of[row_of >= 0]] = True
@@ -80,8 +83,11 @@ class VectorIndex:
         return VectorIndex(tuple(parts), known)
 
     def append_part(self, part: StoreVectors) -> tuple[StoreVectors, ...]:
-        """Append a part to `parts`, joined with preceding ones of the same counts unless they are
-        far longer, because each part costs time in every query."""
+        """Return `parts` with a further part.
+
+        It is joined with preceding ones of the same counts unless they are far longer, because each
+        part costs time in every query.
+        """
         parts = [*self.parts]
         while parts and parts[-1].counts is part.counts:
             if len(parts[-1].rows) > 2 * len(part.rows):
@@ -95,7 +101,12 @@ class VectorIndex:
         return (*parts, part)
 
     def compute_cosines(self, query_vectors: Sequence[Floats], slots: int) -> Floats:
-        """The cosine of each slot to the query (one vector for each part); 0 without a vector."""
+        """The cosine of each slot to the query; 0 for a slot without a vector.
+
+        Args:
+            query_vectors: The vector of the query for each of `parts`.
+            slots: How many slots there are.
+        """
         near = np.zeros(slots, np.float32)
         if not self.parts:
             return near
@@ -121,7 +132,13 @@ def _products(rows: Floats, vector: Floats) -> Floats:
 
 
 def find_nearest(cosines: Floats, allowed: NDArray[np.bool_], limit: int) -> Longs:
-    """The `limit` slots of highest cosine above 0, highest first."""
+    """The slots with the highest cosines above 0, highest first.
+
+    Args:
+        cosines: The cosine of each slot.
+        allowed: The slots that may be found.
+        limit: Most slots.
+    """
     near = np.where(allowed, cosines, np.float32(0))
     least = np.partition(near, len(near) - limit)[len(near) - limit] if len(near) > limit else 0.0
     slots = ((near >= least) & (near > 0)).nonzero()[0]
@@ -129,7 +146,20 @@ def find_nearest(cosines: Floats, allowed: NDArray[np.bool_], limit: int) -> Lon
 
 
 def embed_query(embedder: Embedder, index: VectorIndex, text: str) -> tuple[Floats, ...]:
-    """Embed a query for each part of the index. Raises EmbeddingError, OSError, ValueError."""
+    """Embed a query for each part of the index.
+
+    Args:
+        embedder: The one that made the vectors of the index.
+        index: Its parts may have different statistics.
+        text: The query.
+
+    Returns:
+        One vector for each part.
+
+    Raises:
+        EmbeddingError, OSError: The embedder failed.
+        ValueError: The vector has another length than those of the index.
+    """
     if embedder.remote:
         vector = embedder.embed([text], None)[0]
         return tuple(_check_length(vector, part) for part in index.parts)
@@ -145,7 +175,13 @@ def _check_length(vector: Floats, part: StoreVectors) -> Floats:
 
 
 def compare_to_slot(index: VectorIndex, slot: int, slots: int) -> Floats | None:
-    """The cosine of each slot to this one; None if it has no vector."""
+    """The cosine of each slot to this one; None if it has no vector.
+
+    Args:
+        index: The vectors of all slots.
+        slot: The one that the others are compared to.
+        slots: How many slots there are.
+    """
     vector = index.vector_of(slot)
     if vector is None:
         return None
@@ -156,7 +192,14 @@ def compare_to_slot(index: VectorIndex, slot: int, slots: int) -> Floats | None:
 def find_near_words(
     embedder: Embedder, counts: PieceCounts | None, query_text: str, text: str
 ) -> NearWords:
-    """The words of a text that are nearest in meaning to what was asked."""
+    """Return the words of a text that are nearest in meaning to a query, nearest first.
+
+    Args:
+        embedder: Embeds the query and the words.
+        counts: The statistics of the store that the text comes from.
+        query_text: The query.
+        text: Its first `MAX_WORDS_COMPARED` words are compared.
+    """
     words = [word for word in dict.fromkeys(analysis.list_words(text)) if _says_something(word)]
     vectors = embedder.embed([query_text, *words[:MAX_WORDS_COMPARED]], counts)
     cosines = vectors[1:] @ vectors[0]

@@ -104,7 +104,7 @@ def _read_header(home: Path) -> VectorsHeader | None:
 
 
 def load(home: Path, model: str) -> StoredVectors | None:
-    """Load the vectors of this model; None if there are none that can be used."""
+    """Return the vectors of a `model` in the cache folder `home`; None if none can be used."""
     header = _read_header(home)
     if header is None or header.model != model:
         return None
@@ -134,7 +134,7 @@ def _counts(home: Path, header: VectorsHeader) -> PieceCounts | None:
 
 @contextmanager
 def locked(home: Path) -> Iterator[None]:
-    """Hold the lock for writing vectors in this folder.
+    """Yield while the lock for writing vectors in this folder is held.
 
     Raises:
         EmbeddingBusy: Another process holds it.
@@ -158,7 +158,22 @@ def create_files(
     counts: PieceCounts | None,
     initial: StoredVectors | None,
 ) -> VectorsHeader:
-    """Start new files with the rows of `initial`, and make them current. Raises OSError."""
+    """Start new files, make them current, and remove the others.
+
+    Args:
+        home: The store's cache folder.
+        model: The name of the embedder.
+        size: The length of a vector.
+        counted: Of how many memories `counts` are.
+        counts: The statistics that the model needs; None if it needs none.
+        initial: Rows to begin with.
+
+    Returns:
+        The header that names the files.
+
+    Raises:
+        OSError: A file cannot be written.
+    """
     header = VectorsHeader(FORMAT_VERSION, model, size, secrets.token_hex(6), counted)
     if counts is not None:
         cache_files.save_array(_file(home, header, "npy"), counts)
@@ -177,7 +192,14 @@ def create_files(
 
 
 def append_rows(home: Path, header: VectorsHeader, keys: Keys, rows: Floats) -> None:
-    """Append rows, after removing a half-written one. Raises OSError."""
+    """Append vectors to the current files, after removing a half-written one. Raises OSError.
+
+    Args:
+        home: The store's cache folder.
+        header: Names the files.
+        keys: The key of each row.
+        rows: The vectors.
+    """
     with (
         _file(home, header, "f16").open("r+b") as numbers,
         _file(home, header, "keys").open("r+b") as names,
@@ -198,13 +220,13 @@ def _size(stream: Any) -> int:
 
 
 def take_rows(vectors: StoredVectors, at: Sequence[int] | Longs) -> StoredVectors:
-    """Select rows."""
+    """Return those of the `vectors` that are `at` these positions, in this order."""
     rows = np.asarray(at, np.int64)
     return StoredVectors(vectors.header, vectors.keys[rows], vectors.rows[rows], vectors.counts)
 
 
 def load_row_keys(generation: Path) -> Keys | None:
-    """Load the key of each row of a catalog generation; None if they are not saved."""
+    """Return the key of each row of a catalog generation; None if they are not saved."""
     try:
         keys: Keys = np.load(generation / "vector_keys.npy", allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -213,7 +235,7 @@ def load_row_keys(generation: Path) -> Keys | None:
 
 
 def save_row_keys(generation: Path, keys: Keys) -> None:
-    """Save the key of each row of a catalog generation. Raises OSError."""
+    """Save the `keys` of the rows of a catalog `generation`. Raises OSError."""
     fresh = generation / "vector_keys.new.npy"
     cache_files.save_array(fresh, keys)
     fresh.replace(generation / "vector_keys.npy")

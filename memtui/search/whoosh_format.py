@@ -48,12 +48,12 @@ class _Restricted(pickle.Unpickler):
 
 
 def load(file: IO[bytes]) -> Any:
-    """`pickle.load` for the classes of an index only. Raises UnpicklingError."""
+    """Return as `pickle.load`, but only classes of an index. Raises UnpicklingError."""
     return _Restricted(file).load()
 
 
 def loads(data: bytes) -> Any:
-    """`pickle.loads` for the classes of an index only. Raises UnpicklingError."""
+    """Return as `pickle.loads`, but only classes of an index. Raises UnpicklingError."""
     return _Restricted(io.BytesIO(data)).load()
 
 
@@ -102,9 +102,11 @@ class Positions(formats.Positions):  # type: ignore[misc]
     """Positions as four bytes each, smaller and safer to read than Whoosh's pickles."""
 
     def word_values(self, value: Any, analyzer: Any, **kwargs: Any) -> Iterator[Any]:
+        """Raise NotImplementedError for any `value` and `analyzer`; returns nothing."""
         raise NotImplementedError("terms come from the arrays")
 
     def decode_positions(self, valuestring: bytes) -> list[int]:
+        """Return the positions in the value of a posting; none if its length is wrong."""
         if len(valuestring) % _POSITION_BYTES:
             return []
         places: list[int] = np.frombuffer(valuestring, "<u4").tolist()
@@ -135,7 +137,7 @@ def make_schema() -> Any:
 
 
 def make_codec() -> Any:
-    """A codec with uncompressed blocks, which are a tenth faster to write."""
+    """Return a codec with uncompressed blocks, which are a tenth faster to write."""
     made = W3Codec(compression=0)
     made.length_stats = False
     return made
@@ -148,7 +150,7 @@ Posting = tuple[str, bytes, int, float, bytes]
 def list_postings(
     segment: Segment, documents: Iterable[IndexedDocument], first: int
 ) -> Iterator[Posting]:
-    """All postings of these documents in Whoosh's order; documents are numbered from `first`."""
+    """All postings of a `segment` of `documents` in Whoosh's order, numbered from `first`."""
     refs = sorted((document.ref.encode(), at) for at, document in enumerate(documents, first))
     for ref, at in refs:
         yield REF, ref, at, 1.0, _NO_POSITION

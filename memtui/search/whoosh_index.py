@@ -286,7 +286,7 @@ def _versions() -> dict[str, Any]:
 
 
 def build_queries(terms: Sequence[Term], reader: Any, *, every: bool = False) -> tuple[Any, Any]:
-    """Build the Whoosh queries for what the terms look for, and for what they exclude.
+    """Return the Whoosh queries for what the terms look for, and for what they exclude.
 
     They are two queries because AndNot over several segments was seen to let excluded ones through.
 

@@ -48,7 +48,10 @@ class WordVectors:
 
 
 def embed_words(segment: Segment, embedder: Embedder) -> WordVectors:
-    """Embed the words of a segment; 20,000 a second. Raises OSError, ValueError."""
+    """Return the vectors of the words of a `segment`, made by `embedder` at 20,000 a second.
+
+    Raises OSError, ValueError.
+    """
     numbers = [at for at, word in enumerate(segment.terms) if _says_something(word)]
     vectors = embedder.embed([segment.terms[at] for at in numbers], None)
     return WordVectors(segment, np.array(numbers, np.int32), vectors)
@@ -62,7 +65,9 @@ def _says_something(word: str) -> bool:
 def add_near_words(
     match: Match, known: Sequence[WordVectors], embedder: Embedder, weight: float = 1.0
 ) -> Match:
-    """Add the scores of the words near to those of the query, and memories with these alone.
+    """Return the match with the scores of words near to those of the query.
+
+    Memories that only hold such words are added.
 
     Args:
         match: The matches by text.

@@ -162,7 +162,7 @@ def _misspelt_beginning(
 
 
 def split_word(word: str, segments: Sequence[Segment]) -> Iterator[tuple[str, str]]:
-    """The ways to split the word into two words of the index, the most even first."""
+    """The ways to split a `word` into two words of the `segments`, the most even first."""
     cuts = sorted(range(2, len(word) - 1), key=lambda cut: abs(2 * cut - len(word)))
     for cut in cuts:
         parts = word[:cut], word[cut:]

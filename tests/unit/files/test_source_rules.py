@@ -170,10 +170,10 @@ INTERFACES = (
     "library/library.py",
     "library/reader.py",
     "query/",
-    "search/finder.py",
     "changes.py",
     "model.py",
     "bundle/",
+    "search/",
 )
 """Modules whose public functions say what they take, give and raise."""
 DEFINED_ELSEWHERE = {"self", "cls", "report", "cancelled"}
