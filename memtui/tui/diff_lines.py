@@ -116,7 +116,7 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
             if kind == "equal":
                 lines += [DiffLine("same", _visible(line)) for line in old[a:b]]
             else:
-                lines += _changed(old[a:b], new[c:d])
+                lines += _pair_changed_lines(old[a:b], new[c:d])
     if _ends_with_newline(diff.before) != _ends_with_newline(diff.after) and None not in (
         diff.before,
         diff.after,
@@ -126,7 +126,7 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
     return lines
 
 
-def _changed(old: Sequence[str], new: Sequence[str]) -> list[DiffLine]:
+def _pair_changed_lines(old: Sequence[str], new: Sequence[str]) -> list[DiffLine]:
     """Removed and added lines; with equally many of both, changed pieces are marked in pairs."""
     if len(old) != len(new):
         return [

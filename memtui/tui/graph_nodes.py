@@ -94,7 +94,7 @@ def find_links(
         cancelled: Asked while the index is built.
     """
     time = link_filter.at.time if link_filter.at is not None else now
-    members = _members(library, start, time)
+    members = _find_members(library, start, time)
     counts: Counter[str] = Counter()
     with library.links.reading(cancelled) as index:
         further: list[Edge] = []
@@ -104,7 +104,7 @@ def find_links(
         if link_filter.direction is not Direction.IN and not members:
             of_start = (*index.outgoing(start), *index.incoming(start))
             is_linked = bool(further) or any(edge.is_valid(time) for edge in of_start)
-            further += _entities(library, start, is_linked=is_linked)
+            further += _find_entities(library, start, is_linked=is_linked)
 
         def follow(relations: tuple[str, ...]) -> Neighbourhood:
             return traverse(
@@ -123,7 +123,7 @@ def find_links(
     return FoundLinks(found, counts)
 
 
-def _members(library: Library, start: Node, at: datetime) -> list[Edge]:
+def _find_members(library: Library, start: Node, at: datetime) -> list[Edge]:
     """Edges from an entity to the memories in use that it holds, newest first."""
     if start.kind != NodeKind.ENTITY:
         return []
@@ -139,7 +139,7 @@ def _members(library: Library, start: Node, at: datetime) -> list[Edge]:
     return edges
 
 
-def _entities(library: Library, start: Node, *, is_linked: bool) -> list[Edge]:
+def _find_entities(library: Library, start: Node, *, is_linked: bool) -> list[Edge]:
     """Edges from a memory to the entities it is about, if it is a note or has no links."""
     try:
         memory = library.get(start.name) if start.kind == NodeKind.MEMORY else None

@@ -41,7 +41,7 @@ def bindings_of(*action_ids: str) -> list[Binding]:
 def _binding(action: Action) -> Binding:
     return Binding(
         ",".join(action.keys),
-        _binds(action),
+        _textual_action(action),
         action.label,
         show=False,
         tooltip=action.tooltip,
@@ -50,7 +50,7 @@ def _binding(action: Action) -> Binding:
     )
 
 
-def _binds(action: Action) -> str:
+def _textual_action(action: Action) -> str:
     """Return the Textual action that a key of the action calls."""
     if MOVING in action.scopes:
         return f"move('{action.id}')"
@@ -103,7 +103,7 @@ def spell_key(key: str) -> str:
     return f"ctrl+{spell_key(key[5:])}" if key.startswith("ctrl+") else show_key(key)
 
 
-def _spelled(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
+def _spell(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
     """The key of an action in a sentence; empty when it has none."""
     keys = overrides.get(action.id, action.keys)
     return spell_key(keys[0]) if keys else ""
@@ -118,7 +118,7 @@ def first_key(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
 def hint(action_id: str, overrides: Mapping[str, Sequence[str]]) -> str:
     """Return the end of a toast that names a key: ` · u undo`; empty if the action has none."""
     action = BY_ID[action_id]
-    key = _spelled(action, overrides)
+    key = _spell(action, overrides)
     return f" · {key} {action.label}" if key else ""
 
 
@@ -129,7 +129,7 @@ def press(overrides: Mapping[str, Sequence[str]], *purposes: tuple[str, str]) ->
         overrides: The keys of every action.
         purposes: Action id and what its key is for, each.
     """
-    keys = [(_spelled(BY_ID[action_id], overrides), purpose) for action_id, purpose in purposes]
+    keys = [(_spell(BY_ID[action_id], overrides), purpose) for action_id, purpose in purposes]
     words = ", ".join(f"{key} {purpose}" for key, purpose in keys if key)
     return f"Press {words}." if words else ""
 

@@ -140,7 +140,7 @@ class LibraryWorker:
             job.post(messages.RowsChanged(complete=True))
             self._present = library.current_memories()
             self._losses = self._loss_detector(library)
-            self._learn(library, job)
+            self._post_vocabulary(library, job)
             # Here, so that neither the screen nor the rows wait for them.
             import_module(EDITING)
             import_module(MARKDOWN)
@@ -194,7 +194,7 @@ class LibraryWorker:
         if self._losses is not None and (reports := self._losses.check(library)):
             job.post(messages.LossesSeen(reports))
         if news:
-            self._learn(library, job)
+            self._post_vocabulary(library, job)
             library.back_up_files(job.is_cancelled)
 
     def _show_news(self, library: Library, job: Job) -> None:
@@ -209,7 +209,7 @@ class LibraryWorker:
         )
         job.post(messages.RowsChanged(complete=True, fresh=fresh, again=again))
 
-    def _learn(self, library: Library, job: Job) -> None:
+    def _post_vocabulary(self, library: Library, job: Job) -> None:
         """Post the values for completion: those of all memories, tags of the newest."""
         from memtui.tui.completion import Vocabulary
 
@@ -225,13 +225,13 @@ class LibraryWorker:
             self._present = self.present.current_memories()
             if self._losses is not None:
                 self._losses.accept(self.present)
-            self._learn(self.present, job)
+            self._post_vocabulary(self.present, job)
 
     def watch(self) -> None:
         """Refresh as soon as the system reports a change in the stores."""
         if self.present is not None and self._watcher is None:
             roots = [store.root for store in self.present.stores]
-            self._watcher = FileWatcher(roots, self._touched)
+            self._watcher = FileWatcher(roots, self._refresh_touched)
 
     def end_watching(self) -> None:
         """Stop watching: the system allows only a few watchers."""
@@ -260,7 +260,7 @@ class LibraryWorker:
             return 0.0
         return min(LONGEST_PAUSE, self._refresh_cost / REFRESH_SHARE)
 
-    def _touched(self, files: Collection[str]) -> None:
+    def _refresh_touched(self, files: Collection[str]) -> None:
         self.jobs.call_soon(lambda: self.refresh(files))
 
     # Queries

@@ -209,7 +209,7 @@ class MemoryDetail:
             bits.append((f"{appearance.PINNED_GLYPH} pinned", palette.pin))
         if memory.when:
             bits.append((text.ago(memory.when, self._now), palette.dim))
-        yield from self._flow(bits)
+        yield from self._wrap_pieces(bits)
         hidden = text.hidden_count(f"{memory.title}{memory.content[:COUNTED]}")
         if hidden:
             badge = f" {text.counted(hidden, 'hidden character')} "
@@ -238,7 +238,7 @@ class MemoryDetail:
         first = self._memory.content.lstrip()[: len(self._memory.title) + 20].split("\n", 1)[0]
         return first.lstrip("#").strip() == self._memory.title.strip()
 
-    def _flow(self, bits: Sequence[tuple[str, Style]]) -> Iterator[DetailLine]:
+    def _wrap_pieces(self, bits: Sequence[tuple[str, Style]]) -> Iterator[DetailLine]:
         """Short pieces separated by dots, wrapped to lines."""
         line: list[Segment] = []
         used = 0

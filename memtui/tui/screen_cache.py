@@ -52,7 +52,7 @@ FIRST_SERIAL = 1 << 40
 NOTHING = Memory(ref="", id="", store="", kind="", importance="")
 
 
-class CachedRows:
+class CachedScreenRows:
     """The cached rows; blank memories stand for the others."""
 
     def __init__(self, first: int, memories: Sequence[Memory]) -> None:
@@ -102,8 +102,8 @@ class CachedScreen(NamedTuple):
     """Label of each store -> its folder or file."""
 
     @property
-    def rows(self) -> CachedRows:
-        return CachedRows(self.first, self.memories)
+    def rows(self) -> CachedScreenRows:
+        return CachedScreenRows(self.first, self.memories)
 
 
 def key_for(roots: Iterable[Path], listed: str, folder: Path) -> str:

@@ -71,17 +71,17 @@ class StatusText:
             "current memories" if not queries.filter_values(found.query, "status") else "memories"
         )
         hint = _join_hints(found)
-        count = self._unreadable()
+        count = self._count_unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""
         screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert, order)
         if not found.total:
-            screen.memories.explain(*self._nothing(found, total))
+            screen.memories.explain(*self._explain_no_results(found, total))
 
-    def _nothing(self, found: SearchResult, total: int) -> tuple[str, ...]:
+    def _explain_no_results(self, found: SearchResult, total: int) -> tuple[str, ...]:
         if not total:
             if not self._complete:
                 return ("Reading stores…",)
-            if self._unreadable():
+            if self._count_unreadable():
                 return self._with_keys("No readable memories.", _LIST_UNREADABLE)
             return self._with_keys("No memories yet.", ("new", "to add one"))
         lines = ["No matches."]
@@ -100,7 +100,7 @@ class StatusText:
         keys = key_bindings.press(self._screen.app.key_overrides, *purposes)
         return (*lines, keys) if keys else tuple(lines)
 
-    def _unreadable(self) -> int:
+    def _count_unreadable(self) -> int:
         """Count the files and folders that cannot be read."""
         library = self._screen.worker.library
         stores = library.snapshot.stores if library else ()
@@ -125,10 +125,10 @@ class StatusText:
             rows += [Row(heading), *_group(field, counts, queries.filter_values(query, field))]
         if statistics.limits:
             rows += [Row("Loaded at session start"), *_limit_rows(statistics.limits)]
-        rows += [Row("Times and sizes"), *self._facts(statistics)]
+        rows += [Row("Times and sizes"), *self._statistics_facts(statistics)]
         return rows
 
-    def _facts(self, statistics: Statistics) -> list[Row]:
+    def _statistics_facts(self, statistics: Statistics) -> list[Row]:
         now = self._screen.now()
         facts = [Row("shown", fact=text.number(statistics.total))]
         if statistics.pinned:

@@ -163,7 +163,9 @@ class RelevanceActions:
             screen.app.push_screen(WhyScreen(hits[0], after, found.total))
 
         screen.worker.ask(
-            lambda library: [_hit(library, found, at) for at in _both(found, position)],
+            lambda library: [
+                _explain_hit(library, found, at) for at in _compared_positions(found, position)
+            ],
             explained,
             None,
             "why",
@@ -171,11 +173,11 @@ class RelevanceActions:
         )
 
 
-def _both(found: SearchResult, position: int) -> range:
+def _compared_positions(found: SearchResult, position: int) -> range:
     return range(position, min(position + 2, len(found.slots)))
 
 
-def _hit(library: Library, found: SearchResult, position: int) -> Hit:
+def _explain_hit(library: Library, found: SearchResult, position: int) -> Hit:
     from memtui.tui.dialogs.why import Hit
 
     memory = found.rows[found.slots[position]]
@@ -203,18 +205,18 @@ class SimilarActions:
             ref = memory.ref
             self._screen.worker.ask(
                 lambda library: library.similar(ref, MOST),
-                lambda found: self._screen.app.push_screen(_picker(found), self._go),
+                lambda found: self._screen.app.push_screen(_picker(found), self._go_to_chosen),
                 lambda error: self._screen.app.notify(str(error), severity="warning"),
                 "similar",
                 opens=True,
             )
 
-    def _go(self, chosen: tuple[str, ...] | None) -> None:
+    def _go_to_chosen(self, chosen: tuple[str, ...] | None) -> None:
         if chosen:
             self._screen.go_to_memory(chosen[0])
 
 
-def _note(memory: Memory, found: SimilarMemories) -> str:
+def _describe_place(memory: Memory, found: SimilarMemories) -> str:
     """The entity, and the store where several have something similar."""
     several = len({found.rows[slot].store for slot in found.slots}) > 1
     return f"{memory.store} · {memory.entity}" if several else memory.entity
@@ -226,7 +228,10 @@ def _picker(found: SimilarMemories) -> Picker:
     rows = found.rows
     choices = [
         Choice(
-            rows[slot].ref, rows[slot].headline, round(100 * score), note=_note(rows[slot], found)
+            rows[slot].ref,
+            rows[slot].headline,
+            round(100 * score),
+            note=_describe_place(rows[slot], found),
         )
         for slot, score in zip(found.slots, found.scores, strict=True)
     ]

@@ -60,7 +60,7 @@ class JournalActions(WritingController):
             "undo": self.undo,
             "redo": self.redo,
             "log": self._log,
-            "again": self._again,
+            "again": self._reapply,
         }
 
     def refusal(self, action_id: str) -> str:
@@ -77,7 +77,7 @@ class JournalActions(WritingController):
         """Undo the last change, or the one with this number."""
         self._writer.write(
             lambda library: library.undo(number),
-            partial(self._tell, "undo", "redo"),
+            partial(self._report_undo, "undo", "redo"),
             self._changes.failed,
         )
 
@@ -85,11 +85,11 @@ class JournalActions(WritingController):
         """Redo the last undone change, or the one with this number."""
         self._writer.write(
             lambda library: library.redo(number),
-            partial(self._tell, "redo", "undo"),
+            partial(self._report_undo, "redo", "undo"),
             self._changes.failed,
         )
 
-    def _tell(self, action_id: str, opposite: str, action: JournalAction) -> None:
+    def _report_undo(self, action_id: str, opposite: str, action: JournalAction) -> None:
         """Say that a change was undone or redone, and the key for the opposite."""
         title = quoted(action.title)
         key = key_bindings.hint(opposite, self._screen.app.key_overrides)
@@ -179,7 +179,7 @@ class JournalActions(WritingController):
                 timeout=15,
             )
 
-    def _again(self) -> None:
+    def _reapply(self) -> None:
         """Apply reverted edits again, as a new change."""
         from memtui.library.reverted_edits import plan_reapply
 

@@ -198,7 +198,7 @@ class ReviewActions(WritingController):
                 self._dialog.dismiss(None)
             self._screen.action_act("unreadable")  # shows the error and the last good copy
         elif len(memories) == 1:
-            self._leave_for(memories[0].ref)
+            self._close_and_go_to(memories[0].ref)
         else:
             choices = [
                 Choice(
@@ -210,10 +210,10 @@ class ReviewActions(WritingController):
             ]
             self._screen.app.push_screen(
                 Picker("Go to", choices, several=False),
-                lambda chosen: self._leave_for(chosen[0]) if chosen else None,
+                lambda chosen: self._close_and_go_to(chosen[0]) if chosen else None,
             )
 
-    def _leave_for(self, ref: str) -> None:
+    def _close_and_go_to(self, ref: str) -> None:
         if self._dialog is not None:
             self._dialog.dismiss(None)
         self._screen.go_to_memory(ref)
@@ -259,12 +259,12 @@ class ReviewActions(WritingController):
             app = self._screen.app
             app.clear_notifications()
             app.notify(f"Accepted: {what}{hint('undo', app.key_overrides)}", timeout=4)
-            self._take_out(proposals)
+            self._show_without(proposals)
             self.scan()
 
         self._writer.apply(planned, done, self._changes.failed)
 
-    def _take_out(self, proposals: Sequence[Proposal], counted: Queue | None = None) -> None:
+    def _show_without(self, proposals: Sequence[Proposal], counted: Queue | None = None) -> None:
         """Show the queue without these proposals, with the postponed counts of `counted`."""
         if self.queue is not None:
             removed_ids = {one.id for one in proposals}
@@ -314,7 +314,7 @@ class ReviewActions(WritingController):
             what = text.counted(len(proposals), "finding")
             self._screen.app.clear_notifications()
             self._screen.app.notify(f"{word}: {what}", timeout=3)
-            self._take_out(proposals, counted)
+            self._show_without(proposals, counted)
 
         def work(library: Library, _: Job) -> Queue | None:
             review = self._queue_of(library)

@@ -105,14 +105,14 @@ class Selection:
     def act(self, action_id: str, memory: Memory) -> Act:
         """Return the act that the action performs on this memory."""
         if action_id == "retire":
-            return self._retiring(memory)
+            return self._retiring_act(memory)
         if action_id == "pin" and memory.pinned:
             return Act.UNPIN
         act = actions.BY_ID[action_id].act
         assert act is not None, f"{action_id} makes no change"
         return act
 
-    def _retiring(self, memory: Memory) -> Act:
+    def _retiring_act(self, memory: Memory) -> Act:
         """Return the act that retires a memory, DELETE if the store cannot retire."""
         library = self.library
         if library is None or not library.refusal(Act.RETIRE, memory):

@@ -97,10 +97,10 @@ class ViewingActions:
         return {letter: self._headline(ref) for letter, ref in self._screen.bookmarks.items()}
 
     def _headline(self, ref: str) -> str:
-        memory = self._read(ref)
+        memory = self._find_memory(ref)
         return text.one_line(memory.headline, 200) if memory else "no longer there"
 
-    def _read(self, ref: str) -> Memory | None:
+    def _find_memory(self, ref: str) -> Memory | None:
         library = self._screen.worker.library
         try:
             return library.get(ref) if library is not None else None
@@ -132,7 +132,7 @@ class ViewingActions:
             if not letter:
                 return
             ref = screen.bookmarks.get(letter, "")
-            if not ref or self._read(ref) is None:
+            if not ref or self._find_memory(ref) is None:
                 screen.app.notify(f"No bookmark {letter}.", severity="warning", timeout=3)
             else:
                 screen.go_to_memory(ref)
@@ -230,18 +230,18 @@ class DetailController:
         self._moved = now
         self.resting = memory is not None
         if not self._waits:
-            self._wait(REST)
+            self._check_after(REST)
 
-    def _wait(self, seconds: float) -> None:
+    def _check_after(self, seconds: float) -> None:
         self._waits = True
-        self._screen.set_timer(seconds, self._look)
+        self._screen.set_timer(seconds, self._end_run_if_rested)
 
-    def _look(self) -> None:
+    def _end_run_if_rested(self) -> None:
         left = self._moved + REST - monotonic()
         if not self._waits:
             return
         if left > 0:
-            self._wait(left)
+            self._check_after(left)
         else:
             self.end_run()
 

@@ -176,7 +176,7 @@ class GraphScreen(Dialog[str]):
         found = self._found
         assert found is not None, "only called with an answer"
         shown = len(found.reached) - 1
-        counts = f"{text.number(shown)} linked" if shown else self._nothing()
+        counts = f"{text.number(shown)} linked" if shown else self._explain_no_links()
         layout = self.graph.layout_shown
         parts = [counts]
         if layout.hidden:
@@ -191,7 +191,7 @@ class GraphScreen(Dialog[str]):
         title = f"Links of {self._texts.name(self._start)}"
         self.graph.border_title = Content(text.cut(title, max(8, self.graph.size.width - 4)))
 
-    def _nothing(self) -> str:
+    def _explain_no_links(self) -> str:
         """Explain that there are no links, and how links are made."""
         if self._filter.relations or self._filter.direction is not Direction.BOTH:
             return "no links of this kind"
@@ -240,11 +240,11 @@ class GraphScreen(Dialog[str]):
         """Describe an entity, an unknown end, or the nodes that are not drawn."""
         width = max(20, self._about.size.width - 3)
         if placed.node is None:
-            return self._texts.list_nodes(self._hidden(placed), self.app.palette, width)
+            return self._texts.list_nodes(self._hidden_neighbours(placed), self.app.palette, width)
         edges = self._edges(placed.node)
         return self._texts.describe_node(placed.node, edges, self.app.palette, width)
 
-    def _hidden(self, placed: PlacedNode) -> list[Node]:
+    def _hidden_neighbours(self, placed: PlacedNode) -> list[Node]:
         """Return the neighbours of the parent that a count stands for."""
         assert self._found is not None, "there is a drawing"
         layout = self.graph.layout_shown
@@ -300,7 +300,7 @@ class GraphScreen(Dialog[str]):
         self.action_open()
 
     def _list_hidden(self, placed: PlacedNode) -> None:
-        nodes = {node.name: node for node in self._hidden(placed)}
+        nodes = {node.name: node for node in self._hidden_neighbours(placed)}
         choices = [Choice(name, self._texts.label(node)) for name, node in nodes.items()]
 
         def chosen(names: tuple[str, ...] | None) -> None:
