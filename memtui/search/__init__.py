@@ -1,4 +1,4 @@
-"""Finding: analysis, arrays, ranking, the Whoosh index, and the columns that filters need.
+"""Search over memories: text analysis, word indexes, filters, counts, ranking and embeddings.
 
 The only package that imports numpy and whoosh; importing the package itself imports neither.
 """

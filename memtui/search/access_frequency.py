@@ -32,7 +32,7 @@ _COUNTED = frozenset({"salience", *_REVISIONS, *_ACCESSES, *_LAST_TIMES, _NESTED
 
 
 def is_counted(memory: Memory) -> bool:
-    """Whether any use of the memory may have been counted; most of a store's have none."""
+    """Whether the memory may have a count of uses; most memories of a store have none."""
     return not _COUNTED.isdisjoint(memory.extra)
 
 
@@ -50,17 +50,17 @@ def frequency(uses: float) -> float:
 
 
 def count_accesses(memory: Memory) -> float:
-    """How often the memory was given to an agent or a person, as far as somebody counted."""
+    """How often the memory was given to an agent or a person, as far as programs counted it."""
     return sum(_sum(group, _ACCESSES, 0) for group in _groups(memory))
 
 
 def count_revisions(memory: Memory) -> float:
-    """How often the memory was rewritten or said again."""
+    """How often the memory was rewritten or repeated."""
     return sum(_sum(group, _REVISIONS, 1) for group in _groups(memory))
 
 
 def find_last_access(memory: Memory) -> datetime | None:
-    """The last time that the memory was given to somebody, as far as somebody noted it."""
+    """The last recorded time at which the memory was given to an agent or a person, or None."""
     for group in _groups(memory):
         for name in _LAST_TIMES:
             value = group.get(name)

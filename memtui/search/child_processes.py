@@ -1,4 +1,4 @@
-"""Processes that memtui starts for slow work, so that the screen stays responsive.
+"""Run slow work in child processes, so that the screen stays responsive.
 
 A worker is a module of memtui that prints JSON lines: `{"what": "indexing", "done": 1024, "total":
 33000}` while it works, at the end `{"what": "done", ...}` or `{"what": "failed", "why": "..."}`.
@@ -46,7 +46,7 @@ def noted(child: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def kill_all() -> None:
-    """Kill those that run: the program ends without waiting for the threads that use them."""
+    """Kill all workers: the program ends without waiting for the threads that use them."""
     for child in tuple(_running):
         child.kill()
 

@@ -97,7 +97,7 @@ def match_names(vocabulary: Sequence[str], is_match: Callable[[str], bool]) -> M
     return np.array([is_match(value.casefold()) for value in vocabulary] or [False], np.bool_)
 
 
-def _is_wanted(values: Collection[str]) -> Callable[[str], bool]:
+def _make_matcher(values: Collection[str]) -> Callable[[str], bool]:
     """Whether a folded value is one of these, or matches one with `*`."""
     patterns = [value for value in values if "*" in value]
     if not patterns:
@@ -131,7 +131,7 @@ def match_values(
     if part.field != "type" or not kinds:
         return passed
     untyped = match_names(columns.types, lambda value: not value)[codes_of("type")]
-    listed = untyped & match_names(KINDS, _is_wanted(kinds))[codes_of("kind")]
+    listed = untyped & match_names(KINDS, _make_matcher(kinds))[codes_of("kind")]
     found: Mask = passed & ~listed if part.negated else passed | listed
     return found
 
@@ -140,7 +140,7 @@ def _allowed_values(part: Condition, vocabulary: Sequence[str]) -> Mask:
     """Which values of a field with few values pass."""
     if part.field == "status" and "all" in part.values:
         return np.ones(len(vocabulary), np.bool_)
-    passed = match_names(vocabulary, _is_wanted(part.values))
+    passed = match_names(vocabulary, _make_matcher(part.values))
     return ~passed if part.negated else passed
 
 
@@ -148,16 +148,16 @@ def match_entities(columns: Columns, part: Condition) -> Mask:
     """The slots for which a condition over entities (`part`) holds in these `columns`."""
     entity_mask = np.zeros(max(1, len(columns.entities)), np.bool_)
     for value in part.values:
-        entity_mask |= _wanted_entities(columns.entities, value)
+        entity_mask |= _match_entity_names(columns.entities, value)
     passed = entity_mask.take(columns.entity)
     passed[columns.also[entity_mask.take(columns.also[:, 1]), 0]] = True
     return ~passed if part.negated else passed
 
 
-def _wanted_entities(entities: Sequence[str], value: str) -> Mask:
+def _match_entity_names(entities: Sequence[str], value: str) -> Mask:
     """The entities that a value names; if none is named so, those that have it in their path."""
     if "*" in value:
-        matches = _is_wanted((value,))
+        matches = _make_matcher((value,))
         return match_names(
             entities, lambda path: matches(path) or any(map(matches, path.split("/")))
         )
@@ -170,6 +170,6 @@ def _wanted_entities(entities: Sequence[str], value: str) -> Mask:
 def _match_tags(columns: Columns, part: Condition) -> Mask:
     names: Iterable[str] = part.values
     if any("*" in value for value in part.values):
-        names = filter(_is_wanted(part.values), columns.tags)
+        names = filter(_make_matcher(part.values), columns.tags)
     tagged = _slots_with(columns, (columns.tags[name] for name in names if name in columns.tags))
     return ~tagged if part.negated else tagged

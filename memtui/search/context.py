@@ -1,4 +1,4 @@
-"""Score a memory by what stands around it: its session, the memories beside it, its day.
+"""Score a memory by its context: its session, the memories beside it, its date.
 
 Memories of one session, branch, day, folder or entity are a **group** (`memtui.search.groups`). The
 parts, each 0..1 before its weight (`memtui.search.ranking.Weights`):
@@ -82,7 +82,7 @@ def add_context(
     weights: Weights,
     at: Longs | None = None,
 ) -> Match:
-    """Score what stands around the best matches, and add memories that only this finds.
+    """Score the context of the best matches, and add memories that only their context finds.
 
     Args:
         match: The matches by text.
@@ -200,7 +200,7 @@ def _score_sessions(terms: Sequence[ScoredTerm], groups: Groups, weight: float) 
     scores: Floats | None = None
     whole = 0.0
     for term in terms:
-        saturated, rarity = term.kept.get(groups) or _score_session(term, groups)
+        saturated, rarity = term.cache.get(groups) or _score_session(term, groups)
         whole += rarity
         weighted = saturated * np.float32(rarity)
         scores = weighted if scores is None else np.add(scores, weighted, out=scores)
@@ -218,8 +218,8 @@ def _score_session(term: ScoredTerm, groups: Groups) -> tuple[Floats, float]:
     holders = int(np.count_nonzero(times))
     rarity = math.log1p((groups.count - holders + 0.5) / (holders + 0.5))
     times /= times + np.float32(_half(term))
-    term.kept.clear()  # of other columns
-    term.kept[groups] = times, rarity
+    term.cache.clear()  # of other columns
+    term.cache[groups] = times, rarity
     return times, rarity
 
 

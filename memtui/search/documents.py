@@ -1,4 +1,4 @@
-"""The text of a memory as it is indexed, field by field, and where it stands among others."""
+"""The text of a memory as it is indexed, field by field; its session, position and speaker."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class Embedder(Protocol):
 
 
 def embedded_text(document: IndexedDocument) -> str:
-    """The text that is embedded of a memory: its title, content and tags."""
+    """The text of a memory that is embedded: its title, content and tags."""
     parts = (document.title, document.content[:MAX_TEXT_CHARS], " ".join(document.tags))
     return "\n".join(part for part in parts if part)[:MAX_TEXT_CHARS]
 

@@ -187,11 +187,11 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
         The filters, to be applied to slots with `FilteredSlots`.
     """
     leaves = leaves or NoLeaves(len(columns))
-    cached = _match_kept(columns, query)
+    cached = _filter_columns(columns, query)
     rest = [
         match_condition(columns, part, leaves)
         for part in query.conditions
-        if part.field not in _KEPT_FIELDS
+        if part.field not in _CACHED_FIELDS
     ]
     joining = None
     if query.groups:
@@ -204,7 +204,7 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
     return Filters(columns, cached.values, cached.entity, whole, query.since, query.until, joining)
 
 
-class _KeptFilters(NamedTuple):
+class _CachedFilters(NamedTuple):
     """What the filters over values and entities let pass; the same for every letter typed."""
 
     columns: Columns
@@ -215,25 +215,25 @@ class _KeptFilters(NamedTuple):
     entity: Mask | None
 
 
-_KEPT_FIELDS = frozenset({*VALUES, "entity"})
-_kept: tuple[_KeptFilters, ...] = ()
+_CACHED_FIELDS = frozenset({*VALUES, "entity"})
+_cached: tuple[_CachedFilters, ...] = ()
 """Of the last queries, what counts hidden matches included, the newest first; assigned as a whole,
 so any thread may read it."""
-_MAX_KEPT = 4
+_MAX_CACHED = 4
 
 
-def _match_kept(columns: Columns, query: Query) -> _KeptFilters:
-    global _kept
+def _filter_columns(columns: Columns, query: Query) -> _CachedFilters:
+    global _cached
     with_status = bool(query.groups) and any(
         part.field == "status" for group in query.groups for part in conditions_in(group)
     )
     key = (query.conditions, with_status)
-    for cached in _kept:
+    for cached in _cached:
         if cached.columns is columns and (cached.conditions, cached.with_status) == key:
             return cached
-    made = _KeptFilters(columns, *key, *_match_columns(columns, *key))
-    others = [cached for cached in _kept if cached.columns is columns]
-    _kept = (made, *others[: _MAX_KEPT - 1])
+    made = _CachedFilters(columns, *key, *_match_columns(columns, *key))
+    others = [cached for cached in _cached if cached.columns is columns]
+    _cached = (made, *others[: _MAX_CACHED - 1])
     return made
 
 

@@ -31,7 +31,7 @@ REACH = 2
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """The living memories that take part, group by group, each group in its own order."""
+    """The groups of the living memories, one after the other, each in its own order."""
 
     columns: Columns
     """Of which slots."""

@@ -40,11 +40,11 @@ def read_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] =
     for at, term in enumerate(terms):
         start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
         unit = np.float32(0.25 * shares[at]) if shares else _QUARTER
-        parts.append(_held(segment, segment.ids[start:end], segment.weights[start:end], unit))
+        parts.append(_to_hits(segment, segment.ids[start:end], segment.weights[start:end], unit))
     return _merge_parts(parts, segment)
 
 
-def _held(
+def _to_hits(
     segment: Segment, ids: NDArray[np.int32], weights: NDArray[np.uint8], unit: np.float32
 ) -> TermHits:
     slots = ids.astype(np.int64)
@@ -56,7 +56,7 @@ def _held(
 def read_prefix(segment: Segment, prefix: str) -> TermHits:
     """The hits of all words of a `segment` that begin with `prefix`, summed."""
     if (stored := segment.prefixes.find(prefix)) is not None:
-        return _held(segment, *stored, _QUARTER)
+        return _to_hits(segment, *stored, _QUARTER)
     return read_range(segment, *segment.prefix_range(prefix))
 
 
@@ -65,7 +65,7 @@ def read_range(segment: Segment, first: int, last: int) -> TermHits:
     start, end = int(segment.indptr[first]), int(segment.indptr[last])
     ids, weights = segment.ids[start:end], segment.weights[start:end]
     if last - first <= 1:
-        return _held(segment, ids, weights, _QUARTER)
+        return _to_hits(segment, ids, weights, _QUARTER)
     found = _sum(segment, ids, weights)
     capped = np.minimum(found.weights, np.float32(MAX_WEIGHT))
     capped *= _QUARTER
@@ -277,7 +277,7 @@ class ScoredTerm:
     """The word, if it is a single one and not still being typed."""
     is_open: bool = False
     """Its last letter is still being typed."""
-    kept: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
+    cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
     """What was computed from it, by what it was computed for."""
 
 

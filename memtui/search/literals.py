@@ -1,8 +1,8 @@
-"""Find what stands in memories exactly as it was typed: phrases, titles, signs, punctuation.
+"""Find text in memories exactly as it was typed: phrases, titles, symbols, punctuation.
 
-The index holds words only. Signs are found by reading the texts: those in memory one by one, cached
-rows by a search through the bytes of their file, of which only the hits are decoded. White space
-matches any white space; case, accents and compatibility forms make no difference.
+The index holds words only. Symbols are found by reading the texts: those in memory one by one,
+cached rows by a search through the bytes of their file, of which only the hits are decoded. White
+space matches any white space; case, accents and compatibility forms make no difference.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BATCH = 256
 
 
 class SearchedRows(Protocol):
-    """Memories by slot, which may know where some bytes stand in the cache."""
+    """Memories by slot, with a way to search the bytes of those that are cached."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int, /) -> Memory: ...
@@ -100,7 +100,7 @@ def _sign_pattern(sign: str) -> re.Pattern[bytes]:
 
 
 class LiteralSearch:
-    """Looks into the texts of the memories of a table."""
+    """Searches the texts of a table's memories for literal text."""
 
     def __init__(
         self, rows: SearchedRows, alive: Mask | None = None, cancelled: IsCancelled = never

@@ -48,7 +48,7 @@ MAX_READ = 16
 class MatchBonuses:
     """The parts of the score for the matches of one query; see `memtui.search.hits.Bonuses`."""
 
-    asked: QueryTerms
+    query_terms: QueryTerms
     segments: Sequence[Segment]
     literals: LiteralSearch | None = None
     dates: DateHits | None = None
@@ -68,7 +68,9 @@ class MatchBonuses:
     @cached_property
     def _passage_words(self) -> Sequence[QueryTerm]:
         """The terms that may stand within one passage; () if there are not several words."""
-        words = [term for term in (*self.asked.wanted, *self.asked.required) if term.parts]
+        words = [
+            term for term in (*self.query_terms.optional, *self.query_terms.required) if term.parts
+        ]
         several = sum(len(term.parts) for term in words) > 1
         return words if several and not any(map(has_just_begun, words)) else ()
 
@@ -95,7 +97,7 @@ class MatchBonuses:
                 newest = when(slots.take(long))
                 long = long[best_positions(text.take(long), newest, MAX_PASSAGES)]
             found += self._passages(at, slots, text, losses, long)
-        if self.literals is not None and (typed := self.asked.typed):
+        if self.literals is not None and (typed := self.query_terms.typed):
             best = best_positions(text - lost, when(slots), MAX_READ)
             shares = _as_typed(typed, slots.take(best), self.literals, self.segments)
             if len(positive := shares.nonzero()[0]):

@@ -84,14 +84,14 @@ def match_terms(
     count = slots if alive is None else int(np.count_nonzero(alive))
     search = _Search(segments, slots, exact, cancelled, alive, literals)
     query_terms = analyze_terms(terms)
-    positive = (*query_terms.wanted, *query_terms.required)
+    positive = (*query_terms.optional, *query_terms.required)
     if not positive and any(not term.negated for term in terms):
         return hits.match_none(slots, (term.text for term in terms if not term.negated))
     if not positive:
         return _exclude(_match_all(slots), [search.mask(term) for term in query_terms.excluded])
     words: dict[str, None] = {}
     scored: list[ScoredTerm] = []
-    joined = join_neighbours(query_terms.wanted)
+    joined = join_neighbours(query_terms.optional)
     for number, term in enumerate(positive):
         added = list(search.find_joined(joined.get(number, ())))
         if dates is not None and term.term.text in dates.terms:
@@ -120,7 +120,7 @@ def match_terms(
         is_plain=not query_terms.required and not query_terms.excluded,
         bonuses=MatchBonuses(query_terms, segments, literals, dates),
     )
-    required = scores[len(query_terms.wanted) :]
+    required = scores[len(query_terms.optional) :]
     excluded = [~_slot_mask(part.slots, slots) for part in required]
     found = _exclude(found, [*excluded, *(search.mask(term) for term in query_terms.excluded)])
     titled = find_title_matches(segments, query_terms, found)
@@ -165,7 +165,7 @@ def _score(tiers: Sequence[TermHits], slots: int, count: int) -> tuple[TermHits,
     return best, highest or math.log1p(2.0 * count + 1.0) * (K1 + 1)
 
 
-class _KeptScore(NamedTuple):
+class _CachedScore(NamedTuple):
     """The score of a word and its highlights, and the segments, slots and mask it is from."""
 
     table: tuple[object, ...]
@@ -205,10 +205,10 @@ class _Search:
         if not self._segments or not (word := get_whole_word(term)):
             return None
 
-        def compute() -> _KeptScore:
+        def compute() -> _CachedScore:
             found: dict[str, None] = {}
             score = _score(list(self.find_tiers(term, found)), self._slots, count)
-            return _KeptScore(table, self._alive, ScoredTerm(*score, word), found)
+            return _CachedScore(table, self._alive, ScoredTerm(*score, word), found)
 
         first, key, table = self._segments[0], ("score", word), (*self._segments, self._slots)
         known = hits.get_cached(first, key, compute)

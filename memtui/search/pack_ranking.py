@@ -242,9 +242,9 @@ def slots_in_entity(
         without_low: Leave out memories of low importance.
     """
     known = [e == entity or (below and e.startswith(f"{entity}/")) for e in columns.entities]
-    is_wanted = np.array(known or [False])
-    belongs = is_wanted[columns.entity]
-    belongs[columns.also[is_wanted[columns.also[:, 1]], 0]] = True
+    is_in_entity = np.array(known or [False])
+    belongs = is_in_entity[columns.entity]
+    belongs[columns.also[is_in_entity[columns.also[:, 1]], 0]] = True
     if without_low:
         belongs &= columns.importance != IMPORTANCES.index("low")
     found: Longs = slots[belongs.take(slots)]

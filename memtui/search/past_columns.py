@@ -1,4 +1,4 @@
-"""Columns as of a time: which rows were there, and with which status."""
+"""Columns as of an earlier time: which rows existed, and with which status."""
 
 from __future__ import annotations
 

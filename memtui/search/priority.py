@@ -1,4 +1,4 @@
-"""The priority of Simple Memory, of recency, importance and frequency (RIF).
+"""Simple Memory's priority score, from recency, importance and frequency (RIF).
 
 priority = 0.5 x recency + 0.3 x importance + 0.2 x frequency (white paper, Scoring & Forgetting).
 A pinned memory counts as used as often as can be.

@@ -64,7 +64,7 @@ class QueryTerm:
 class QueryTerms:
     """The analyzed terms of a query."""
 
-    wanted: tuple[QueryTerm, ...] = ()
+    optional: tuple[QueryTerm, ...] = ()
     """At least one must match; memories with all of them rank first."""
     required: tuple[QueryTerm, ...] = ()
     """Phrases; all must match."""
@@ -197,8 +197,10 @@ def get_whole_word(term: QueryTerm) -> str:
 
 
 def has_just_begun(term: QueryTerm) -> bool:
-    """Whether so little of the word is typed that what stands around its completions, which are in
-    most memories, says nothing."""
+    """Whether the word that is being typed is too short for its context to be scored.
+
+    Most memories have a completion of so few letters.
+    """
     word = term.parts[-1] if term.last_is_prefix else ""
     return 0 < len(word) < MIN_CHARS_AROUND and word.isascii()
 

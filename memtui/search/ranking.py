@@ -125,12 +125,12 @@ def _recency(columns: Columns, minute: int, weights: Weights) -> Doubles:
     return np.nan_to_num(weights.recency * np.exp2(-age))
 
 
-def _type(columns: Columns, wanted_types: Collection[str], weights: Weights) -> Doubles:
-    if not wanted_types:
+def _type(columns: Columns, preferred_types: Collection[str], weights: Weights) -> Doubles:
+    if not preferred_types:
         return np.zeros(len(columns))
     by_code = [
         weights.type_wanted
-        if name.casefold() in wanted_types
+        if name.casefold() in preferred_types
         else weights.type_other
         if name
         else 0.0
@@ -145,7 +145,7 @@ class _Factors:
 
     columns: Columns
     weights: Weights
-    wanted_types: frozenset[str]
+    preferred_types: frozenset[str]
     minute: int
     each: Mapping[str, Doubles]
     whole: Doubles
@@ -159,16 +159,16 @@ _last: _Factors | None = None
 
 
 def _factors(
-    columns: Columns, now: datetime, weights: Weights, wanted_types: Collection[str]
+    columns: Columns, now: datetime, weights: Weights, preferred_types: Collection[str]
 ) -> _Factors:
     global _last
-    folded_types = frozenset(name.casefold() for name in wanted_types)
+    folded_types = frozenset(name.casefold() for name in preferred_types)
     minute = int(now.timestamp() // 60)
     last = _last
     if (
         last is not None
         and last.columns is columns
-        and (last.weights, last.wanted_types, last.minute) == (weights, folded_types, minute)
+        and (last.weights, last.preferred_types, last.minute) == (weights, folded_types, minute)
     ):
         return last
     importance = np.array([weights.importance_high, 0.0, weights.importance_low])
@@ -198,7 +198,7 @@ def score_matches(
     at: Longs | None,
     now: datetime,
     weights: Weights = DEFAULTS,
-    wanted_types: Collection[str] = (),
+    preferred_types: Collection[str] = (),
     id_matches: Collection[int] = (),
 ) -> Doubles:
     """Compute the scores of matches.
@@ -209,13 +209,13 @@ def score_matches(
         at: Positions in `match.slots` to score; None: all.
         now: The time from which recency is counted.
         weights: The weights of the parts.
-        wanted_types: The types that the query filters by.
+        preferred_types: Types that the query prefers, else those that it filters by.
         id_matches: Slots whose id is the text of the query.
 
     Returns:
         One score for each position, in the order of `at`.
     """
-    factors = _factors(columns, now, weights, wanted_types)
+    factors = _factors(columns, now, weights, preferred_types)
     tier = _tier(match, factors)
     slots, text, all_words, meaning = match.slots, match.text, match.all_words, match.meaning
     if at is not None:
@@ -239,7 +239,7 @@ def explain_score(
     slot: int,
     now: datetime,
     weights: Weights = DEFAULTS,
-    wanted_types: Collection[str] = (),
+    preferred_types: Collection[str] = (),
     id_matches: Collection[int] = (),
 ) -> tuple[ScorePart, ...]:
     """The parts of a slot's score that are not 0; they add up to what `score_matches` gives.
@@ -250,10 +250,10 @@ def explain_score(
         slot: The slot to explain.
         now: The time from which recency is counted.
         weights: The weights of the score.
-        wanted_types: Types that the query prefers.
+        preferred_types: As in `score_matches`.
         id_matches: Slots whose id is the text of the query.
     """
-    factors = _factors(columns, now, weights, wanted_types)
+    factors = _factors(columns, now, weights, preferred_types)
     tier = _tier(match, factors)
     at = match.find_position(slot)
     text = float(match.text[at])

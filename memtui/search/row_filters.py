@@ -1,4 +1,4 @@
-"""Evaluate the filters that no array answers, by reading the memories: texts, links, patterns.
+"""Evaluate filters over what is in no column by reading the memories: texts, links, patterns.
 
 Cached rows are searched in their bytes first (`Rows.candidate_slots`); only those that may pass are
 decoded. The masks of the last queries are kept while the rows stay the same.
@@ -30,8 +30,8 @@ that name."""
 
 _BATCH = 256
 """Memories between two checks of `cancelled`."""
-_KEPT = 16
-"""Masks that are kept."""
+_MAX_CACHED = 16
+"""Masks that are cached."""
 # Fields of a cached row as `search.catalog.encode_row` writes them: inside texts the quotes are
 # escaped, so nothing else looks like this before `extra`, the last field.
 _HAS_LINKS = re.compile(rb'"links":\[\{')
@@ -47,7 +47,7 @@ _TEXTS: Mapping[str, Callable[[Memory], tuple[str, ...]]] = {
     "source": lambda memory: (memory.source,),
 }
 
-_kept: tuple[object, dict[Condition, Mask]] = (None, {})
+_cached: tuple[object, dict[Condition, Mask]] = (None, {})
 """The rows of the last query, and masks over them; assigned as a whole, for any thread."""
 
 
@@ -74,8 +74,8 @@ class RowFilters:
 
     def mask(self, part: Condition) -> Mask:
         """Return which slots have one of the values, negated or not. Raises Cancelled."""
-        global _kept
-        rows, masks = _kept
+        global _cached
+        rows, masks = _cached
         if rows is not self._rows:
             masks = {}
         known = masks.get(part)
@@ -84,8 +84,8 @@ class RowFilters:
             for slot in self._find(part):
                 known[slot] = True
             if not self.remarks:
-                newest = dict(list(masks.items())[-_KEPT + 1 :])
-                _kept = (self._rows, {**newest, part: known})
+                newest = dict(list(masks.items())[-_MAX_CACHED + 1 :])
+                _cached = (self._rows, {**newest, part: known})
         return known
 
     def _find(self, part: Condition) -> Iterator[int]:

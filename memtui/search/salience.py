@@ -1,4 +1,4 @@
-"""Salience: what a memory is worth by its type, revisions and use.
+"""Salience: a score for the worth of a memory, from its type, revisions and use.
 
     salience = (type weight + revisions + 0.1 x accesses) x decay ^ days since the last access
 

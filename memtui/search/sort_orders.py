@@ -1,4 +1,4 @@
-"""The orders of a list that need no scores of a text: time, importance, priority, use."""
+"""Sort orders that need no text scores: time, importance, priority, use."""
 
 from __future__ import annotations
 

@@ -296,7 +296,7 @@ def build_queries(terms: Sequence[Term], reader: Any, *, every: bool = False) ->
         every: Whether all terms must match, not only one.
     """
     query_terms = analyze_terms(terms)
-    optional = [_build_query(query_term, reader) for query_term in query_terms.wanted]
+    optional = [_build_query(query_term, reader) for query_term in query_terms.optional]
     required = [_build_query(query_term, reader) for query_term in query_terms.required]
     excluded = [_build_query(query_term, reader) for query_term in query_terms.excluded]
     if every:

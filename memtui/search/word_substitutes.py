@@ -1,4 +1,4 @@
-"""Find what to look for in place of a word that no memory holds.
+"""Find index words to search for instead of a word of the query that no memory has.
 
 In this order, the first that finds anything:
 
@@ -62,7 +62,7 @@ def find_substitutes(
     """
     ways: tuple[Callable[[], Held], ...] = (
         lambda: _containing(word, segments, alive, cancelled),
-        lambda: _held(_folded_variants(word), segments, alive, is_prefix),
+        lambda: _find_held_words(_folded_variants(word), segments, alive, is_prefix),
         lambda: _misspelt(word, segments, alive, cancelled),
         lambda: _misspelt_beginning(word, segments, alive, cancelled) if is_prefix else {},
     )
@@ -72,7 +72,7 @@ def find_substitutes(
     return ()
 
 
-def _held(
+def _find_held_words(
     words: Iterable[str], segments: Sequence[Segment], alive: Mask | None, is_prefix: bool = False
 ) -> Held:
     """Those of the words that living memories hold; with `is_prefix` also their completions."""
@@ -129,7 +129,7 @@ def _misspelt(
     """The words at distance 1, else those at distance 2 with the same first letter."""
     if len(word) < MIN_PART_CHARS + 1 or word.isdigit():
         return {}
-    near = _held(expansion.spelling_variants(word), segments, alive)
+    near = _find_held_words(expansion.spelling_variants(word), segments, alive)
     if near:
         return near
     found: Held = {}

@@ -68,16 +68,16 @@ def check_duplicate_ids(memories: Sequence[Memory]) -> Iterator[Finding]:
     An id that comes again within a file is read as `id#2`, and `extra` keeps it as it stands
     (`stores.change_validation`).
     """
-    seen: dict[tuple[str, str], Memory] = {}
+    first_of_id: dict[tuple[str, str], Memory] = {}
     for memory in memories:
-        first = seen.setdefault((memory.store, memory.id), memory)
+        first = first_of_id.setdefault((memory.store, memory.id), memory)
         if first is not memory:
             other = first.origin.file
             yield _at(FindingKind.DUPLICATE, memory, f"id {memory.id} is also in {other}")
     for memory in memories:
         id = str(memory.extra.get("id", ""))
-        if UNADDRESSABLE in memory.extra and memory.id != id and (memory.store, id) in seen:
-            other = seen[memory.store, id].origin.file
+        if UNADDRESSABLE in memory.extra and memory.id != id and (memory.store, id) in first_of_id:
+            other = first_of_id[memory.store, id].origin.file
             where = "twice in this file" if other == memory.origin.file else f"also in {other}"
             yield _at(FindingKind.DUPLICATE, memory, f"id {id} is {where}")
 

@@ -81,8 +81,8 @@ def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> I
 
 def _adds_to(one: Memory, other: Memory) -> bool:
     """Whether one text has all words of the other: "works at NewCorp", and "… as CTO"."""
-    mine, its = words_of(one.content), words_of(other.content)
-    return mine <= its or its <= mine
+    words, other_words = words_of(one.content), words_of(other.content)
+    return words <= other_words or other_words <= words
 
 
 def find_superseded(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:

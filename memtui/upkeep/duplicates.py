@@ -66,14 +66,14 @@ def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Itera
         if _may_be_merged(one, other, context) and is_same_statement(_text(one), _text(other)):
             by_group.append((pair.first, pair.second))
     for group in groups_of(by_group):
-        kept, *others = sorted((found[at] for at in group), key=_rank, reverse=True)
-        lowest = min(jaccard(words_of(_text(kept)), words_of(_text(one))) for one in others)
+        target, *others = sorted((found[at] for at in group), key=_rank, reverse=True)
+        lowest = min(jaccard(words_of(_text(target)), words_of(_text(one))) for one in others)
         yield propose(
             ProposalKind.DUPLICATE,
-            [kept, *others],
-            f"{len(others) + 1} say: {headline_of(kept)}",
+            [target, *others],
+            f"{len(others) + 1} say: {headline_of(target)}",
             f"{lowest:.0%} of the words are the same; the first one stays",
-            merge_into(kept, others, context),
+            merge_into(target, others, context),
         )
 
 
@@ -129,13 +129,13 @@ def _clusters_in(memories: Sequence[Memory], context: UpkeepContext) -> Iterator
         if is_same_statement(_text(one), _text(other)):
             pairs.append((pair.first, pair.second))
     for group in groups_of(pairs):
-        kept, *others = sorted((memories[at] for at in group), key=_rank, reverse=True)
+        target, *others = sorted((memories[at] for at in group), key=_rank, reverse=True)
         yield propose(
             ProposalKind.CLUSTER,
-            [kept, *others],
-            f"merge {len(others) + 1}: {headline_of(kept)}",
-            f"cosine of at least {settings.cluster:.2f} in {rules_of(kept.store).scope(kept)}",
-            merge_into(kept, others, context, combined_text([kept, *others])),
+            [target, *others],
+            f"merge {len(others) + 1}: {headline_of(target)}",
+            f"cosine of at least {settings.cluster:.2f} in {rules_of(target.store).scope(target)}",
+            merge_into(target, others, context, combined_text([target, *others])),
         )
 
 
@@ -146,7 +146,7 @@ def combined_text(memories: Sequence[Memory]) -> str:
     for memory in memories[1:]:
         for line in memory.content.split("\n"):
             words = words_of(line)
-            if words and not any(words <= seen or jaccard(words, seen) >= 0.8 for seen in known):
+            if words and not any(words <= other or jaccard(words, other) >= 0.8 for other in known):
                 lines.append(line)
                 known.append(words)
     return "\n".join(lines)

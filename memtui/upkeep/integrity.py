@@ -47,7 +47,7 @@ def proposals_from(
         get: The memory of a ref. Raises RefError.
         context: What each store can do.
     """
-    seen: set[tuple[FindingKind, str]] = set()
+    reported: set[tuple[FindingKind, str]] = set()
     findings, folders = _apart(findings)
     for folder, within in folders.items():
         yield from _propose_for_folder(folder, within, get)
@@ -58,9 +58,9 @@ def proposals_from(
                 kind, finding.file, finding.line, finding.message, RULE_TEXT[kind]
             )
             continue
-        if (finding.kind, finding.ref) in seen and finding.kind is not FindingKind.DANGLING:
+        if (finding.kind, finding.ref) in reported and finding.kind is not FindingKind.DANGLING:
             continue
-        seen.add((finding.kind, finding.ref))
+        reported.add((finding.kind, finding.ref))
         try:
             memory = get(finding.ref)
         except RefError:
@@ -139,8 +139,8 @@ def _remedy(finding: Finding, memory: Memory, context: UpkeepContext) -> tuple[C
     if not context.can(Act.EDIT, memory):
         return ()
     clean = _redacted if finding.kind is FindingKind.SECRET else without_hidden
-    given = {"title": memory.title, "content": memory.content}
-    fields = {name: clean(text) for name, text in given.items() if clean(text) != text}
+    texts = {"title": memory.title, "content": memory.content}
+    fields = {name: clean(text) for name, text in texts.items() if clean(text) != text}
     if not fields or not fields.get("content", memory.content).strip():
         return ()  # nothing would be left, which no store writes
     return (Change(Act.EDIT, memory.store, memory.ref, fields),)

@@ -157,24 +157,24 @@ _MERGES = frozenset({ProposalKind.DUPLICATE, ProposalKind.CLUSTER})
 FROM_MODEL = "written by a model: read it before it is accepted"
 
 
-def proposed_text(proposal: Proposal, kept: Memory) -> str | None:
+def proposed_text(proposal: Proposal, first: Memory) -> str | None:
     """The text that the first memory, or the new one, would have; None if there is none to write.
 
     Args:
         proposal: With its changes.
-        kept: The first memory of the proposal.
+        first: The first memory of the proposal.
     """
     for change in proposal.changes:
         content = change.fields.get("content")
         if isinstance(content, str):
             return content
     touched = {change.ref for change in proposal.changes if change.act is not Act.MERGE}
-    return None if kept.ref in touched or not proposal.changes else kept.content
+    return None if first.ref in touched or not proposal.changes else first.content
 
 
-def with_text(proposal: Proposal, kept: Memory, content: str) -> Proposal:
+def with_text(proposal: Proposal, first: Memory, content: str) -> Proposal:
     """The same proposal writing another text; it is unchanged where none can be written."""
-    before = proposed_text(proposal, kept)
+    before = proposed_text(proposal, first)
     if before is None or content == before:
         return proposal
     changes = list(proposal.changes)
@@ -183,7 +183,7 @@ def with_text(proposal: Proposal, kept: Memory, content: str) -> Proposal:
             changes[at] = replace(change, fields={**change.fields, "content": content})
             break
     else:
-        changes.insert(0, Change(Act.EDIT, kept.store, kept.ref, {"content": content}))
+        changes.insert(0, Change(Act.EDIT, first.store, first.ref, {"content": content}))
     return replace(proposal, changes=tuple(changes))
 
 
@@ -204,12 +204,12 @@ def with_answer(
     proposal: Proposal, memories: Sequence[Memory], answer: str, context: UpkeepContext
 ) -> Proposal:
     """The proposal with the text of a model's answer. Raises ModelError."""
-    written, kept = parse_summary(answer), memories[0]
+    written, first = parse_summary(answer), memories[0]
     if proposal.kind is ProposalKind.STALE_SUMMARY:
-        can_edit = context.can(Act.EDIT, kept)
-        edit = Change(Act.EDIT, kept.store, kept.ref, {"content": written})
+        can_edit = context.can(Act.EDIT, first)
+        edit = Change(Act.EDIT, first.store, first.ref, {"content": written})
         return replace(proposal, changes=(edit,) if can_edit else (), reason=FROM_MODEL)
-    return replace(with_text(proposal, kept, written), reason=FROM_MODEL)
+    return replace(with_text(proposal, first, written), reason=FROM_MODEL)
 
 
 SETTING = "review.model"

@@ -265,25 +265,25 @@ def retire(memory: Memory, context: UpkeepContext) -> Change | None:
 
 
 def merge_into(
-    kept: Memory, others: Sequence[Memory], context: UpkeepContext, content: str = ""
+    target: Memory, others: Sequence[Memory], context: UpkeepContext, content: str = ""
 ) -> tuple[Change, ...]:
-    """The changes after which only `kept` is current, with the lineage where the store keeps it.
+    """The changes after which only `target` is current, with the lineage where the store keeps it.
 
     Args:
-        kept: The memory that stays.
+        target: The memory that stays.
         others: Those that it takes the place of.
         content: Its new text; empty: as it is.
     """
     ids = [other.id for other in others]
-    if context.can(Act.MERGE, kept) and all(context.can(Act.SUPERSEDE, one) for one in others):
+    if context.can(Act.MERGE, target) and all(context.can(Act.SUPERSEDE, one) for one in others):
         fields: dict[str, Any] = {"others": ids}
         edits: tuple[Change, ...] = ()
-        if content and content != kept.content:
+        if content and content != target.content:
             fields["content"] = content
-        return (*edits, Change(Act.MERGE, kept.store, kept.ref, fields))
+        return (*edits, Change(Act.MERGE, target.store, target.ref, fields))
     changes: list[Change] = []
-    if content and content != kept.content and context.can(Act.EDIT, kept):
-        changes.append(Change(Act.EDIT, kept.store, kept.ref, {"content": content}))
+    if content and content != target.content and context.can(Act.EDIT, target):
+        changes.append(Change(Act.EDIT, target.store, target.ref, {"content": content}))
     for other in others:
         change = retire(other, context)
         if change is None:
@@ -385,9 +385,9 @@ def _masked_diff(diff: FileDiff) -> FileDiff:
 def _masked_part(lines: Sequence[str], start: int, end: int) -> str:
     """The text of all lines, those between masked; the quotes that JSON escapes count as quotes."""
     part = "\n".join(lines[start:end])
-    kept = [at for at, char in enumerate(part) if char != "\\" or part[at + 1 : at + 2] != '"']
-    for secret in reversed(list(find_secrets("".join(part[at] for at in kept)))):
-        part = part[: kept[secret.start]] + secret.masked + part[kept[secret.end - 1] + 1 :]
+    offsets = [at for at, char in enumerate(part) if char != "\\" or part[at + 1 : at + 2] != '"']
+    for secret in reversed(list(find_secrets("".join(part[at] for at in offsets)))):
+        part = part[: offsets[secret.start]] + secret.masked + part[offsets[secret.end - 1] + 1 :]
     return "\n".join([*lines[:start], part, *lines[end:]])
 
 

@@ -96,7 +96,7 @@ def scan(
     Raises:
         Cancelled: The scan was stopped.
     """
-    wanted = {
+    enabled = {
         kind
         for kind in (kinds if kinds is not None else RULES)
         if str(kind) not in context.settings.off
@@ -118,7 +118,7 @@ def scan(
         finders = _FINDERS[name.partition("\0")[0]]
         mark = join_digests(map(digest, members))
         for kind, find in finders.items():
-            if kind not in wanted:
+            if kind not in enabled:
                 continue
             stamp = f"{mark} {context.now:%Y-%m-%d}" if kind in _DAILY else mark
             if kind is ProposalKind.MERGED_BRANCH:

@@ -125,11 +125,11 @@ def find_patterns(memories: Sequence[Memory], context: UpkeepContext) -> Iterato
         words = words_of(facts[0].content)
         if len(facts) < _FEWEST_FACTS or not words:
             continue
-        told = {one.ref: one for fact in facts for one in episodes[fact.id]}
-        group = [*facts, *told.values()]
+        citing = {one.ref: one for fact in facts for one in episodes[fact.id]}
+        group = [*facts, *citing.values()]
         if len(group) < context.settings.pattern_repeats:
             continue
-        if any(len(words & seen) >= 0.6 * len(words) for seen in known):
+        if any(len(words & item_words) >= 0.6 * len(words) for item_words in known):
             continue
         content = group[0].content
         fields = {
@@ -144,7 +144,7 @@ def find_patterns(memories: Sequence[Memory], context: UpkeepContext) -> Iterato
             ProposalKind.PATTERN,
             group,
             f"propose: {headline_of(group[0])}",
-            f"{counted(len(facts), 'fact')} say the same{_and_episodes(len(told))}; "
+            f"{counted(len(facts), 'fact')} say the same{_and_episodes(len(citing))}; "
             "they become its evidence",
             [Change(Act.ADD, group[0].store, "", fields)],
         )

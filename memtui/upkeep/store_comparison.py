@@ -68,9 +68,9 @@ def compare_stores(
         ends = sorted(
             (passages[pair.first], passages[pair.second]), key=lambda p: p[0].store == right
         )
-        (one, mine), (other, its) = ends
+        (one, left_text), (other, right_text) = ends
         if one.store != other.store:
-            shared = SharedMemory(one, other, pair.score, mine, its)
+            shared = SharedMemory(one, other, pair.score, left_text, right_text)
             key = one.ref, other.ref
             nearest[key] = min(nearest.get(key, shared), shared, key=_order)
     best: dict[str, SharedMemory] = {}
@@ -108,15 +108,15 @@ def is_about(memory: Memory, subject: str) -> bool:
     `people/alice` is also `alice` of a store without folders, and `Alice` as a title or tag; what
     belongs to an entity below it counts too.
     """
-    wanted, entity = _parts(subject), _parts(memory.entity)
-    if not wanted:
+    subject_parts, entity = _parts(subject), _parts(memory.entity)
+    if not subject_parts:
         return True
-    starts = range(len(entity) - len(wanted) + 1)
-    if any(entity[at : at + len(wanted)] == wanted for at in starts):
+    starts = range(len(entity) - len(subject_parts) + 1)
+    if any(entity[at : at + len(subject_parts)] == subject_parts for at in starts):
         return True
-    if entity and wanted[-len(entity) :] == entity:
+    if entity and subject_parts[-len(entity) :] == entity:
         return True
-    return any(_parts(name)[-1:] == wanted[-1:] for name in (memory.title, *memory.tags))
+    return any(_parts(name)[-1:] == subject_parts[-1:] for name in (memory.title, *memory.tags))
 
 
 def _parts(path: str) -> list[str]:

@@ -149,7 +149,7 @@ SAYS_NOTHING = {"said", "told", "asked", "kept", "held", "gone", "seen", "given"
 SAYS_NOTHING |= {"stood", "here", "there", "wanted"}
 """Names of locals and parameters that do not say what the value is."""
 NAMED_PLAINLY = ("stores/", "files/", "journal/", "bundle/", "cli/", "text/", "context/", "query/")
-NAMED_PLAINLY += ("library/", "config/", "search/", "insight/", "tui/")
+NAMED_PLAINLY += ("library/", "config/", "search/", "insight/", "upkeep/", "tui/")
 
 
 def test_a_local_name_says_what_the_value_is() -> None:

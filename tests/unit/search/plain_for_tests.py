@@ -137,8 +137,8 @@ def scan(
     """
     asked = analyze_terms(terms)
     required = [_Sought(query_term) for query_term in asked.required]
-    positive = [*(_Sought(query_term) for query_term in asked.wanted), *required]
-    for number, joined in join_neighbours(asked.wanted).items():
+    positive = [*(_Sought(query_term) for query_term in asked.optional), *required]
+    for number, joined in join_neighbours(asked.optional).items():
         positive[number].also(joined)
     excluded = [_Sought(query_term) for query_term in asked.excluded]
     is_asked = any(not term.negated for term in terms)

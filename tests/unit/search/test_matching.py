@@ -197,9 +197,9 @@ def test_what_else_counts(better: dict[str, object], worse: dict[str, object]) -
     assert ordered(memories, "redis") == [1, 0]
 
 
-def test_wanted_type() -> None:
+def test_preferred_type() -> None:
     memories = [memory(n, "ship it", type=kind) for n, kind in enumerate(["bug", "", "goal"])]
-    assert ordered(memories, "ship", wanted_types=("goal",)) == [2, 1, 0]
+    assert ordered(memories, "ship", preferred_types=("goal",)) == [2, 1, 0]
 
 
 def test_parts_add_up_to_the_score() -> None:
@@ -210,10 +210,12 @@ def test_parts_add_up_to_the_score() -> None:
     ]
     result = look(memories, "redis timeout")
     table = columns.build(memories)
-    scores = ranking.score_matches(result, table, None, NOW, wanted_types=["goal"], id_matches=[2])
+    scores = ranking.score_matches(
+        result, table, None, NOW, preferred_types=["goal"], id_matches=[2]
+    )
     for at, slot in enumerate(result.slots.tolist()):
         parts = ranking.explain_score(
-            result, table, slot, NOW, wanted_types=["goal"], id_matches=[2]
+            result, table, slot, NOW, preferred_types=["goal"], id_matches=[2]
         )
         assert sum(part.value for part in parts) == pytest.approx(scores[at])
         assert all(part.value for part in parts)
