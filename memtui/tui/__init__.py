@@ -60,7 +60,7 @@ def _end(number: int, _: object) -> None:
 
 
 def leave(code: int) -> NoReturn:
-    """End the process at once: no thread that only reads is waited for, no process goes on."""
+    """End the process at once, without waiting for threads that only read; stop child processes."""
     from memtui.search import child_processes
 
     child_processes.kill_all()
@@ -71,7 +71,7 @@ def leave(code: int) -> NoReturn:
 
 
 def refuse_terminal(environ: Mapping[str, str], encoding: str) -> None:
-    """Say why a terminal cannot show the screen, and what can be done.
+    """Return why a terminal cannot show the screen, and what can be done.
 
     Args:
         environ: The environment.

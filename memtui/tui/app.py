@@ -93,12 +93,12 @@ class MemtuiApp(AppInterface):
         return self.browse
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Textual's own filters, then the backstop."""
+        """Return Textual's own line filters and `OutputFilter`."""
         return [*super().get_line_filters(), self._backstop]
 
     @property
     def backstop_hits(self) -> int:
-        """Control characters that layer 1 let through; tests ask for 0."""
+        """Count the control characters that only `OutputFilter` caught; tests expect 0."""
         return self._backstop.hits
 
     def notify(
@@ -110,7 +110,7 @@ class MemtuiApp(AppInterface):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """A toast whose text is text: never markup, never an escape sequence."""
+        """Show a toast; its text is shown as it is, without markup or escape sequences."""
         super().notify(
             text.visible(message), title=title, severity=severity, timeout=timeout, markup=False
         )
@@ -148,21 +148,21 @@ class MemtuiApp(AppInterface):
         self.refresh()
 
     def action_act(self, action_id: str) -> None:
-        """The acts that work in dialogs too."""
+        """Run an action that works in dialogs too."""
         if action_id == "redraw":
             self.redraw()
 
     # What the terminal tells
 
     async def on_event(self, event: events.Event) -> None:
-        """Keys and pastes that come in go through the queue; what bubbled up here does not."""
+        """Put incoming keys and pastes into the queue; handle events that bubbled up as usual."""
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             self.key_queue.put(event)
         else:
             await super().on_event(event)
 
     def on_app_focus(self) -> None:
-        """The person comes back, perhaps from the program that writes the memories."""
+        """Refresh when the terminal gets the focus back: another program may have written."""
         if self.browse.is_ready:
             self.browse.worker.refresh()
 
@@ -175,14 +175,14 @@ class MemtuiApp(AppInterface):
         self.call_after_refresh(self._painted)
 
     def _painted(self) -> None:
-        """The first paint is done: what was imported stays, so keep the collector away from it."""
+        """After the first paint, exclude everything imported so far from garbage collection."""
         if not self.is_headless:  # a process with one app after another would keep every one
             gc.freeze()
         gc.enable()
         self.browse.worker.open()
 
     def reopen(self, open_library: Callable[[], Library]) -> None:
-        """Show other stores: a screen of its own with a library of its own takes the place."""
+        """Show other stores, on a new screen with a new library."""
         former = self.browse
         self._keep_session()
         self.sessions = SessionState(self.launch)
@@ -197,13 +197,13 @@ class MemtuiApp(AppInterface):
         self.leave()
 
     def leave(self) -> None:
-        """Remember where we are, and go."""
+        """Save the session and exit."""
         self._keep_session()
         self.exit()
 
     def _keep_session(self) -> None:
         self.sessions.keep(self.browse, self.theme)
-        self.browse.kept_screen.keep()
+        self.browse.cached_screen.keep()
 
     def exit(
         self,
@@ -216,7 +216,7 @@ class MemtuiApp(AppInterface):
         super().exit(result, return_code, message)
 
     async def _shutdown(self) -> None:
-        """However the app ends, it comes through here while the screens are still there."""
+        """Close what is open; called at every end of the app, while its screens still exist."""
         self.is_ending = True
         self._keep_drafts()
         if hasattr(self, "browse"):
@@ -237,22 +237,22 @@ class MemtuiApp(AppInterface):
                     self.fault = self.fault or error
 
     def end_by(self, number: signal.Signals) -> None:
-        """A signal ends the app: as when it is left, with the exit code that shells give it."""
+        """Exit because of a signal, as `leave` does, with the exit code that shells give it."""
         if not self.is_ending:
             self._keep_session()
             self.exit(return_code=128 + number)
 
     def panic(self, *_: RenderableType) -> None:
-        """The thread that reads keys has failed: there is nothing more to read."""
+        """Exit because the thread that reads keys has failed."""
         self.end_by(signal.SIGHUP)
 
     def give_up(self, error: Exception) -> None:
-        """End because of a fault of our own; `start` raises it once the terminal is given back."""
+        """Exit because of a programming error; `start` raises it once the terminal is restored."""
         self.fault = self.fault or error
         self.exit(return_code=1)
 
     def _handle_exception(self, error: Exception) -> None:
-        """Textual would print the fault with the values of all variables, so with memories."""
+        """Pass an exception to `give_up`; Textual would print all variables, thus memories."""
         cause = error.error if isinstance(error, WorkerFailed) else error
         if self._exception is None:  # where Textual's own test frame looks
             self._exception = error
@@ -266,18 +266,18 @@ class MemtuiApp(AppInterface):
         return self.colours.palette(self.theme)
 
     def theme_choices(self) -> list[tuple[str, str]]:
-        """Name and description of every theme there is to choose."""
+        """Return name and description of every theme."""
         return self.colours.choices()
 
     def keep_theme(self, name: str) -> None:
-        """Use a theme from now on, also next time."""
+        """Use a theme now and in later sessions. Raises ConfigError."""
         self.theme = name
         self._save("theme", name)
 
     # Clipboard, settings and session
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The keys that copy mean the selected text only while there is one."""
+        """Let the keys that copy act on the selected text only while text is selected."""
         if action != "copy_selection":
             return True
         return bool(self.screen.selections) and isinstance(self.focused, SelectableText)
@@ -331,7 +331,7 @@ class MemtuiApp(AppInterface):
         return self._use_keys() if settings.keys != before.keys else ()
 
     def save_filter(self, name: str, query: str) -> None:
-        """Keep a search under a name. Raises ConfigError."""
+        """Save a search under a name. Raises ConfigError."""
         self.saved[name] = query
         self._save(("saved", name), query)
 

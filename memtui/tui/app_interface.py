@@ -53,7 +53,7 @@ class Launch(NamedTuple):
 
 @runtime_checkable
 class DraftKeeper(Protocol):
-    """A screen in which something is written that is not saved yet."""
+    """A screen with input that is not saved yet."""
 
     def keep_draft(self, *, last: bool = False) -> bool: ...
 

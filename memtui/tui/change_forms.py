@@ -85,7 +85,7 @@ UNCHANGED = "unchanged"
 
 
 def several(memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> Form:
-    """Change importance, type, tags, entity and pin of several memories; what is left empty stays.
+    """Change importance, type, tags, entity and pin of several memories; empty fields stay.
 
     What a memory's store cannot change is left out for that memory and counted.
     """
@@ -137,7 +137,7 @@ def several(memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> F
 
 
 def _present(values: Sequence[str]) -> str:
-    """The hint of a field of several memories: what it is now."""
+    """Describe the present values of a field of several memories, as its hint."""
     found = set(values)
     if len(found) == 1:
         return f"{UNCHANGED}: {text.one_line(values[0]) or 'none'}"

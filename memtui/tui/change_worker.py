@@ -89,7 +89,7 @@ def _why_impossible(library: Library, change: Change) -> str:
 
 
 def preview_of(planned: Planned, library: Library | None = None) -> Preview:
-    """A plan with its diffs; with a library also the texts that change, and shorter paths."""
+    """Return a plan with its diffs; with a library also changed texts, and shorter paths."""
     texts = tuple(_text_changes(library, planned)) if library else ()
     roots = {store.label: store.root for store in library.stores} if library else {}
     return Preview(planned, tuple(diff_files(name_below(planned.diffs(), roots))), texts=texts)
@@ -112,7 +112,7 @@ def _text_changes(library: Library, planned: Planned) -> Iterator[TextChange]:
 
 
 class ChangeWorker:
-    """Plans and writes for the screen."""
+    """Runs the planning and writing of the screen's changes in background jobs."""
 
     def __init__(
         self,
@@ -147,7 +147,7 @@ class ChangeWorker:
         *,
         opens: bool = False,
     ) -> None:
-        """As `LibraryWorker.ask`: plan, or look something up for a plan."""
+        """Plan a change, or read something for a plan, in a job; see `LibraryWorker.ask`."""
         self.worker.ask(question, done, failed, group, opens=opens)
 
     def write(self, work: Callable[[Library], Answer], done: Done[Answer], failed: Failed) -> None:

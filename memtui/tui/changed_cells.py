@@ -251,13 +251,13 @@ def _codes(style: Style, colours: ColorSystem) -> Codes:
     ink, ground = style.color, style.bgcolor
     return (
         attributes,
-        ";".join(_downgraded(ink, colours).get_ansi_codes(True)) if ink else "39",
-        ";".join(_downgraded(ground, colours).get_ansi_codes(False)) if ground else "49",
+        ";".join(_downgrade(ink, colours).get_ansi_codes(True)) if ink else "39",
+        ";".join(_downgrade(ground, colours).get_ansi_codes(False)) if ground else "49",
     )
 
 
 @lru_cache(256)
-def _downgraded(colour: Color, colours: ColorSystem) -> Color:
+def _downgrade(colour: Color, colours: ColorSystem) -> Color:
     """A colour as the terminal has it.
 
     Of 256 colours the nearest by the weighted distance of https://www.compuphase.com/cmetric.htm,

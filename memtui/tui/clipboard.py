@@ -27,7 +27,7 @@ TAKES_OSC_52 = {
 
 @dataclass(frozen=True, slots=True)
 class CopyOutcome:
-    """What became of a text that was to be copied."""
+    """The result of copying a text."""
 
     taken: bool
     """A tool or the terminal is known to have taken it."""
@@ -38,7 +38,7 @@ class CopyOutcome:
 def copy_with_tools(words: str, environ: Mapping[str, str] | None = None) -> CopyOutcome:
     """Copy with the system's own tool; the caller has sent the text by OSC 52 too. Blocks."""
     environ = os.environ if environ is None else environ
-    if any(_ran(tool, words) for tool in _tools(environ)):
+    if any(_run_tool(tool, words) for tool in _find_tools(environ)):
         return CopyOutcome(taken=True)
     if refused := _osc_52_refusal(environ):
         return CopyOutcome(taken=False, refused=refused)
@@ -47,7 +47,7 @@ def copy_with_tools(words: str, environ: Mapping[str, str] | None = None) -> Cop
     return CopyOutcome(taken=known or "TMUX" in environ or environ.get("TERM") == "foot")
 
 
-def _tools(environ: Mapping[str, str]) -> list[list[str]]:
+def _find_tools(environ: Mapping[str, str]) -> list[list[str]]:
     """The command lines of the tools that are here and have something to copy to."""
     tools: list[list[str]] = []
     if environ.get("WAYLAND_DISPLAY"):
@@ -63,7 +63,7 @@ def _tools(environ: Mapping[str, str]) -> list[list[str]]:
     return [[program, *arguments] for program, arguments in found if program]
 
 
-def _ran(command: list[str], words: str) -> bool:
+def _run_tool(command: list[str], words: str) -> bool:
     """Whether the tool took the text."""
     # UTF-16 with its mark is what clip.exe understands besides the code page of Windows.
     coding = "utf-16" if command[0].endswith("clip.exe") else "utf-8"

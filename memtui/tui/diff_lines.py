@@ -87,7 +87,7 @@ def name_below(diffs: Iterable[FileDiff], roots: Mapping[str, Path]) -> list[Fil
 
 
 def count_lines(lines: Sequence[DiffLine]) -> tuple[int, int, int]:
-    """How many files, how many lines added, how many taken away."""
+    """Count the files, the added and the removed lines."""
     kinds = [line.kind for line in lines]
     return kinds.count("file"), kinds.count("new"), kinds.count("gone")
 
@@ -116,7 +116,7 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
             if kind == "equal":
                 lines += [DiffLine("same", _visible(line)) for line in old[a:b]]
             else:
-                lines += _changed(old[a:b], new[c:d])
+                lines += _pair_changed_lines(old[a:b], new[c:d])
     if _ends_with_newline(diff.before) != _ends_with_newline(diff.after) and None not in (
         diff.before,
         diff.after,
@@ -126,7 +126,7 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
     return lines
 
 
-def _changed(old: Sequence[str], new: Sequence[str]) -> list[DiffLine]:
+def _pair_changed_lines(old: Sequence[str], new: Sequence[str]) -> list[DiffLine]:
     """Removed and added lines; with equally many of both, changed pieces are marked in pairs."""
     if len(old) != len(new):
         return [
@@ -195,7 +195,7 @@ BOTH = frozenset({"gone", "new"})
 
 
 def change_styles(palette: Palette, shown: frozenset[str]) -> dict[str, Style]:
-    """Styles of the words of a diff; gone ones are struck out unless they stand by themselves."""
+    """Styles of a word diff; removed words are struck out unless no added ones are shown."""
     alone = "new" not in shown and palette.removed.color is not None
     removed = palette.removed + Style(strike=False) if alone else palette.removed
     return {"same": palette.text, "gone": removed, "new": palette.added}
@@ -204,7 +204,7 @@ def change_styles(palette: Palette, shown: frozenset[str]) -> dict[str, Style]:
 def shown_pieces(
     before: str, after: str, palette: Palette, shown: frozenset[str]
 ) -> list[tuple[Style, str]]:
-    """Two texts word by word as styled pieces."""
+    """Return the word diff of two texts as styled pieces."""
     styles = change_styles(palette, shown)
     pieces = without_joints(diff_words(before, after), shown)
     return [(styles[kind], piece) for kind, piece in pieces if kind == "same" or kind in shown]
@@ -213,7 +213,7 @@ def shown_pieces(
 def without_joints(
     pieces: Sequence[tuple[str, str]], shown: frozenset[str]
 ) -> list[tuple[str, str]]:
-    """Leave out the space that `diff_words` puts between gone and new, unless both are shown."""
+    """Omit the space that `diff_words` puts between removed and added, unless both are shown."""
 
     def is_joint(at: int) -> bool:
         around = [kind for kind, _ in pieces[max(0, at - 1) : at + 2]]

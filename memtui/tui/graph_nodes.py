@@ -43,7 +43,7 @@ MOST_MEMBERS = 300
 
 @dataclass(frozen=True, slots=True)
 class GraphFilter:
-    """What is followed."""
+    """Which links the graph follows."""
 
     depth: int = 2
     direction: Direction = Direction.BOTH
@@ -53,7 +53,7 @@ class GraphFilter:
     """None: now."""
 
     def words(self) -> list[str]:
-        """The parts of a heading that say so."""
+        """Describe the filter, as parts of a heading."""
         phrases = [f"depth {self.depth}"]
         if self.direction is not Direction.BOTH:
             phrases.append(f"{self.direction} only")
@@ -94,7 +94,7 @@ def find_links(
         cancelled: Asked while the index is built.
     """
     time = link_filter.at.time if link_filter.at is not None else now
-    members = _members(library, start, time)
+    members = _find_members(library, start, time)
     counts: Counter[str] = Counter()
     with library.links.reading(cancelled) as index:
         further: list[Edge] = []
@@ -104,7 +104,7 @@ def find_links(
         if link_filter.direction is not Direction.IN and not members:
             of_start = (*index.outgoing(start), *index.incoming(start))
             is_linked = bool(further) or any(edge.is_valid(time) for edge in of_start)
-            further += _entities(library, start, is_linked=is_linked)
+            further += _find_entities(library, start, is_linked=is_linked)
 
         def follow(relations: tuple[str, ...]) -> Neighbourhood:
             return traverse(
@@ -123,7 +123,7 @@ def find_links(
     return FoundLinks(found, counts)
 
 
-def _members(library: Library, start: Node, at: datetime) -> list[Edge]:
+def _find_members(library: Library, start: Node, at: datetime) -> list[Edge]:
     """Edges from an entity to the memories in use that it holds, newest first."""
     if start.kind != NodeKind.ENTITY:
         return []
@@ -139,7 +139,7 @@ def _members(library: Library, start: Node, at: datetime) -> list[Edge]:
     return edges
 
 
-def _entities(library: Library, start: Node, *, is_linked: bool) -> list[Edge]:
+def _find_entities(library: Library, start: Node, *, is_linked: bool) -> list[Edge]:
     """Edges from a memory to the entities it is about, if it is a note or has no links."""
     try:
         memory = library.get(start.name) if start.kind == NodeKind.MEMORY else None
@@ -194,7 +194,7 @@ class NodeTexts:
         return f"{glyph} {text.one_line(memory.store)}: {name}" if elsewhere else f"{glyph} {name}"
 
     def style(self, placed: PlacedNode, palette: Palette) -> Style:
-        """The style of a drawn label; what agents are not given is faint."""
+        """Return the style of a drawn label; memories that agents are not given are faint."""
         if placed.node is None or placed.node.kind == NodeKind.UNKNOWN:
             return palette.faint
         if placed.node.kind == NodeKind.ENTITY:
@@ -205,7 +205,7 @@ class NodeTexts:
         return palette.text + Style(bold=placed.parent < 0)
 
     def reference(self, edge: Edge, node: Node) -> Reference:
-        """An edge as the detail shows references, seen from one of its ends."""
+        """Convert an edge to a reference of the detail, seen from one of its ends."""
         forward = edge.source == node
         other = edge.target if forward else edge.source
         relation = edge.relation.replace("_", " ")

@@ -24,7 +24,7 @@ Failed = Callable[[MemtuiError], None]
 
 
 class JobHost(Protocol):
-    """What the runner needs of a screen."""
+    """The part of a screen that the runner needs."""
 
     @property
     def app(self) -> AppInterface: ...
@@ -47,20 +47,20 @@ class Job:
         """Set when its thread has nothing more to do."""
 
     def is_cancelled(self) -> bool:
-        """Whether a newer job took its place or a person stopped it."""
+        """Whether a newer job replaced it or the user stopped it."""
         return self._is_stopped or self.is_replaced
 
     @property
     def is_replaced(self) -> bool:
-        """A newer job of its group runs, or the app ends: nobody waits for the result."""
+        """Whether nobody waits for the result: a newer job of its group runs, or the app ends."""
         return self._worker is not None and self._worker.is_cancelled
 
     def stop(self) -> None:
-        """Ask the work to end; `failed` gets what it raises then."""
+        """Request cancellation; `failed` gets what the work raises then."""
         self._is_stopped = True
 
     def report(self, progress: Progress) -> None:
-        """Show how far the work is."""
+        """Report the progress of the work."""
         if self._on_progress is None:
             self.post(messages.Progressed(progress))
         else:
@@ -76,7 +76,7 @@ class Job:
 
 
 class JobRunner:
-    """Starts jobs, and takes every way in which one can end.
+    """Starts jobs, and handles their results and errors.
 
     A result goes to `done`, an expected error (MemtuiError) to `failed` or into a toast, and a
     programming error ends the app, which prints it as one line.
@@ -154,7 +154,7 @@ class JobRunner:
         return job
 
     def wait(self) -> None:
-        """Wait for all jobs that may have written something; the app has ended."""
+        """Wait, after the app has ended, for all jobs that may write."""
         for job in self._needed:
             if job._worker is not None:  # its thread has begun
                 job.ended.wait()

@@ -34,14 +34,14 @@ def bindings(*scopes: str) -> list[Binding]:
 
 
 def bindings_of(*action_ids: str) -> list[Binding]:
-    """Textual bindings of these actions, for a screen that has some of another's."""
+    """Textual bindings of these actions, for a screen that shares some with another."""
     return [_binding(BY_ID[action_id]) for action_id in action_ids]
 
 
 def _binding(action: Action) -> Binding:
     return Binding(
         ",".join(action.keys),
-        _binds(action),
+        _textual_action(action),
         action.label,
         show=False,
         tooltip=action.tooltip,
@@ -50,15 +50,15 @@ def _binding(action: Action) -> Binding:
     )
 
 
-def _binds(action: Action) -> str:
-    """What Textual calls when a key of the action is pressed."""
+def _textual_action(action: Action) -> str:
+    """Return the Textual action that a key of the action calls."""
     if MOVING in action.scopes:
         return f"move('{action.id}')"
     return f"{'app' if EVERYWHERE in action.scopes else 'screen'}.act('{action.id}')"
 
 
 def for_footer(pane: Pane, now: ActionContext) -> list[Action]:
-    """What the footer of a pane shows: what can be done at this moment.
+    """Return the actions that the footer of a pane shows: those that are possible now.
 
     First what belongs to the pane, then what works everywhere, and the filters last.
     """
@@ -103,7 +103,7 @@ def spell_key(key: str) -> str:
     return f"ctrl+{spell_key(key[5:])}" if key.startswith("ctrl+") else show_key(key)
 
 
-def _spelled(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
+def _spell(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
     """The key of an action in a sentence; empty when it has none."""
     keys = overrides.get(action.id, action.keys)
     return spell_key(keys[0]) if keys else ""
@@ -116,20 +116,20 @@ def first_key(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
 
 
 def hint(action_id: str, overrides: Mapping[str, Sequence[str]]) -> str:
-    """The end of a toast that names a key: ` · u undo`; empty when the action has none."""
+    """Return the end of a toast that names a key: ` · u undo`; empty if the action has none."""
     action = BY_ID[action_id]
-    key = _spelled(action, overrides)
+    key = _spell(action, overrides)
     return f" · {key} {action.label}" if key else ""
 
 
 def press(overrides: Mapping[str, Sequence[str]], *purposes: tuple[str, str]) -> str:
-    """A sentence that names keys: `Press / to search, ? for help.`; empty when none has a key.
+    """Return a sentence that names keys: `Press / to search, ? for help.`; empty without keys.
 
     Args:
         overrides: The keys of every action.
         purposes: Action id and what its key is for, each.
     """
-    keys = [(_spelled(BY_ID[action_id], overrides), purpose) for action_id, purpose in purposes]
+    keys = [(_spell(BY_ID[action_id], overrides), purpose) for action_id, purpose in purposes]
     words = ", ".join(f"{key} {purpose}" for key, purpose in keys if key)
     return f"Press {words}." if words else ""
 

@@ -30,7 +30,7 @@ LONGEST_HOLD = 1.0
 
 
 class KeyQueue:
-    """Keys and pasted text on their way into the app, in order."""
+    """Queues keys and pasted text, and delivers them to the app in order."""
 
     def __init__(self, app: App[None], deliver: Callable[[events.Event], Awaitable[None]]) -> None:
         self._app = app
@@ -43,7 +43,7 @@ class KeyQueue:
 
     @property
     def is_idle(self) -> bool:
-        """Every key so far has been handled."""
+        """Whether every key so far has been handled."""
         return self._task is None or self._task.done()
 
     def put(self, event: events.Event) -> None:
@@ -80,24 +80,24 @@ class KeyQueue:
     async def _deliver_one(self, event: events.Event) -> None:
         target = self._app.focused or self._app.screen
         await self._deliver(event)
-        await _at_most(self._handled(target), LONGEST_WAIT)
+        await _wait_at_most(self._wait_until_handled(target), LONGEST_WAIT)
         if self._holds:
             rest = max(self._holds.values()) - asyncio.get_running_loop().time()
-            await _at_most(self._released.wait(), rest)
+            await _wait_at_most(self._released.wait(), rest)
             self._holds.clear()
-            await _at_most(self._handled(target), LONGEST_WAIT)
+            await _wait_at_most(self._wait_until_handled(target), LONGEST_WAIT)
 
-    async def _handled(self, target: MessagePump) -> None:
+    async def _wait_until_handled(self, target: MessagePump) -> None:
         """Wait until the target, those it bubbles to and the screen on top have nothing to do."""
         for _ in range(ROUNDS):
-            pumps = self._pumps(target)
+            pumps = self._list_pumps(target)
             for pump in pumps:
-                await _caught_up(pump)
-            if pumps == self._pumps(target) and not any(p.message_queue_size for p in pumps):
+                await _wait_for_messages(pump)
+            if pumps == self._list_pumps(target) and not any(p.message_queue_size for p in pumps):
                 break
 
-    def _pumps(self, target: MessagePump) -> list[MessagePump]:
-        """Whoever may handle a key or what comes of it, each once."""
+    def _list_pumps(self, target: MessagePump) -> list[MessagePump]:
+        """Return the message pumps that may handle a key or its effects, each once."""
         stack = self._app.screen_stack
         pumps: list[MessagePump] = []
         at: MessagePump | None = target
@@ -108,17 +108,17 @@ class KeyQueue:
         return list(dict.fromkeys(pumps))
 
 
-async def _caught_up(pump: MessagePump) -> None:
+async def _wait_for_messages(pump: MessagePump) -> None:
     """Wait until the pump has handled all messages it has, or has ended."""
     await pump._mounted_event.wait()
     done = asyncio.Event()
     if not pump.is_running or not pump.call_later(done.set):
         return
     while not done.is_set() and pump.is_running:
-        await _at_most(done.wait(), STEP)
+        await _wait_at_most(done.wait(), STEP)
 
 
-async def _at_most(something: Awaitable[object], seconds: float) -> None:
+async def _wait_at_most(something: Awaitable[object], seconds: float) -> None:
     task = asyncio.ensure_future(something)
     await asyncio.wait([task], timeout=seconds)
     task.cancel()

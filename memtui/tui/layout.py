@@ -94,22 +94,22 @@ def measure(
         half: List and detail share the width equally.
     """
     side = max(SIDE_MIN, min(SIDE_MAX, round(width * SIDE_SHARE)))
-    side = _within(user_sizes.get("side", side), SMALLEST["side"], width // 2)
+    side = _clamp(user_sizes.get("side", side), SMALLEST["side"], width // 2)
     shows_side = bool(layout.panes & {Pane.ENTITIES, Pane.STATISTICS})
     rest = width - (side if shows_side else 0)
     columns = rest // 2 if half else user_sizes.get("list", round(rest * LIST_SHARE))
-    columns = _within(columns, SMALLEST["list"], rest - SMALLEST["detail"])
+    columns = _clamp(columns, SMALLEST["list"], rest - SMALLEST["detail"])
     body = height - BARS
-    timeline = _within(
+    timeline = _clamp(
         user_sizes.get("timeline", TIMELINE_ROWS), SMALLEST["timeline"], max(4, body // 2)
     )
-    rows = _within(
+    rows = _clamp(
         user_sizes.get("rows", (body + 1) // 2), SMALLEST["rows"], body - SMALLEST["rows"]
     )
     return Sizes(side, columns, rows, timeline)
 
 
-def _within(size: int, least: int, most: int) -> int:
+def _clamp(size: int, least: int, most: int) -> int:
     return max(least, min(size, most))
 
 
@@ -138,7 +138,7 @@ def resized(
 
 
 def arrange(width: int, height: int, focus: Pane, *, zoomed: bool, half: bool = False) -> Layout:
-    """Choose the panes to show; the focused one is always among them.
+    """Choose the panes to show, always including the focused one.
 
     Args:
         width: Columns of the terminal.
@@ -155,11 +155,11 @@ def arrange(width: int, height: int, focus: Pane, *, zoomed: bool, half: bool = 
     if shape is Shape.WIDE and half and focus in (Pane.MEMORIES, Pane.DETAIL):
         return Layout(shape, frozenset({Pane.MEMORIES, Pane.DETAIL}))
     if shape is Shape.WIDE:
-        return Layout(shape, _wide(height, focus))
-    return Layout(shape, _medium(height, focus))
+        return Layout(shape, _wide_panes(height, focus))
+    return Layout(shape, _medium_panes(height, focus))
 
 
-def _wide(height: int, focus: Pane) -> frozenset[Pane]:
+def _wide_panes(height: int, focus: Pane) -> frozenset[Pane]:
     panes = {Pane.MEMORIES, Pane.DETAIL, focus}
     if height >= STATISTICS_FROM:
         panes |= {Pane.ENTITIES, Pane.STATISTICS}
@@ -170,7 +170,7 @@ def _wide(height: int, focus: Pane) -> frozenset[Pane]:
     return frozenset(panes)
 
 
-def _medium(height: int, focus: Pane) -> frozenset[Pane]:
+def _medium_panes(height: int, focus: Pane) -> frozenset[Pane]:
     if focus in (Pane.ENTITIES, Pane.STATISTICS):
         return frozenset({focus, Pane.MEMORIES})
     if height < STACKED_FROM:

@@ -61,7 +61,7 @@ class DetailLine(NamedTuple):
 
 
 class DetailLines:
-    """All lines of the detail: a head, the text, whose lines are drawn when seen, and the rest."""
+    """All lines of the detail: a head, the text, drawn as it comes into view, and the rest."""
 
     def __init__(
         self, head: Sequence[DetailLine], body: LazyLines[DetailLine], tail: Sequence[DetailLine]
@@ -121,7 +121,7 @@ class DetailLines:
         return found + len(self._head) if found >= 0 else -1
 
     def take_heights(self, before: DetailLines) -> None:
-        """Take over how high the parts of the text were when this memory was drawn before."""
+        """Reuse the heights of the text's blocks from an earlier drawing of this memory."""
         self._body.take_heights(before._body)
 
     def settle(self, top: int, rows: int) -> int:
@@ -152,7 +152,7 @@ class MemoryDetail:
         folded: bool = True,
         findings: Sequence[str] = (),
     ) -> None:
-        """Take what is shown and how.
+        """Set what is shown and how.
 
         Args:
             memory: The memory.
@@ -209,7 +209,7 @@ class MemoryDetail:
             bits.append((f"{appearance.PINNED_GLYPH} pinned", palette.pin))
         if memory.when:
             bits.append((text.ago(memory.when, self._now), palette.dim))
-        yield from self._flow(bits)
+        yield from self._wrap_pieces(bits)
         hidden = text.hidden_count(f"{memory.title}{memory.content[:COUNTED]}")
         if hidden:
             badge = f" {text.counted(hidden, 'hidden character')} "
@@ -238,7 +238,7 @@ class MemoryDetail:
         first = self._memory.content.lstrip()[: len(self._memory.title) + 20].split("\n", 1)[0]
         return first.lstrip("#").strip() == self._memory.title.strip()
 
-    def _flow(self, bits: Sequence[tuple[str, Style]]) -> Iterator[DetailLine]:
+    def _wrap_pieces(self, bits: Sequence[tuple[str, Style]]) -> Iterator[DetailLine]:
         """Short pieces separated by dots, wrapped to lines."""
         line: list[Segment] = []
         used = 0
@@ -291,7 +291,7 @@ class MemoryDetail:
         ]
 
     def _fields(self) -> Iterator[DetailLine]:
-        """Where it belongs and where it lies; what the head says is not repeated."""
+        """Entity, dates and location; what the head says is not repeated."""
         memory = self._memory
         file = _place(memory.origin, self._root)
         updated = memory.updated if memory.updated != memory.created else None

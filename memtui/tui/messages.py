@@ -38,7 +38,7 @@ class LibraryOpened(Message):
 
 @dataclass(eq=False, repr=False)
 class WritingReady(Message):
-    """Everything that changes memories has been loaded."""
+    """The controllers that change memories have been imported."""
 
 
 @dataclass(eq=False, repr=False)
@@ -50,14 +50,14 @@ class LibraryFailed(Message):
 
 @dataclass(eq=False, repr=False)
 class Progressed(Replaceable):
-    """Long work moved on; None when it is over."""
+    """The progress of a long job; None at its end."""
 
     progress: Progress | None
 
 
 @dataclass(eq=False, repr=False)
 class LossesSeen(Message):
-    """Something of the stores could be read before and cannot be any more."""
+    """Files of the stores have become unreadable."""
 
     reports: Sequence[StoreLosses]
 
@@ -79,12 +79,12 @@ class RowsChanged(Replaceable):
 
 @dataclass(eq=False, repr=False)
 class IndexReady(Message):
-    """From now on the index answers."""
+    """The index is built; searches use it from now on."""
 
 
 @dataclass(eq=False, repr=False)
 class LinksReady(Message):
-    """From now on it is known which memories refer to one."""
+    """The links have been read, so that references to a memory are known."""
 
 
 @dataclass(eq=False, repr=False)
@@ -132,7 +132,7 @@ class FoundMemories(Answer):
 
 
 class Overview(NamedTuple):
-    """What stands around the list: counts, times and sizes of what was found."""
+    """Counts, times and sizes of the results, for the panes around the list."""
 
     statistics: Statistics
     timeline: Timeline
@@ -174,21 +174,21 @@ class Related(Message):
 
 @dataclass(eq=False, repr=False)
 class QueryTyped(Replaceable):
-    """The search line says something else."""
+    """The text of the search line changed."""
 
     text: str
 
 
 @dataclass(eq=False, repr=False)
 class QueryEntered(Message):
-    """The search line was left with enter."""
+    """Enter was pressed in the search line."""
 
     text: str
 
 
 @dataclass(eq=False, repr=False)
 class FilterChosen(Message):
-    """A value was chosen in a pane: filter by it, or no longer when it is the filter already."""
+    """A value was chosen in a pane: toggle the filter by it."""
 
     field: str
     value: str
@@ -196,7 +196,7 @@ class FilterChosen(Message):
 
 @dataclass(eq=False, repr=False)
 class SpanChosen(Message):
-    """A bar of the timeline was chosen; ISO dates, both inclusive. Empty: no longer."""
+    """A span of the timeline was chosen; inclusive ISO dates, empty for none."""
 
     since: str
     until: str
@@ -204,14 +204,14 @@ class SpanChosen(Message):
 
 @dataclass(eq=False, repr=False)
 class ChipRemoved(Message):
-    """A filter was taken away by its chip."""
+    """A filter was removed with its chip."""
 
     key: str
 
 
 @dataclass(eq=False, repr=False)
 class MemoryShown(Replaceable):
-    """The cursor of the list stands on another memory; -1 on none."""
+    """The cursor of the list moved to another memory; -1 for none."""
 
     slot: int
 

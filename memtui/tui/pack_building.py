@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PackRequest:
-    """What is asked for."""
+    """The task, recipe and settings of a pack."""
 
     recipe: str
     task: str = ""
@@ -42,13 +42,13 @@ class PackRequest:
     """Name of a recipe to compare with."""
 
     def same_pack(self, other: PackRequest) -> bool:
-        """Whether both ask for the same pack, whatever it is compared with."""
+        """Whether both requests give the same pack, apart from what it is compared with."""
         return replace(self, other="") == replace(other, other="")
 
 
 @dataclass(frozen=True, slots=True)
 class BuiltPack:
-    """The answer."""
+    """The result of a `PackRequest`."""
 
     request: PackRequest
     pack: Pack
@@ -65,7 +65,7 @@ class BuiltPack:
 
 
 class PackHost(Protocol):
-    """Does what the context screen asks for: `controllers.context.ContextActions`."""
+    """What the context screen calls, implemented by `controllers.context.ContextActions`."""
 
     def build(
         self,
@@ -90,7 +90,7 @@ class PackHost(Protocol):
 
 
 class _CancellableSource:
-    """A library whose next search ends a job that was stopped."""
+    """A library whose searches raise once the job is stopped."""
 
     def __init__(self, library: Library, job: Job) -> None:
         self._library, self._job = library, job

@@ -37,7 +37,7 @@ Lines = list[list[Segment]]
 def explain_item(
     items: Sequence[PackItem], at: int, palette: Palette, width: int, *, bars: bool
 ) -> Lines:
-    """Say why the item at this place is in or not, and which comes next and is not.
+    """Explain why the item at this index is in or not, and which would come next.
 
     Args:
         items: Of the list.
@@ -95,7 +95,7 @@ def _reasons(entry: PackEntry, palette: Palette, width: int, bars: bool) -> Line
 
 
 def explain_compared(line: ComparedEntry | None, palette: Palette, width: int) -> Lines:
-    """Say how a line of two packs differs."""
+    """Explain how a line of two packs differs."""
     if line is None or line.entry is None:
         return []
     words = {
@@ -144,7 +144,7 @@ def describe_empty(
     built: BuiltPack | None,
     overrides: Mapping[str, Sequence[str]],
 ) -> str:
-    """What a list without memories says: what to type, or what to change."""
+    """Explain an empty pack: what to type, or what to change."""
     if built is None:
         return "Building…"
     if not request.task.strip() and recipe.takes == "task":

@@ -44,7 +44,7 @@ class PackItem:
 
 
 def list_items(pack: Pack, whole: Pack) -> list[PackItem]:
-    """The pack, and in its place what the budget leaves out; behind each section what comes next.
+    """Lay out a pack with the entries that the budget leaves out, in their places.
 
     The texts of the frames and entries that are in, joined, are the text of the pack.
 
@@ -138,7 +138,7 @@ def find_next_left_out(items: Sequence[PackItem], at: int) -> PackItem | None:
 
 
 class PackDifference(StrEnum):
-    """How an entry of one pack stands in the other; the values are the signs on the screen."""
+    """How an entry differs between two packs; the values are the signs on the screen."""
 
     SAME = " "
     CHANGED = "~"
@@ -192,5 +192,5 @@ def _entries(pack: Pack) -> list[PackEntry]:
 
 
 def _key(entry: PackEntry) -> str:
-    """Notes give several lines of one memory, so that the ref alone does not tell them apart."""
+    """Return the ref of an entry, or its text if it has none."""
     return entry.ref or entry.text

@@ -29,9 +29,9 @@ def describe_plan(planned: Planned, get: Callable[[str], Memory]) -> tuple[Outco
         OutcomeLine(_headline(ref, get), Tone.WARNING, "supersedes:")
         for ref in planned.supersedes[:MAX_LISTED]
     ]
-    lines += _more(len(planned.supersedes))
+    lines += _count_more(len(planned.supersedes))
     lines += [OutcomeLine(warning, Tone.WARNING, "!") for warning in planned.warnings[:MAX_LISTED]]
-    lines += _more(len(planned.warnings))
+    lines += _count_more(len(planned.warnings))
     return tuple(lines)
 
 
@@ -63,10 +63,10 @@ def describe_targets(planned: Planned, get: Callable[[str], Memory]) -> tuple[Ou
     changes = [change for plan in planned.plans for change in plan.changes]
     refs = list(dict.fromkeys(change.ref for change in changes if change.ref))
     lines = [OutcomeLine(_headline(ref, get), Tone.QUIET, "–") for ref in refs[:MAX_LISTED]]
-    return (*lines, *_more(len(refs)))
+    return (*lines, *_count_more(len(refs)))
 
 
-def _more(count: int) -> list[OutcomeLine]:
+def _count_more(count: int) -> list[OutcomeLine]:
     return [OutcomeLine(f"and {count - MAX_LISTED} more", Tone.QUIET)] if count > MAX_LISTED else []
 
 
@@ -108,16 +108,18 @@ def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
             for name, count in plan.lost.items()
         ]
     for part in plan.imports:
-        lines += _list_group("New", Tone.GOOD, (_short(item.memory.headline) for item in part.new))
+        lines += _list_group(
+            "New", Tone.GOOD, (_shorten(item.memory.headline) for item in part.new)
+        )
         lines += _list_group(
             "Skipped (conflict)",
             Tone.WARNING,
-            (f"{_short(c.memory.headline)}: {', '.join(c.differs)}" for c in part.conflicts),
+            (f"{_shorten(c.memory.headline)}: {', '.join(c.differs)}" for c in part.conflicts),
         )
         lines += _list_group(
             "Rejected",
             Tone.WARNING,
-            (f"{_short(r.memory.headline)}: {r.why}" for r in part.refused),
+            (f"{_shorten(r.memory.headline)}: {r.why}" for r in part.refused),
         )
     warnings = plan.warnings
     lines += _list_group("Warnings", Tone.WARNING, iter(warnings))
@@ -170,7 +172,7 @@ def _list_group(heading: str, tone: Tone, rows: Iterable[str]) -> list[OutcomeLi
     return lines
 
 
-def _short(headline: str) -> str:
+def _shorten(headline: str) -> str:
     return text.cut(text.one_line(headline, 400), 60)
 
 

@@ -36,7 +36,7 @@ class OutputFilter(LineFilter):
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """Return the line without dangerous characters; a clean line is returned as it is."""
         cleaned: list[Segment] | None = None
-        for index in self._bad(segments):
+        for index in self._unsafe_segments(segments):
             cleaned = cleaned or list(segments)
             words, style, control = segments[index]
             if style is not None and style.link and DANGEROUS.search(style.link):
@@ -45,7 +45,7 @@ class OutputFilter(LineFilter):
             self.hits += 1
         return segments if cleaned is None else cleaned
 
-    def _bad(self, segments: list[Segment]) -> Iterator[int]:
+    def _unsafe_segments(self, segments: list[Segment]) -> Iterator[int]:
         for index, (words, style, _) in enumerate(segments):
             link = style.link if style is not None else None
             in_text = not words.isprintable() and DANGEROUS.search(words)

@@ -52,8 +52,8 @@ FIRST_SERIAL = 1 << 40
 NOTHING = Memory(ref="", id="", store="", kind="", importance="")
 
 
-class KeptRows:
-    """The rows that were kept; blank ones stand for the others."""
+class CachedScreenRows:
+    """The cached rows; blank memories stand for the others."""
 
     def __init__(self, first: int, memories: Sequence[Memory]) -> None:
         self._first = first
@@ -69,7 +69,7 @@ class KeptRows:
         return FIRST_SERIAL + slot
 
 
-class KeptScreen(NamedTuple):
+class CachedScreen(NamedTuple):
     """The content of all panes."""
 
     view: str
@@ -102,8 +102,8 @@ class KeptScreen(NamedTuple):
     """Label of each store -> its folder or file."""
 
     @property
-    def rows(self) -> KeptRows:
-        return KeptRows(self.first, self.memories)
+    def rows(self) -> CachedScreenRows:
+        return CachedScreenRows(self.first, self.memories)
 
 
 def key_for(roots: Iterable[Path], listed: str, folder: Path) -> str:
@@ -118,8 +118,8 @@ def key_for(roots: Iterable[Path], listed: str, folder: Path) -> str:
     return hashlib.sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:20]
 
 
-def save(cache: Path, key: str, screen: KeptScreen) -> bool:
-    """Keep the screen; False if it could not be written. Never raises."""
+def save(cache: Path, key: str, screen: CachedScreen) -> bool:
+    """Save the screen; False if it could not be written. Never raises."""
     try:
         folder = cache / FOLDER
         stamps = {str(root): _stamp(root) for root in screen.roots.values()}
@@ -133,8 +133,8 @@ def save(cache: Path, key: str, screen: KeptScreen) -> bool:
     return True
 
 
-def load(cache: Path, key: str, view: str) -> KeptScreen | None:
-    """Return what was kept of this view, if its stores are still there. Never raises."""
+def load(cache: Path, key: str, view: str) -> CachedScreen | None:
+    """Return the cached screen of this view, if its stores still exist. Never raises."""
     with contextlib.suppress(
         OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
     ):
@@ -152,7 +152,7 @@ def load(cache: Path, key: str, view: str) -> KeptScreen | None:
 
 
 def _stamp(root: Path) -> list[int]:
-    """Which folder it is; of a file, which programs replace when they write it, that it is there.
+    """Return device and inode of a folder, [0, 0] for a file, which is replaced when written.
 
     Raises OSError.
     """
@@ -162,7 +162,7 @@ def _stamp(root: Path) -> list[int]:
     return [found.st_dev, found.st_ino] if root.is_dir() else [0, 0]
 
 
-def _encode(screen: KeptScreen) -> dict[str, Any]:
+def _encode(screen: CachedScreen) -> dict[str, Any]:
     timeline = screen.timeline
     detail = to_record(screen.detail) if screen.detail is not None else None
     if detail is not None and len(json.dumps(detail, default=str)) > WHOLE_TEXT:
@@ -218,7 +218,7 @@ def _decode_row(values: Sequence[Any]) -> Memory:
     )
 
 
-def _decode(values: Mapping[str, Any]) -> KeptScreen:
+def _decode(values: Mapping[str, Any]) -> CachedScreen:
     """Raises KeyError, TypeError, ValueError if it is not what `_encode` makes."""
     plain: dict[str, Any] = {name: _number(values[name]) for name in _NUMBERS}
     plain.update({name: _text(values[name]) for name in _TEXTS})
@@ -226,7 +226,7 @@ def _decode(values: Mapping[str, Any]) -> KeptScreen:
     inside = range(plain["first"], plain["first"] + len(memories))
     if plain["cursor"] not in inside or inside.stop > plain["total"]:
         raise ValueError("no row under the cursor")
-    return KeptScreen(
+    return CachedScreen(
         view=_text(values["view"]),
         memories=memories,
         **plain,

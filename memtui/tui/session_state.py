@@ -88,7 +88,7 @@ class SessionState:
 
 
 def status_values(chosen: Sequence[str]) -> tuple[str, ...]:
-    """The filter of the setting `list.status`; none where it is the default."""
+    """Return the status filter of the setting `list.status`; empty for the default."""
     if tuple(chosen) == ("current",):
         return ()
     return tuple(status for name in chosen for status in _statuses(name))

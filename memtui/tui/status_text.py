@@ -71,17 +71,17 @@ class StatusText:
             "current memories" if not queries.filter_values(found.query, "status") else "memories"
         )
         hint = _join_hints(found)
-        count = self._unreadable()
+        count = self._count_unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""
         screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert, order)
         if not found.total:
-            screen.memories.explain(*self._nothing(found, total))
+            screen.memories.explain(*self._explain_no_results(found, total))
 
-    def _nothing(self, found: SearchResult, total: int) -> tuple[str, ...]:
+    def _explain_no_results(self, found: SearchResult, total: int) -> tuple[str, ...]:
         if not total:
             if not self._complete:
                 return ("Reading stores…",)
-            if self._unreadable():
+            if self._count_unreadable():
                 return self._with_keys("No readable memories.", _LIST_UNREADABLE)
             return self._with_keys("No memories yet.", ("new", "to add one"))
         lines = ["No matches."]
@@ -94,14 +94,14 @@ class StatusText:
         return tuple(lines)
 
     def _with_keys(self, *parts: str | tuple[str, str]) -> tuple[str, ...]:
-        """The lines, and below them what keys can be pressed: action id and purpose each."""
+        """Add a line that names keys to press; `parts`: lines, and (action id, purpose)."""
         purposes = [part for part in parts if not isinstance(part, str)]
         lines = [part for part in parts if isinstance(part, str)]
         keys = key_bindings.press(self._screen.app.key_overrides, *purposes)
         return (*lines, keys) if keys else tuple(lines)
 
-    def _unreadable(self) -> int:
-        """How many files and folders cannot be read."""
+    def _count_unreadable(self) -> int:
+        """Count the files and folders that cannot be read."""
         library = self._screen.worker.library
         stores = library.snapshot.stores if library else ()
         return sum(len(store.unreadable) for store in stores)
@@ -125,10 +125,10 @@ class StatusText:
             rows += [Row(heading), *_group(field, counts, queries.filter_values(query, field))]
         if statistics.limits:
             rows += [Row("Loaded at session start"), *_limit_rows(statistics.limits)]
-        rows += [Row("Times and sizes"), *self._facts(statistics)]
+        rows += [Row("Times and sizes"), *self._statistics_facts(statistics)]
         return rows
 
-    def _facts(self, statistics: Statistics) -> list[Row]:
+    def _statistics_facts(self, statistics: Statistics) -> list[Row]:
         now = self._screen.now()
         facts = [Row("shown", fact=text.number(statistics.total))]
         if statistics.pinned:
@@ -169,7 +169,7 @@ MOST_LIMITS = 5
 
 
 def _limit_rows(limits: Sequence[LimitUse]) -> list[Row]:
-    """What a cut leaves out, and how full the limit of each text is."""
+    """Rows on what size limits leave out, and how full the limit of each text is."""
     rows = [
         Row(
             text.one_line(use.title),
@@ -184,7 +184,7 @@ def _limit_rows(limits: Sequence[LimitUse]) -> list[Row]:
 
 
 def _join_hints(found: SearchResult) -> str:
-    """What was read differently, then what the filters hide."""
+    """Join the notes on the query and on what the filters hide."""
     hints = [found.hint or found.query.hint, *(hidden.advice for hidden in found.hidden)]
     return " · ".join(filter(None, hints))
 

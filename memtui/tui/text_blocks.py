@@ -116,7 +116,7 @@ Line = TypeVar("Line")
 
 
 class LazyLines(Generic[Line]):
-    """The lines of blocks; those of a block are made when one of them is asked for."""
+    """The lines of blocks; a block is drawn when one of its lines is needed."""
 
     def __init__(
         self, blocks: Sequence[Block], draw: Callable[[Block], list[Line]], width: int

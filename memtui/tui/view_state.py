@@ -101,7 +101,7 @@ class ViewState(NamedTuple):
         return self._replace(chips=replace(self.chips, sort=sort, then=()))
 
     def ordered_then(self, first: Sort, then: Sort) -> ViewState:
-        """Add a key to the order; `first`: the key it has now where none was chosen."""
+        """Add a key to the order; `first`: the present key if the user chose none."""
         sort = self.chips.sort or first
         return self._replace(chips=replace(self.chips, sort=sort, then=(*self.chips.then, then)))
 
@@ -162,7 +162,7 @@ def next_order(sort: Sort | None) -> Sort | None:
 
 
 def _replaced_by(part: Condition) -> tuple[object, ...]:
-    """What a chip and a typed filter share if the typed one replaces the chip."""
+    """Return the key by which a typed filter replaces a chip."""
     field_alone = (part.field, part.negated)
     return field_alone if part.field not in queries.ALL_HOLD else (*field_alone, part.values)
 

@@ -74,7 +74,7 @@ async def painted(on: Stage) -> list[list[tuple[object, ...]]]:
         await on.settle()
     for screen in on.app.screen_stack:
         if isinstance(screen, UnreadableScreen):
-            screen._look()
+            screen._refill_if_changed()
             await on.settle()
         screen._on_timer_update()
     await on.settle()

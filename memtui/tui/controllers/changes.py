@@ -39,7 +39,7 @@ class ChangeActions:
         return {action_id: partial(self.do, action_id) for action_id in plain}
 
     def do(self, action_id: str) -> None:
-        """Plan the act for all it can be done to; ask where it takes something away."""
+        """Plan the act for every memory that allows it; confirm before something is deleted."""
         able, reason = self._selection.able(action_id)
         if not able:
             self.show_refusal(reason)
@@ -87,7 +87,7 @@ class ChangeActions:
         )
 
     def _offer_force(self, changes: Sequence[Change], refused: Refused) -> None:
-        """Offer to delete all the same, with the store's reason against it, where that works."""
+        """Offer a forced delete, showing why the store refused, if one can be planned."""
         forced = [replace(change, force=True) for change in changes]
         notes = [
             OutcomeLine(f"{refused.what}.", Tone.BAD, "force:"),
@@ -102,7 +102,7 @@ class ChangeActions:
         )
 
     def restore_text(self, memory: Memory, former: Memory) -> None:
-        """Give a memory a text that it, or one of its lineage, had once, after a preview."""
+        """Restore an earlier text of a memory, or of its lineage, after a preview."""
         self._writer.ask(
             lambda library: change_worker.preview_of(
                 library.plan_restore_text(memory, former), library
@@ -114,7 +114,7 @@ class ChangeActions:
         )
 
     def carry_out(self, found: Preview, notes: Sequence[OutcomeLine], ask: bool, yes: str) -> None:
-        """Do what was planned; with `ask`, only after a yes to its diff."""
+        """Apply a plan; with `ask`, show its diff and confirm first."""
         from memtui.tui.dialogs.diff import DiffScreen
 
         planned, library = found.planned, self._writer.library
@@ -134,7 +134,7 @@ class ChangeActions:
             self.apply(planned)
 
     def apply(self, planned: Planned, then: Callable[[], None] | None = None) -> None:
-        """Write it, say so, take the marks away."""
+        """Write a plan, report it in a toast and clear the marks."""
 
         words = done_words(planned, self._name)
 
@@ -146,7 +146,7 @@ class ChangeActions:
         self._writer.apply(planned, done, self.failed)
 
     def report_written(self, planned: Planned, words: str = "") -> None:
-        """It is on disk: say what was done, and stand on what was made."""
+        """Report a finished write in a toast and move the cursor to what it created."""
         screen = self._screen
         if screen.memories.marked:
             screen.memories.unmark()
@@ -166,7 +166,7 @@ class ChangeActions:
             return ref
 
     def failed(self, error: MemtuiError) -> None:
-        """Nothing was changed: say why, and show what changed underneath."""
+        """Report why nothing was changed, and refresh what another program changed."""
         from memtui.tui.dialogs.diff import THEIRS, ConflictScreen
 
         if isinstance(error, Conflict) and (error.base, error.theirs) != (None, None):
@@ -177,7 +177,7 @@ class ChangeActions:
             self._screen.app.notify(f"No changes. {error}", severity="error", timeout=8)
 
     def show_refusal(self, reason: str) -> None:
-        """Why an act cannot be done, as a toast."""
+        """Show in a toast why an act cannot be done."""
         self._screen.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=4)
 
 
@@ -198,7 +198,7 @@ class WritingController:
 
 
 def done_words(planned: Planned, name: Callable[[str], str]) -> str:
-    """`Retired: Alice lives in Porto`, `Retired 3 memories`."""
+    """Return the toast of a change: `Retired: Alice lives in Porto`, `Retired 3 memories`."""
     changes = [change for plan in planned.plans for change in plan.changes]
     acts = list(dict.fromkeys(change.act for change in changes))
     word = actions.done_word(acts[0]) if len(acts) == 1 else "Changed"
@@ -211,6 +211,6 @@ def done_words(planned: Planned, name: Callable[[str], str]) -> str:
 
 
 def of_one_store(memories: Sequence[Memory]) -> str:
-    """Why these memories cannot be treated together; empty when they can."""
+    """Return why these memories cannot be changed together; empty if they can."""
     same = len({memory.store for memory in memories}) == 1
     return "" if same else "these memories lie in different stores"

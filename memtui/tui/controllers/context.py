@@ -24,7 +24,7 @@ ANY_STORE = "prime"
 
 
 class ContextActions:
-    """The context screen, and what it asks of the library and of the browse screen below it."""
+    """Implements `PackHost`: what the context screen needs of the library and the browse screen."""
 
     def __init__(
         self, screen: ScreenInterface, selection: Selection, refusal: Callable[[str], str]
@@ -97,12 +97,12 @@ class ContextActions:
         )
 
     def as_of(self) -> str:
-        """The time of which the library is shown; empty for the present."""
+        """Return the time as of which the library is shown; empty for the present."""
         past = self._screen.worker.past
         return text.date(past.at) if past is not None else ""
 
     def stop(self) -> None:
-        """Ask the work to end."""
+        """Stop the job."""
         if self._job is not None:
             self._job.stop()
 
@@ -114,7 +114,7 @@ class ContextActions:
     # Changes
 
     def choose(self, entry: PackEntry | None) -> None:
-        """Take the memory of this entry for what changes are about."""
+        """Make the memory of this entry the target of changes."""
         self._selection.subject = self._selection.find(entry.ref if entry else "")
 
     def refusal(self, action_id: str) -> str:
@@ -157,7 +157,7 @@ class ContextActions:
         )
 
     def ask_other(self, named: Sequence[tuple[str, str]], answered: Callable[[str], None]) -> None:
-        """Ask what to compare with: name and description of each."""
+        """Let the user choose what to compare with, by name and description."""
         from memtui.tui.dialogs.picker import Choice, Picker
 
         choices = [Choice(name, name, note=about) for name, about in named]

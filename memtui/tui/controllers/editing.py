@@ -50,7 +50,7 @@ class EditingControllers:
 
     def __init__(self, screen: ScreenInterface) -> None:
         self.writer = ChangeWorker(
-            screen.worker, screen.search_again, self._written, self._ask_owner
+            screen.worker, screen.search_again, self._note_change, self._ask_owner
         )
         self._screen = screen
         self.selection = Selection(screen)
@@ -91,12 +91,12 @@ class EditingControllers:
         return self.selection.refusal(action_id)
 
     def begin(self) -> None:
-        """Everything has been read."""
+        """Start what waits for all stores to be read."""
         self.journal.begin()
         self.drafts.begin()
         self.review.scan()
 
-    def _written(self) -> None:
+    def _note_change(self) -> None:
         self.journal.watch()
         self.review.note_change()
 
@@ -139,24 +139,24 @@ class DraftActions:
         return {"drafts": self._open}
 
     def refusal(self) -> str:
-        """Why there is none to open; empty when there is."""
+        """Return why no draft can be opened; empty if one can."""
         return self._selection.can_write() or ("" if self._drafts else "no draft is left")
 
     def begin(self) -> None:
-        """Everything has been read: say what was left unsaved."""
-        if self._look():
+        """Announce unsaved drafts, once all stores have been read."""
+        if self._find_drafts():
             newest = self._drafts[0][1]
             more = f" and {len(self._drafts) - 1} more" if len(self._drafts) > 1 else ""
             keys = key_bindings.press(self._screen.app.key_overrides, ("drafts", "to open it"))
             self._screen.app.notify(
-                f"“{_words(newest)}”{more}: written {self._age(newest)}. {keys}".rstrip(),
+                f"“{_describe_draft(newest)}”{more}: written {self._age(newest)}. {keys}".rstrip(),
                 title="A draft was not saved",
                 severity="warning",
                 timeout=15,
             )
             self._screen.update_keys()
 
-    def _look(self) -> bool:
+    def _find_drafts(self) -> bool:
         state, library = self._screen.app.launch.state, self._writer.library
         if state is None or library is None:
             return False
@@ -170,14 +170,14 @@ class DraftActions:
     def _open(self) -> None:
         from memtui.tui.dialogs.picker import Choice, Picker
 
-        if not self._look():
+        if not self._find_drafts():
             self._screen.update_keys()
             return
         if len(self._drafts) == 1:
             self._resume(self._drafts[0])
             return
         choices = [
-            Choice(str(number), _words(draft), note=self._age(draft))
+            Choice(str(number), _describe_draft(draft), note=self._age(draft))
             for number, (_, draft) in enumerate(self._drafts)
         ]
 
@@ -195,7 +195,7 @@ class DraftActions:
             self._forms.resume(file, draft)
 
 
-def _words(draft: FormDraft) -> str:
-    """What tells a draft from others: its act and how its text begins."""
+def _describe_draft(draft: FormDraft) -> str:
+    """Describe a draft by its act and the beginning of its text."""
     words = draft.values.get("content") or " ".join(draft.values.values())
     return text.cut(f"{draft.act}: {text.one_line(words, 400)}", SHOWN)

@@ -41,9 +41,9 @@ class FormActions(WritingController):
     def handlers(self) -> ActionHandlers:
         return {
             "edit": self._edit,
-            "accept": partial(self._with_form, partial(change_forms.edit, act=Act.ACCEPT)),
-            "supersede": partial(self._with_form, change_forms.supersede),
-            "edit.outside": self._outside,
+            "accept": partial(self._open_form, partial(change_forms.edit, act=Act.ACCEPT)),
+            "supersede": partial(self._open_form, change_forms.supersede),
+            "edit.outside": self._edit_outside,
             "new": self._new,
             "merge": self._merge,
             "tag": self._tag,
@@ -58,13 +58,13 @@ class FormActions(WritingController):
         """Edit the memory that is shown, or all marked ones at once."""
         marked = self._screen.marked_memories()
         if len(marked) < 2:
-            self._with_form(change_forms.edit)
+            self._open_form(change_forms.edit)
             return
         self._ask_known(
             marked[0].store, lambda values: self._show(change_forms.several(marked, values))
         )
 
-    def _with_form(self, make: object, content: str | None = None) -> None:
+    def _open_form(self, make: object, content: str | None = None) -> None:
         memory, library = self._selection.current(), self._writer.library
         if memory is None or library is None:
             return
@@ -132,9 +132,9 @@ class FormActions(WritingController):
             query = queries.with_filter_values(query, "store", (store.casefold(),))
             facets = library.find(query).facets
             return {
-                "type": _common(facets.type),
-                "entity": _common(facets.entity),
-                "kind": _common(facets.kind),
+                "type": _by_frequency(facets.type),
+                "entity": _by_frequency(facets.entity),
+                "kind": _by_frequency(facets.kind),
             }
 
         self._writer.ask(look, done, self._changes.failed, "known", opens=True)  # type: ignore[arg-type]
@@ -200,11 +200,11 @@ class FormActions(WritingController):
 
     def _tag(self) -> None:
         able, reason = self._selection.able("tag")
-        self._form_or_no(change_forms.tag(able) if able else None, reason)
+        self._show_form_or_refusal(change_forms.tag(able) if able else None, reason)
 
     def _rate(self) -> None:
         able, reason = self._selection.able("rate")
-        self._form_or_no(change_forms.rate(able) if able else None, reason)
+        self._show_form_or_refusal(change_forms.rate(able) if able else None, reason)
 
     def _retype(self) -> None:
         able, reason = self._selection.able("retype")
@@ -217,7 +217,7 @@ class FormActions(WritingController):
 
         self._ask_known(able[0].store, known)
 
-    def _form_or_no(self, form: Form | None, reason: str) -> None:
+    def _show_form_or_refusal(self, form: Form | None, reason: str) -> None:
         if form is None:
             self._changes.show_refusal(reason)
         else:
@@ -242,8 +242,8 @@ class FormActions(WritingController):
 
     # $EDITOR
 
-    def _outside(self) -> None:
-        """Lend the terminal to the person's editor; what it leaves is planned like any edit."""
+    def _edit_outside(self) -> None:
+        """Edit a text in the user's editor, then plan it like any other edit."""
         memory, state = self._selection.current(), self._screen.app.launch.state
         if memory is None or state is None:
             return
@@ -267,9 +267,9 @@ class FormActions(WritingController):
             draft.discard()
             app.notify(str(error), severity="error")
         else:
-            self._left(memory, draft, status)
+            self._use_editor_result(memory, draft, status)
 
-    def _left(self, memory: Memory, draft: EditorDraft, status: int) -> None:
+    def _use_editor_result(self, memory: Memory, draft: EditorDraft, status: int) -> None:
         try:
             content = draft.read_result()
         except SaveError as error:
@@ -311,7 +311,7 @@ class FormActions(WritingController):
         self._writer.ask(look, planned, failed, "plan", opens=True)
 
     def _reopen(self, memory: Memory, draft: EditorDraft, content: str) -> None:
-        """Nothing is lost: the text goes into the form, and the draft stays until it is saved."""
+        """Put the text of a failed edit into the form; the draft is kept until it is saved."""
         library = self._writer.library
         if library is None:
             return
@@ -320,6 +320,6 @@ class FormActions(WritingController):
         self._show(form, changed=True, draft=draft)
 
 
-def _common(counts: Mapping[str, int]) -> tuple[str, ...]:
+def _by_frequency(counts: Mapping[str, int]) -> tuple[str, ...]:
     """The values, most used first."""
     return tuple(sorted(counts, key=lambda value: -counts[value])[:KNOWN])

@@ -46,7 +46,7 @@ DEFAULT_DAYS = 7
 
 
 class InsightActions:
-    """Opens the screens that show how memories hang together and how they changed."""
+    """Opens the graph screen and the comparison of two times."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -55,7 +55,7 @@ class InsightActions:
         return {"graph": self._graph, "changed": self._compare}
 
     def _graph(self) -> None:
-        """The links of the memory under the cursor, or of the entity in the pane of entities."""
+        """Show the links of the memory under the cursor, or of the entity in the entity pane."""
         from memtui.insight.link_graph import Node, NodeKind
         from memtui.tui.dialogs.graph import GraphScreen
 
@@ -72,7 +72,7 @@ class InsightActions:
         )
 
     def _compare(self) -> None:
-        """What changed since the stores were last looked at, or in the last days."""
+        """Show what changed since the last session, or in the last days."""
         from memtui.library.time_views import compare_times
         from memtui.tui.dialogs.comparison import ComparedTimes, ComparisonScreen
 
@@ -99,7 +99,7 @@ class InsightActions:
 
 
 class AsOfActions:
-    """Asks for a time, goes there, and comes back."""
+    """Shows the stores as of a time, and returns to the present."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -142,7 +142,7 @@ class AsOfActions:
 
 
 class RelevanceActions:
-    """`w` where the order is by relevance."""
+    """Opens the score dialog where the order is by relevance."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -163,7 +163,9 @@ class RelevanceActions:
             screen.app.push_screen(WhyScreen(hits[0], after, found.total))
 
         screen.worker.ask(
-            lambda library: [_hit(library, found, at) for at in _both(found, position)],
+            lambda library: [
+                _explain_hit(library, found, at) for at in _compared_positions(found, position)
+            ],
             explained,
             None,
             "why",
@@ -171,11 +173,11 @@ class RelevanceActions:
         )
 
 
-def _both(found: SearchResult, position: int) -> range:
+def _compared_positions(found: SearchResult, position: int) -> range:
     return range(position, min(position + 2, len(found.slots)))
 
 
-def _hit(library: Library, found: SearchResult, position: int) -> Hit:
+def _explain_hit(library: Library, found: SearchResult, position: int) -> Hit:
     from memtui.tui.dialogs.why import Hit
 
     memory = found.rows[found.slots[position]]
@@ -189,7 +191,7 @@ _TITLES = {"vectors": "More like this", "words": "More like this, by its rarest 
 
 
 class SimilarActions:
-    """`M` on any memory."""
+    """Opens the list of similar memories."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -203,18 +205,18 @@ class SimilarActions:
             ref = memory.ref
             self._screen.worker.ask(
                 lambda library: library.similar(ref, MOST),
-                lambda found: self._screen.app.push_screen(_picker(found), self._go),
+                lambda found: self._screen.app.push_screen(_picker(found), self._go_to_chosen),
                 lambda error: self._screen.app.notify(str(error), severity="warning"),
                 "similar",
                 opens=True,
             )
 
-    def _go(self, chosen: tuple[str, ...] | None) -> None:
+    def _go_to_chosen(self, chosen: tuple[str, ...] | None) -> None:
         if chosen:
             self._screen.go_to_memory(chosen[0])
 
 
-def _note(memory: Memory, found: SimilarMemories) -> str:
+def _describe_place(memory: Memory, found: SimilarMemories) -> str:
     """The entity, and the store where several have something similar."""
     several = len({found.rows[slot].store for slot in found.slots}) > 1
     return f"{memory.store} · {memory.entity}" if several else memory.entity
@@ -226,7 +228,10 @@ def _picker(found: SimilarMemories) -> Picker:
     rows = found.rows
     choices = [
         Choice(
-            rows[slot].ref, rows[slot].headline, round(100 * score), note=_note(rows[slot], found)
+            rows[slot].ref,
+            rows[slot].headline,
+            round(100 * score),
+            note=_describe_place(rows[slot], found),
         )
         for slot, score in zip(found.slots, found.scores, strict=True)
     ]

@@ -60,7 +60,7 @@ class JournalActions(WritingController):
             "undo": self.undo,
             "redo": self.redo,
             "log": self._log,
-            "again": self._again,
+            "again": self._reapply,
         }
 
     def refusal(self, action_id: str) -> str:
@@ -77,7 +77,7 @@ class JournalActions(WritingController):
         """Undo the last change, or the one with this number."""
         self._writer.write(
             lambda library: library.undo(number),
-            partial(self._tell, "undo", "redo"),
+            partial(self._report_undo, "undo", "redo"),
             self._changes.failed,
         )
 
@@ -85,11 +85,11 @@ class JournalActions(WritingController):
         """Redo the last undone change, or the one with this number."""
         self._writer.write(
             lambda library: library.redo(number),
-            partial(self._tell, "redo", "undo"),
+            partial(self._report_undo, "redo", "undo"),
             self._changes.failed,
         )
 
-    def _tell(self, action_id: str, opposite: str, action: JournalAction) -> None:
+    def _report_undo(self, action_id: str, opposite: str, action: JournalAction) -> None:
         """Say that a change was undone or redone, and the key for the opposite."""
         title = quoted(action.title)
         key = key_bindings.hint(opposite, self._screen.app.key_overrides)
@@ -98,7 +98,7 @@ class JournalActions(WritingController):
         self._screen.app.notify(f"{actions.BY_ID[action_id].done}: {title}{note}{key}", timeout=4)
 
     def _undo_note(self, action: JournalAction) -> str:
-        """How the stores record the change, where they do not just have the former state again."""
+        """Describe how the stores record an undo that does not simply restore the former state."""
         library = self._writer.library
         roots = {part.store for part in action.parts}
         stores = [store for store in library.stores if str(store.root) in roots] if library else []
@@ -142,18 +142,18 @@ class JournalActions(WritingController):
     # What agents take back
 
     def watch(self) -> None:
-        """A change was made: look for some minutes whether it still stands."""
+        """After a change, check for some minutes whether another program reverted it."""
         self._until = time.monotonic() + WATCHED
 
     def begin(self) -> None:
-        """Everything has been read: look once at the last day, then after each change."""
+        """Check the changes of the last day once, then check after each change."""
         if not self._selection.can_write():
             self._until = time.monotonic() + LOOK_EVERY
             self._screen.set_interval(LOOK_EVERY, self.look)
             self.look()
 
     def look(self) -> None:
-        """Ask whether what memtui wrote is still there."""
+        """Check whether other programs reverted memtui's edits."""
         if time.monotonic() > self._until or self._screen.worker.is_writing:
             return
 
@@ -179,8 +179,8 @@ class JournalActions(WritingController):
                 timeout=15,
             )
 
-    def _again(self) -> None:
-        """Make the same edits once more, through the same path, as a change of its own."""
+    def _reapply(self) -> None:
+        """Apply reverted edits again, as a new change."""
         from memtui.library.reverted_edits import plan_reapply
 
         planned = plan_reapply(self.overwritten)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class MemoryActions:
-    """What can be done to memories without writing."""
+    """Actions on memories that write nothing."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -55,7 +55,7 @@ class MemoryActions:
         return self._jumps.can_go_forward
 
     def note_shown(self, memory: Memory | None) -> None:
-        """The list's cursor stands on this memory."""
+        """Record in the jump list that the list's cursor is on this memory."""
         screen = self._screen
         if memory is not None:
             is_typing = screen.search_bar.line.has_focus
@@ -221,7 +221,7 @@ class JumpList:
         return self._at < len(self._jumps) - 1
 
     def visit(self, ref: str, where: Hashable, index: int, *, is_typing: bool = False) -> None:
-        """Note the memory under the list's cursor.
+        """Record the memory under the list's cursor.
 
         Args:
             ref: The memory.
@@ -241,7 +241,7 @@ class JumpList:
             self._add(Jump(ref))
 
     def follow(self, ref: str, headline: str) -> None:
-        """Note that a reference was followed from the current memory, which has this headline."""
+        """Record that a reference was followed from the current memory, which has this headline."""
         trail = self.current.trail if self.current else ()
         self._add(Jump(ref, (*trail, headline)))
 

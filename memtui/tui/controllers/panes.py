@@ -17,7 +17,7 @@ CALENDAR_ROWS = 10
 
 
 class PaneActions:
-    """Where the keys go, and moving inside the panes."""
+    """Focus, zoom, and movement inside the panes."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -56,7 +56,7 @@ class PaneActions:
         }
 
     def _step_pane(self, step: int) -> None:
-        """The next pane; on a wide screen only those that can be seen."""
+        """Focus the next pane; on a wide screen only visible ones."""
         screen = self._screen
         panes = [pane for pane in Pane if pane in screen.shown_panes or screen.is_single]
         at = panes.index(screen.pane) if screen.pane in panes else 0
@@ -67,7 +67,7 @@ class PaneActions:
         self._screen.lay_out()
 
     def _step_detail(self) -> None:
-        """Half of the screen where it is wide, then all of it, then as before."""
+        """Enlarge the detail to half of a wide screen, then to all of it, then reset it."""
         screen = self._screen
         if screen.zoomed and screen.pane is Pane.DETAIL:
             screen.zoomed = screen.half = False
@@ -121,7 +121,7 @@ class PaneActions:
             screen.timeline.set_unit(UNITS[at])
 
     def _next_view(self) -> None:
-        """Bars, calendar, growth; a calendar needs a row for each weekday."""
+        """Switch between bars, calendar and growth; a calendar needs a row for each weekday."""
         screen = self._screen
         screen.timeline.next_view()
         if screen.timeline.shows_calendar:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RepairActions:
-    """What can be done about files that cannot be read."""
+    """Lists, shows, edits and restores files that cannot be read."""
 
     def __init__(
         self, screen: ScreenInterface, writer: ChangeWorker, changes: ChangeActions
@@ -42,11 +42,13 @@ class RepairActions:
         library = self._writer.library
         if library is None:
             return
-        acts = FaultActs(self._edit, self._look, self._restore_fault, self._reveal, self._has_copy)
+        acts = FaultActs(
+            self._edit, self._inspect_fault, self._restore_fault, self._reveal, self._has_copy
+        )
         screen = UnreadableScreen(lambda: library.snapshot.stores, acts)
         self._screen.app.push_screen(screen)
 
-    def _store(self, fault: Fault) -> WritableStore:
+    def _store_of(self, fault: Fault) -> WritableStore:
         library = self._writer.library
         assert library is not None, "it has said which files are unreadable"
         return library.store(fault.store.label)
@@ -65,14 +67,14 @@ class RepairActions:
     def _reveal(self, fault: Fault) -> None:
         terminal.open_folder(self._screen.app, fault.path)
 
-    def _look(self, fault: Fault) -> None:
-        self._inspect(fault, partial(self._show, self._store(fault)))
+    def _inspect_fault(self, fault: Fault) -> None:
+        self._inspect(fault, partial(self._show, self._store_of(fault)))
 
     def _restore_fault(self, fault: Fault) -> None:
-        self._inspect(fault, partial(self._restore, self._store(fault)))
+        self._inspect(fault, partial(self._restore, self._store_of(fault)))
 
     def _inspect(self, fault: Fault, done: Callable[[BrokenFile], None]) -> None:
-        store, state = self._store(fault), self._screen.app.launch.state
+        store, state = self._store_of(fault), self._screen.app.launch.state
         self._writer.ask(
             lambda _: repair.inspect_file(store, fault.item.file, fault.item.reason, state),
             done,

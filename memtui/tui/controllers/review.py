@@ -42,7 +42,7 @@ ReviewState = tuple["Queue", dict[str, list[str]]]
 
 
 class ReviewActions(WritingController):
-    """Carries out `V`, and everything on the screen that it opens."""
+    """Opens the review queue and carries out its actions."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class ReviewActions(WritingController):
     # Scanning
 
     def note_change(self) -> None:
-        """The memories changed: scan again in a moment."""
+        """Scan again shortly after the memories have changed."""
         if self.queue is not None and not self._is_due:
             self._is_due = True
             pause = min(LONGEST_RESCAN, self._seconds / RESCAN_SHARE)
@@ -90,7 +90,7 @@ class ReviewActions(WritingController):
             self.scan()
 
     def scan(self) -> None:
-        """Scan in the background; a scan that still runs is given up."""
+        """Scan in the background, in place of a scan that is running."""
         begun = monotonic()
 
         def work(library: Library, job: Job) -> ReviewState:
@@ -112,7 +112,7 @@ class ReviewActions(WritingController):
             self._job.stop()
 
     def use_settings(self) -> None:
-        """The settings of the findings changed: what was found with the former ones goes."""
+        """Scan again because the settings of the findings changed."""
         self.stop()
         self._review = None
         if self.queue is not None:
@@ -198,7 +198,7 @@ class ReviewActions(WritingController):
                 self._dialog.dismiss(None)
             self._screen.action_act("unreadable")  # shows the error and the last good copy
         elif len(memories) == 1:
-            self._leave_for(memories[0].ref)
+            self._close_and_go_to(memories[0].ref)
         else:
             choices = [
                 Choice(
@@ -210,10 +210,10 @@ class ReviewActions(WritingController):
             ]
             self._screen.app.push_screen(
                 Picker("Go to", choices, several=False),
-                lambda chosen: self._leave_for(chosen[0]) if chosen else None,
+                lambda chosen: self._close_and_go_to(chosen[0]) if chosen else None,
             )
 
-    def _leave_for(self, ref: str) -> None:
+    def _close_and_go_to(self, ref: str) -> None:
         if self._dialog is not None:
             self._dialog.dismiss(None)
         self._screen.go_to_memory(ref)
@@ -221,7 +221,7 @@ class ReviewActions(WritingController):
     # Decisions
 
     def accept(self, proposals: Sequence[Proposal], *, preview: bool) -> None:
-        """Make the changes of these proposals as one action; with `preview`, after a yes."""
+        """Apply these proposals as one action; with `preview`, confirm its diff first."""
         if not proposals or self._refused():
             return
 
@@ -259,13 +259,13 @@ class ReviewActions(WritingController):
             app = self._screen.app
             app.clear_notifications()
             app.notify(f"Accepted: {what}{hint('undo', app.key_overrides)}", timeout=4)
-            self._take_out(proposals)
+            self._show_without(proposals)
             self.scan()
 
         self._writer.apply(planned, done, self._changes.failed)
 
-    def _take_out(self, proposals: Sequence[Proposal], counted: Queue | None = None) -> None:
-        """Show the queue without these, and what `counted` says of those put aside."""
+    def _show_without(self, proposals: Sequence[Proposal], counted: Queue | None = None) -> None:
+        """Show the queue without these proposals, with the postponed counts of `counted`."""
         if self.queue is not None:
             removed_ids = {one.id for one in proposals}
             left = tuple(one for one in self.queue.proposals if one.id not in removed_ids)
@@ -314,7 +314,7 @@ class ReviewActions(WritingController):
             what = text.counted(len(proposals), "finding")
             self._screen.app.clear_notifications()
             self._screen.app.notify(f"{word}: {what}", timeout=3)
-            self._take_out(proposals, counted)
+            self._show_without(proposals, counted)
 
         def work(library: Library, _: Job) -> Queue | None:
             review = self._queue_of(library)
@@ -343,7 +343,7 @@ class ReviewActions(WritingController):
     # The language model
 
     def ask_model(self, proposal: Proposal) -> None:
-        """Show what would be sent; on a yes let the model write the text, and show its diff."""
+        """Confirm what is sent to the model, let it write the text, and show the diff."""
         from memtui.tui.dialogs.review_texts import SendScreen
         from memtui.upkeep.model_requests import ChatServer
 
@@ -386,7 +386,7 @@ def _with_badges(queue: Queue) -> ReviewState:
 
 
 def _diff_lines(library: Library, planned: Planned) -> tuple[DiffLine, ...]:
-    """What a plan changes, its secrets masked, each path as it is below the folder of its store."""
+    """Return the diff of a plan, with secrets masked and paths relative to their stores."""
     from memtui.upkeep.proposals import mask_diffs
 
     diffs = name_below(planned.diffs(), {store.label: store.root for store in library.stores})

@@ -1,4 +1,4 @@
-"""Which memories an act is about, and whether it can be done to them."""
+"""The memories that an action applies to, and whether it is possible for them."""
 
 from __future__ import annotations
 
@@ -31,24 +31,24 @@ class Selection:
         return self._screen.worker.library
 
     def current(self) -> Memory | None:
-        """The memory in the detail: the one under the cursor, or the one a reference led to."""
+        """Return the memory in the detail: under the cursor, or reached by a reference."""
         return self.subject or self._screen.detail.memory
 
     def find(self, ref: str) -> Memory | None:
-        """The memory with this ref; None if there is none."""
+        """Return the memory with this ref; None if there is none."""
         try:
             return self.library.get(ref) if self.library is not None and ref else None
         except MemtuiError:
             return None
 
     def memories(self) -> list[Memory]:
-        """What acts are about: the marked memories, else the current one."""
+        """Return the marked memories, else the current one."""
         marked = [] if self.subject else self._screen.marked_memories()
         current = self.current()
         return marked or ([current] if current is not None else [])
 
     def can_write(self) -> str:
-        """Why nothing at all can be changed; empty when something can."""
+        """Return why nothing at all can be changed; empty if something can."""
         if self.library is None:
             return "the stores are still being opened"
         if self._screen.app.launch.state is None:
@@ -56,13 +56,13 @@ class Selection:
         return ""
 
     def all_read_only(self) -> str:
-        """Why no store can be written; empty when one can."""
+        """Return why no store can be written; empty if one can."""
         stores = self.library.stores if self.library else []
         reasons = [store.read_only for store in stores]
         return reasons[0] if reasons and all(reasons) else ""
 
     def refusal(self, action_id: str) -> str:
-        """Why this action cannot be done now; empty when it can, to at least one memory."""
+        """Return why the action is possible for none of the memories; empty if it is for one."""
         if why := self.can_write():
             return why
         if action_id == "edit" and len(self._screen.memories.marked) > 1:
@@ -85,14 +85,14 @@ class Selection:
         return first
 
     def some(self) -> list[Memory]:
-        """As many of the memories as are asked about: marks may be on all of 100,000."""
+        """Return the first memories, for a quick check: 100,000 may be marked."""
         marked, library = self._screen.memories.marked, self.library
         if self.subject or not marked or library is None:
             return self.memories()
         return list(library.snapshot.rows.with_serials(islice(marked, LOOKED_AT)).values())
 
     def refused(self, action_id: str, memory: Memory) -> str:
-        """Why this action cannot be done to this memory."""
+        """Return why this action is not possible for this memory."""
         library = self.library
         if library is None:
             return "the stores are still being opened"
@@ -103,24 +103,24 @@ class Selection:
         return library.refusal(act, memory)
 
     def act(self, action_id: str, memory: Memory) -> Act:
-        """What the action does to this memory."""
+        """Return the act that the action performs on this memory."""
         if action_id == "retire":
-            return self._retiring(memory)
+            return self._retiring_act(memory)
         if action_id == "pin" and memory.pinned:
             return Act.UNPIN
         act = actions.BY_ID[action_id].act
         assert act is not None, f"{action_id} makes no change"
         return act
 
-    def _retiring(self, memory: Memory) -> Act:
-        """Retire; delete where the store has no other way."""
+    def _retiring_act(self, memory: Memory) -> Act:
+        """Return the act that retires a memory, DELETE if the store cannot retire."""
         library = self.library
         if library is None or not library.refusal(Act.RETIRE, memory):
             return Act.RETIRE
         return Act.RETIRE if library.refusal(Act.DELETE, memory) else Act.DELETE
 
     def able(self, action_id: str) -> tuple[list[Memory], str]:
-        """The memories it can be done to, and why not to the others."""
+        """Return the memories that the action is possible for, and why not for the others."""
         able, reason = [], ""
         for memory in self.memories():
             why = self.refused(action_id, memory)

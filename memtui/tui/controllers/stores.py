@@ -1,4 +1,4 @@
-"""`0`: which stores are open; new stores in known places are told of as they come."""
+"""Choosing the open stores, and announcing new ones in known places."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class StoreActions:
         return {"stores": self._choose}
 
     def begin(self) -> None:
-        """Look for new stores from now on; with none open, show where they were looked for."""
+        """Start looking for new stores; if none is open, show the places that were searched."""
         if self._screen.app.launch.catalog is None:
             return
         library = self._screen.worker.library
@@ -43,7 +43,7 @@ class StoreActions:
         self._screen.set_interval(LOOK_EVERY, self.look)
 
     def look(self) -> None:
-        """Look once for stores that were not there before."""
+        """Look once for new stores."""
         make = self._screen.app.launch.catalog
         if make is None:
             return

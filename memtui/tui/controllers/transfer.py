@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TransferActions(WritingController):
-    """Memories on their way into and out of the open stores."""
+    """Exports, imports, and copies memories between stores."""
 
     def handlers(self) -> ActionHandlers:
         return {
@@ -45,7 +45,7 @@ class TransferActions(WritingController):
         return ""
 
     def _targets(self) -> list[str]:
-        """Stores that can be written and do not hold all of the memories themselves."""
+        """Return the writable stores other than the one that all selected memories are in."""
         library = self._writer.library
         source_stores = {memory.store for memory in self._selection.some()}
         stores = library.stores if library else ()

@@ -62,7 +62,7 @@ def _host(url: str) -> str:
 
 
 class ViewingActions:
-    """What leads from the shown memory to another view of it."""
+    """Compares two memories, sets bookmarks and opens web addresses."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -97,10 +97,10 @@ class ViewingActions:
         return {letter: self._headline(ref) for letter, ref in self._screen.bookmarks.items()}
 
     def _headline(self, ref: str) -> str:
-        memory = self._read(ref)
+        memory = self._find_memory(ref)
         return text.one_line(memory.headline, 200) if memory else "no longer there"
 
-    def _read(self, ref: str) -> Memory | None:
+    def _find_memory(self, ref: str) -> Memory | None:
         library = self._screen.worker.library
         try:
             return library.get(ref) if library is not None else None
@@ -132,7 +132,7 @@ class ViewingActions:
             if not letter:
                 return
             ref = screen.bookmarks.get(letter, "")
-            if not ref or self._read(ref) is None:
+            if not ref or self._find_memory(ref) is None:
                 screen.app.notify(f"No bookmark {letter}.", severity="warning", timeout=3)
             else:
                 screen.go_to_memory(ref)
@@ -205,7 +205,7 @@ RUN = 0.1
 
 
 class DetailController:
-    """Keeps the detail at the cursor's memory."""
+    """Shows the memory under the cursor in the detail pane."""
 
     def __init__(self, screen: ScreenInterface, status_text: StatusText) -> None:
         self._screen = screen
@@ -216,7 +216,7 @@ class DetailController:
         self._waits = False
 
     def show(self, memory: Memory | None) -> None:
-        """Put a memory into the detail, and ask for what it refers to once the cursor rests."""
+        """Show a memory in the detail, and load its references once the cursor rests."""
         screen, now = self._screen, monotonic()
         changed = memory is not screen.detail.memory
         words = screen.found.words if screen.found else ()
@@ -230,35 +230,35 @@ class DetailController:
         self._moved = now
         self.resting = memory is not None
         if not self._waits:
-            self._wait(REST)
+            self._check_after(REST)
 
-    def _wait(self, seconds: float) -> None:
+    def _check_after(self, seconds: float) -> None:
         self._waits = True
-        self._screen.set_timer(seconds, self._look)
+        self._screen.set_timer(seconds, self._end_run_if_rested)
 
-    def _look(self) -> None:
+    def _end_run_if_rested(self) -> None:
         left = self._moved + REST - monotonic()
         if not self._waits:
             return
         if left > 0:
-            self._wait(left)
+            self._check_after(left)
         else:
             self.end_run()
 
     def end_run(self) -> None:
-        """Show all about the memory under the cursor: the cursor rests."""
+        """Show the memory under the cursor completely, now that the cursor rests."""
         self._waits = self.resting = False
         self._screen.detail.catch_up()
         self.relate()
 
     def relate(self) -> None:
-        """Ask what the memory refers to, and what refers to it."""
+        """Load the references of the memory, in both directions."""
         memory = self._screen.detail.memory
         if memory is not None:
             self._screen.worker.relate(memory)
 
     def related(self, event: Related) -> None:
-        """What a memory refers to has been found."""
+        """Show the references that were found for a memory."""
         screen = self._screen
         if event.memory is screen.detail.memory:
             screen.detail.show_references(self._status_text.references(event.lineage))

@@ -129,7 +129,7 @@ def kind_style(kind: DifferenceKind, palette: Palette) -> Style:
 
 
 def describe(each: Difference, palette: Palette, width: int) -> list[list[Segment]]:
-    """One difference as lines: what, when, where, by whom, and the text word by word."""
+    """Return a difference as lines: kind, time, place, author, and the text as a word diff."""
     memory = each.memory
     parts = [str(each.kind), text.date(each.time) if each.time else "", memory.store]
     parts += [memory.entity, f"by {each.by}" if each.by else ""]

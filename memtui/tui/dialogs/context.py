@@ -103,7 +103,7 @@ class PackScreen(FittingDialog[str]):
         self._fit()
         self._task_line.focus() if not self.request.task else self._list.focus()
         self.build()
-        self.set_interval(LOOK, self._look)
+        self.set_interval(LOOK, self._rebuild_if_stale)
 
     def on_resize(self) -> None:
         self._fit()
@@ -119,14 +119,14 @@ class PackScreen(FittingDialog[str]):
     # Building
 
     def build(self) -> None:
-        """Build what is asked for; a newer request takes the place of one that runs."""
+        """Build the requested pack, in place of one that is being built."""
         self.working, self._error = True, ""
         self._host.build(
             self.request, self.built, self.if_open(self._done), self.if_open(self._failed)
         )
         self._say()
 
-    def _look(self) -> None:
+    def _rebuild_if_stale(self) -> None:
         if self.built is not None and not self.working and self._host.is_stale(self.built):
             self.build()
 
@@ -264,7 +264,7 @@ class PackScreen(FittingDialog[str]):
         help_key = [(key_bindings.first_key(BY_ID["help"], overrides), "help", "help")]
         keys.show(
             [
-                (key_bindings.first_key(BY_ID[name], overrides), _label(name), name)
+                (key_bindings.first_key(BY_ID[name], overrides), _label_of(name), name)
                 for name in shown
                 if key_bindings.first_key(BY_ID[name], overrides)
             ],
@@ -272,7 +272,7 @@ class PackScreen(FittingDialog[str]):
         )
 
     def refusal(self, action_id: str) -> str:
-        """Why this cannot be done here and now; empty when it can."""
+        """Return why the action is not possible now; empty if it is."""
         entry = self.entry
         if action_id in _ON_ENTRY and (entry is None or not entry.ref):
             return "this line is of no memory"
@@ -286,7 +286,7 @@ class PackScreen(FittingDialog[str]):
         return ""
 
     def action_act(self, action_id: str) -> None:
-        """Do it, or say why not."""
+        """Run the action, or show why it is not possible."""
         if reason := self.refusal(action_id):
             self.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=3)
         elif action_id in CHANGES:
@@ -308,12 +308,12 @@ class PackScreen(FittingDialog[str]):
             "pack.recipe.previous": lambda: self._recipe.action_step(-1),
             "pack.compare": self._compare,
             "pack.types": self._choose_types,
-            "pack.copy": lambda: self._give(partial(self._host.copy, exact=False)),
-            "pack.copy.exact": lambda: self._give(partial(self._host.copy, exact=True)),
-            "pack.save": lambda: self._give(self._host.save),
+            "pack.copy": lambda: self._pass_pack(partial(self._host.copy, exact=False)),
+            "pack.copy.exact": lambda: self._pass_pack(partial(self._host.copy, exact=True)),
+            "pack.save": lambda: self._pass_pack(self._host.save),
         }
 
-    def _give(self, take: Callable[[Pack], None]) -> None:
+    def _pass_pack(self, take: Callable[[Pack], None]) -> None:
         if self.built is not None:
             take(self.built.pack)
 
@@ -355,9 +355,9 @@ class PackScreen(FittingDialog[str]):
 
     def _choose_types(self) -> None:
         if self.built is not None:
-            self._host.ask_types(self.built, self._prefer)
+            self._host.ask_types(self.built, self._set_types)
 
-    def _prefer(self, types: tuple[str, ...]) -> None:
+    def _set_types(self, types: tuple[str, ...]) -> None:
         self.ask(replace(self.request, types=types))
 
     # Comparing
@@ -394,5 +394,5 @@ _ON_ENTRY = {*CHANGES, "pack.open", "pack.page_in"} - {"undo", "redo"}
 _WIDE_ONLY = frozenset({"restore", "redo"})
 
 
-def _label(action_id: str) -> str:
+def _label_of(action_id: str) -> str:
     return "task" if action_id == "search" else BY_ID[action_id].label

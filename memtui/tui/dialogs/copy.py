@@ -139,7 +139,7 @@ def _plan(
     for memory in memories:
         by_store.setdefault(memory.store, []).append(memory)
     incoming = tuple(
-        IncomingStore(label, formats[label], found, files=_files(found))
+        IncomingStore(label, formats[label], found, files=_file_readers(found))
         for label, found in by_store.items()
     )
     plan = plan_import(ImportDocument(Path(), "copy", incoming), library, target, report, stopped)
@@ -149,13 +149,13 @@ def _plan(
     planned = planned_import(plan, title)
     if moves and count:
         new = [item.memory for part in plan.imports for item in part.new]
-        away = library.plan([_away(library, memory) for memory in new])
+        away = library.plan([_removal_change(library, memory) for memory in new])
         planned = Planned(title, (*planned.plans, *away.plans), (*planned.parts, *away.parts))
     return plan, planned
 
 
 def preview_copy(memory: Memory, target: str, library: Library) -> str:
-    """What copying this memory would do, in a line: what is lost, or why there is nothing to do."""
+    """Describe in a line what copying this memory would lose, or why there is nothing to copy."""
     plan, planned = _plan([memory], target, False, library, silent, never)
     if planned.has_edits:
         return f"loses {', '.join(plan.lost)}" if plan.lost else "loses nothing"
@@ -176,7 +176,7 @@ def copy_at_once(memory: Memory, target: str, library: Library) -> bool:
     return planned.has_edits
 
 
-def _files(memories: Sequence[Memory]) -> dict[str, partial[bytes]]:
+def _file_readers(memories: Sequence[Memory]) -> dict[str, partial[bytes]]:
     """Readers of the whole files of documents and notes, by path."""
     kinds = ("document", "note")
     return {
@@ -184,6 +184,6 @@ def _files(memories: Sequence[Memory]) -> dict[str, partial[bytes]]:
     }
 
 
-def _away(library: Library, memory: Memory) -> Change:
+def _removal_change(library: Library, memory: Memory) -> Change:
     act = Act.DELETE if library.refusal(Act.RETIRE, memory) else Act.RETIRE
     return Change(act, memory.store, memory.ref)

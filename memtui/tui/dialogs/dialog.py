@@ -91,7 +91,7 @@ class TintedScreen(Visual):
 
 
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
-    """A screen over another; keys of the browse screen do not reach through. Answers once."""
+    """A modal screen, dismissed once; keys of the browse screen do not reach through."""
 
     app: AppInterface
     _is_answered = False
@@ -100,7 +100,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
 
     @property
     def is_open(self) -> bool:
-        """It has not been answered, and the app goes on."""
+        """Whether the dialog is neither dismissed nor closed by the end of the app."""
         return not (self._is_answered or self.app.is_ending)
 
     def render(self) -> RenderResult:  # type: ignore[override]  # a Visual is one
@@ -110,7 +110,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         return behind
 
     def dismiss(self, result: Result | None = None) -> AwaitComplete:
-        """Close the dialog, and what lies over it, with this result; without effect after that.
+        """Close the dialog, and the screens over it, with this result; does nothing if closed.
 
         Textual would close whatever is on top, so a second answer would close another screen.
         """
@@ -123,7 +123,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         return super().dismiss(result)
 
     def if_open(self, tell: Callable[[Answer], None]) -> Callable[[Answer], None]:
-        """The callback, doing nothing when the answer of a worker finds the dialog closed."""
+        """Wrap a callback of a job so that it does nothing once the dialog is closed."""
 
         def told(answer: Answer) -> None:
             if self.is_open:
@@ -190,7 +190,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         self.fit(rows=rows)
 
     def keep_draft(self, *, last: bool = False) -> bool:
-        """Keep what was written and is not saved yet; whether there is any. Raises SaveError.
+        """Save unsaved input as a draft; returns whether there is any. Raises SaveError.
 
         `last`: the app ends, so that another program may offer it.
         """

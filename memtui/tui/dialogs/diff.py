@@ -112,7 +112,7 @@ THEIRS, MINE, BOTH = "theirs", "mine", "both"
 
 
 class ConflictScreen(FittingDialog[str]):
-    """Base, theirs and ours of a conflicting edit; nothing is chosen by default.
+    """Shows base, theirs and ours of a conflicting edit; nothing is chosen by default.
 
     Dismissed with `theirs`, `mine` or `both`; None leaves the conflict open, without losing text.
     """
@@ -256,7 +256,7 @@ class CompareScreen(FittingDialog[None]):
 
 
 def _about(memory: Memory, other: Memory, palette: Palette, width: int) -> list[list[Segment]]:
-    """Headline and fields of a memory; fields that the other has too are quiet."""
+    """Return headline and fields of a memory; fields that both have are dim."""
     lines = [[Segment(text.cut(f" {text.one_line(memory.headline, 400)}", width), palette.heading)]]
     for name in ("store", "entity", "type", "importance", "status", "tags", "created"):
         value, same = getattr(memory, name), getattr(memory, name) == getattr(other, name)

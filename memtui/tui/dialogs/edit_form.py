@@ -227,7 +227,7 @@ class FormScreen(FittingDialog[Planned]):
 
     @property
     def _stopped(self) -> bool:
-        """A rule of the store refuses the change, but can be overridden."""
+        """Whether a rule of the store refuses the change, but can be overridden."""
         return self._preview is not None and self._preview.planned.outcome in _STOPPED
 
     def _say(self, *lines: OutcomeLine) -> None:

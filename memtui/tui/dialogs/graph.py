@@ -176,7 +176,7 @@ class GraphScreen(Dialog[str]):
         found = self._found
         assert found is not None, "only called with an answer"
         shown = len(found.reached) - 1
-        counts = f"{text.number(shown)} linked" if shown else self._nothing()
+        counts = f"{text.number(shown)} linked" if shown else self._explain_no_links()
         layout = self.graph.layout_shown
         parts = [counts]
         if layout.hidden:
@@ -191,8 +191,8 @@ class GraphScreen(Dialog[str]):
         title = f"Links of {self._texts.name(self._start)}"
         self.graph.border_title = Content(text.cut(title, max(8, self.graph.size.width - 4)))
 
-    def _nothing(self) -> str:
-        """What to say where there are no links, and how some come to be."""
+    def _explain_no_links(self) -> str:
+        """Explain that there are no links, and how links are made."""
         if self._filter.relations or self._filter.direction is not Direction.BOTH:
             return "no links of this kind"
         keys = key_bindings.first_key(BY_ID["link"], self.app.key_overrides)
@@ -221,7 +221,7 @@ class GraphScreen(Dialog[str]):
         self._show_keys()
 
     def _describe_line(self, placed: PlacedNode) -> str:
-        """The selected node in one line: how it is linked, and its whole name."""
+        """Describe the selected node in one line: how it is linked, and its whole name."""
         if placed.node is None:
             return f"{text.number(placed.hidden)} more that are not drawn"
         way = ""
@@ -237,15 +237,15 @@ class GraphScreen(Dialog[str]):
         return [edge for edge in edges if node in (edge.source, edge.target)]
 
     def _describe(self, placed: PlacedNode) -> list[list[Segment]]:
-        """What is known of an entity, an unknown end, or of nodes that are not drawn."""
+        """Describe an entity, an unknown end, or the nodes that are not drawn."""
         width = max(20, self._about.size.width - 3)
         if placed.node is None:
-            return self._texts.list_nodes(self._hidden(placed), self.app.palette, width)
+            return self._texts.list_nodes(self._hidden_neighbours(placed), self.app.palette, width)
         edges = self._edges(placed.node)
         return self._texts.describe_node(placed.node, edges, self.app.palette, width)
 
-    def _hidden(self, placed: PlacedNode) -> list[Node]:
-        """The neighbours of the parent that a count stands for."""
+    def _hidden_neighbours(self, placed: PlacedNode) -> list[Node]:
+        """Return the neighbours of the parent that a count stands for."""
         assert self._found is not None, "there is a drawing"
         layout = self.graph.layout_shown
         parent = layout.nodes[placed.parent].node
@@ -300,7 +300,7 @@ class GraphScreen(Dialog[str]):
         self.action_open()
 
     def _list_hidden(self, placed: PlacedNode) -> None:
-        nodes = {node.name: node for node in self._hidden(placed)}
+        nodes = {node.name: node for node in self._hidden_neighbours(placed)}
         choices = [Choice(name, self._texts.label(node)) for name, node in nodes.items()]
 
         def chosen(names: tuple[str, ...] | None) -> None:

@@ -206,7 +206,7 @@ class CommandPalette(Picker):
 def command_choices(
     refusal: Callable[[str], str], overrides: Mapping[str, Sequence[str]], recent: Sequence[str]
 ) -> list[Choice]:
-    """The actions without a `refusal` with their keys; those in `recent` first, in its order."""
+    """Return the actions that are possible, with their keys; those in `recent` first."""
     allowed = [action for action in ACTIONS if action.palette and not refusal(action.id)]
     rank = {name: at for at, name in enumerate(recent)}
     allowed.sort(key=lambda action: rank.get(action.id, len(rank)))

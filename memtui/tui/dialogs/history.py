@@ -155,7 +155,7 @@ class HistoryScreen(FittingDialog[str]):
     @on(VersionList.Moved)
     def _show_keys(self) -> None:
         keys = [("↑↓", "version", ""), ("enter", "open", "")]
-        if self._former is not None:
+        if self._former_version is not None:
             keys.append(("r", "restore this text", ""))
         if any(is_markdown(version.memory.content) for version in self._history.versions):
             key = key_bindings.first_key(BY_ID["detail.raw"], self.app.key_overrides)
@@ -163,8 +163,8 @@ class HistoryScreen(FittingDialog[str]):
         self.query_one(KeyLine).show(keys, [("esc", "back", "")])
 
     @property
-    def _former(self) -> Memory | None:
-        """The version under the cursor, if its text is not the present one and can be restored."""
+    def _former_version(self) -> Memory | None:
+        """Return the version under the cursor if it has another text, which can be restored."""
         versions, number = self._history.versions, self.query_one(VersionList).number
         if self._restore is None or not 0 <= number < len(versions):
             return None
@@ -182,7 +182,7 @@ class HistoryScreen(FittingDialog[str]):
             super().action_act(action_id)
 
     def action_restore(self) -> None:
-        former, restore = self._former, self._restore
+        former, restore = self._former_version, self._restore
         if former is not None and restore is not None:
             self.dismiss(None)
             restore(former)
@@ -195,7 +195,7 @@ class HistoryScreen(FittingDialog[str]):
         blocks: list[Version] = []
         for index in range(len(found.versions) - 1, -1, -1):
             version = found.versions[index]
-            lines = self._version(version, found.previous(index), versions.palette, width)
+            lines = self._draw_version(version, found.previous(index), versions.palette, width)
             blocks.append(Version(version.memory.ref, tuple(lines)))
         if found.left_out:
             words = text.cut(f"not all versions, git: {text.one_line(found.left_out)}", width)
@@ -222,7 +222,7 @@ class HistoryScreen(FittingDialog[str]):
         self._show_keys()
         self.fit(rows=versions.line_count())
 
-    def _version(
+    def _draw_version(
         self, version: TextVersion, before: TextVersion | None, palette: Palette, width: int
     ) -> list[Sequence[Segment]]:
         memory = version.memory
@@ -246,10 +246,10 @@ class HistoryScreen(FittingDialog[str]):
             Segment("  current" if is_current else "", palette.accent),
             Segment(text.cut(f"  {provenance}", width // 3) if provenance else "", palette.faint),
         ]
-        body = self._changed(version, before, palette, width - 2)
+        body = self._draw_changes(version, before, palette, width - 2)
         return [head, *([Segment("│ ", palette.rule), *line] for line in body)]
 
-    def _changed(
+    def _draw_changes(
         self, version: TextVersion, before: TextVersion | None, palette: Palette, width: int
     ) -> list[list[Segment]]:
         memory = version.memory

@@ -230,7 +230,7 @@ def _ids(edit: Edit, root: str) -> Iterator[str]:
 
 
 def action_diffs(action: JournalAction) -> list[FileDiff]:
-    """Each edit of an action as text before and after."""
+    """Return the diff of each edit of an action, as text before and after."""
     return [diff for edit in action.edits for diff in _diffs(edit)]
 
 

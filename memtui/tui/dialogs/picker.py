@@ -130,7 +130,7 @@ class Picker(FittingDialog[tuple[str, ...]]):
 
     @on(ChoiceList.Moved)
     def _show_whole(self) -> None:
-        """Below the list, the whole of a choice that its line cannot show."""
+        """Show a choice that is too long for its line in full below the list."""
         self._show_keys()
         for line in self.query("#whole").results(Static):
             words = self._list.cut_choice(self.inner_width)

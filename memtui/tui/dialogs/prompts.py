@@ -83,11 +83,11 @@ class TimePrompt(FittingDialog[TimeCondition]):
         self._describe(event.value)
 
     def _describe(self, words: str) -> OutcomeLine:
-        line = self._line(words.strip())
+        line = self._describe_time(words.strip())
         self.query_one(OutcomeLines).say(line)
         return line
 
-    def _line(self, words: str) -> OutcomeLine:
+    def _describe_time(self, words: str) -> OutcomeLine:
         if not words:
             return OutcomeLine(self._empty or f"such as {EXAMPLES}", Tone.QUIET)
         try:
@@ -117,7 +117,7 @@ def ask_file(
     writers: Mapping[str, Callable[[], str]],
     hint: str = "",
 ) -> None:
-    """Ask for a path and write the text there; says what was written, or why not.
+    """Ask for a path and write the text there; reports the result in a toast.
 
     Args:
         app: Shows the dialogs.

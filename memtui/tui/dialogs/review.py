@@ -41,7 +41,7 @@ DETAIL_FROM = 16
 
 @dataclass(frozen=True, slots=True)
 class ProposalDetail:
-    """What is shown of one proposal."""
+    """The details of one proposal."""
 
     memories: tuple[Memory, ...] = ()
     diff: tuple[DiffLine, ...] = ()
@@ -50,7 +50,7 @@ class ProposalDetail:
 
 
 class ReviewHost(Protocol):
-    """What the screen asks of its controller."""
+    """What the review screen calls on its controller."""
 
     @property
     def queue(self) -> Queue | None:
@@ -85,7 +85,7 @@ class ReviewHost(Protocol):
 
 
 class ReviewScreen(FittingDialog[None]):
-    """Stays open while proposals are decided; escape stops a scan, then leaves."""
+    """Shows the queue while proposals are decided; escape stops a scan, then closes."""
 
     AUTO_FOCUS = "ReviewList"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -176,13 +176,13 @@ class ReviewScreen(FittingDialog[None]):
         self._moved()
 
     def _is_same(self, row: ReviewRow, before: ReviewRow | None) -> bool:
-        """Whether it is the row that had the cursor; at first: the one to begin at."""
+        """Whether the row is the one that had the cursor, or initially the one to start at."""
         if before is None:
             return row.proposal is not None and self._first_ref in row.proposal.refs
         return (row.proposal, row.group) == (before.proposal, before.group)
 
     def show_progress(self, progress: Progress | None) -> None:
-        """Show how far a scan is; None: none runs."""
+        """Show the progress of a scan; None if none runs."""
         line = self.query_one(ProgressLine)
         if progress is None:
             line.show("")

@@ -55,7 +55,7 @@ def is_default(setting: Setting, settings: Settings) -> bool:
 
 
 def file_value(setting: Setting, words: str) -> Any:
-    """What is typed for a setting as a value of the file; a number where it holds one."""
+    """Convert what was typed for a setting to the type that the file holds."""
     if isinstance(getattr(Settings(), setting.field), float):
         try:
             number = float(words)
@@ -140,7 +140,7 @@ class SettingsScreen(FittingDialog[None]):
         self.action_explain()
 
     def action_explain(self) -> None:
-        """Say what the setting under the cursor is for, and which keys change it."""
+        """Describe the setting under the cursor, and show the keys that change it."""
         setting = self._list.setting
         lines = [OutcomeLine(" ".join(setting.about.split("\n")))]
         if setting.at_start:
@@ -154,7 +154,7 @@ class SettingsScreen(FittingDialog[None]):
 
     @staticmethod
     def _is_in_file_only(setting: Setting) -> bool:
-        """It is a table or a list, which is changed in the file."""
+        """Whether the setting is a table or a list, which can be changed in the file only."""
         one = isinstance(getattr(Settings(), setting.field), TYPED)
         return not one and not setting.choices
 

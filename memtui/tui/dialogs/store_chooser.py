@@ -81,13 +81,13 @@ class StoreList(ListWindow):
         return None if isinstance(line, str) else line
 
     def toggle(self) -> None:
-        """Choose the store under the cursor, or no longer."""
+        """Select or deselect the store under the cursor."""
         if self.current is not None:
             self.chosen ^= {self.current.store.key}
             self.redraw()
 
     def toggle_all(self) -> None:
-        """Choose all stores, or none if all are chosen."""
+        """Select all stores, or none if all are selected."""
         every = {summary.store.key for summary in self._stores()}
         self.chosen = set() if every <= self.chosen else every
         self.redraw()
@@ -144,7 +144,7 @@ class StoreList(ListWindow):
 
 
 def _remarks(summary: StoreSummary, *, is_new: bool) -> str:
-    """What is particular about a store: new, cannot be read, cannot be written."""
+    """Return remarks on a store: new, unreadable, read-only."""
     faults = len(summary.unreadable)
     parts = (
         NEW if is_new else "",
@@ -190,7 +190,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
             self._show_places()
 
     def set_places(self, places: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Say where stores are looked for, which is shown where none is found."""
+        """Set the places that are searched for stores, shown if none is found."""
         self._places = places
 
     def set_stores(self, stores: Sequence[StoreSummary], *, counted: bool) -> None:

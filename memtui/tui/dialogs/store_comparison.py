@@ -37,7 +37,7 @@ class ComparedLine:
 
 
 def comparison_lines(found: StoreComparison) -> list[ComparedLine]:
-    """What only one store knows first, because that is what can be copied."""
+    """Lay out the comparison; memories that only one store has come first, for copying."""
     lines: list[ComparedLine] = []
     for label, alone in ((found.left, found.only_left), (found.right, found.only_right)):
         lines.append(ComparedLine(f"only in {label} ({text.number(len(alone))})"))
@@ -120,7 +120,7 @@ class StoreComparisonScreen(FittingDialog[str]):
         preview: Callable[[Memory, str, Callable[[str], None]], None],
         copy: Callable[[Memory, str, Callable[[bool], None]], None],
     ) -> None:
-        """Make the screen; it asks once it is shown.
+        """Create the screen; the comparison is computed once it is shown.
 
         Args:
             labels: of both stores.
@@ -160,7 +160,7 @@ class StoreComparisonScreen(FittingDialog[str]):
         return right if memory.store == left else left
 
     def show_loss(self) -> None:
-        """Below the list: what copying the memory under the cursor would lose."""
+        """Show below the list what copying the memory under the cursor would lose."""
         memory = self.query_one(ComparisonList).current
         line = self.query_one("#comparison-copy", Static)
         line.update("")

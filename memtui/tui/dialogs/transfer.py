@@ -57,7 +57,7 @@ OTHER_ROWS = 3
 
 
 class TransferScreen(FittingDialog[bool]):
-    """Dismissed with True when something was carried."""
+    """Base of the transfer dialogs; dismissed with True if anything was transferred."""
 
     TITLE_WORDS: ClassVar[str] = ""
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -84,11 +84,11 @@ class TransferScreen(FittingDialog[bool]):
 
     @abstractmethod
     def keys(self) -> list[tuple[str, str, str]]:
-        """What the last line shows while nothing goes on."""
+        """Keys that the footer shows while no job runs."""
 
     @abstractmethod
     def action_go(self) -> None:
-        """Do the next step."""
+        """Preview or start the transfer."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box full carry") as box:
@@ -155,7 +155,7 @@ class TransferScreen(FittingDialog[bool]):
         tell()
 
     def action_stop(self) -> None:
-        """Stop the work; leave when there is none."""
+        """Stop the job, or close the dialog if none runs."""
         if self.working:
             if self._job is not None:
                 self._job.stop()

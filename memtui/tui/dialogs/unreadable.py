@@ -50,7 +50,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class FaultActs:
-    """What the list can do about a fault; the caller carries it out."""
+    """Actions on a fault, implemented by the caller."""
 
     edit: Callable[[Fault], None]
     """Open the file in the editor, at the line of the fault."""
@@ -80,12 +80,14 @@ class FaultList(ListWindow):
             self._lines += _store(store, width, self.palette)
         at = [index for index, (_, fault) in enumerate(self._lines) if fault is not None]
         same = [
-            index for index in at if selected and self._fault(index).item.file == selected.item.file
+            index
+            for index in at
+            if selected and self._fault_at(index).item.file == selected.item.file
         ]
         self.reset(cursor=(same or at or [0])[0])
         self.refresh(layout=True)
 
-    def _fault(self, index: int) -> Fault:
+    def _fault_at(self, index: int) -> Fault:
         fault = self._lines[index][1]
         assert fault is not None, "the cursor stands on faults only"
         return fault
@@ -120,7 +122,7 @@ class FaultList(ListWindow):
 
 
 class UnreadableScreen(FittingDialog[None]):
-    """Lists the open stores and what cannot be read of them, with what can be done about it."""
+    """Lists the open stores with their unreadable files, and the actions on these."""
 
     AUTO_FOCUS = "FaultList"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -144,9 +146,9 @@ class UnreadableScreen(FittingDialog[None]):
             yield KeyLine(id="unreadable-keys")
 
     def on_mount(self) -> None:
-        self.set_interval(LOOK_EVERY, self._look)
+        self.set_interval(LOOK_EVERY, self._refill_if_changed)
 
-    def _look(self) -> None:
+    def _refill_if_changed(self) -> None:
         if tuple(self._stores()) != tuple(self._shown):
             self.fill()
 
@@ -158,12 +160,12 @@ class UnreadableScreen(FittingDialog[None]):
         self.action_update_keys()
 
     def action_update_keys(self) -> None:
-        """Show the keys of what can be done about the fault under the cursor."""
+        """Show the keys of the actions that are possible for the fault under the cursor."""
         self.query_one(KeyLine).show(
-            [(key, words, "") for key, words, _ in self._possible()], [("esc", "back", "")]
+            [(key, words, "") for key, words, _ in self._possible_acts()], [("esc", "back", "")]
         )
 
-    def _possible(self) -> list[tuple[str, str, str]]:
+    def _possible_acts(self) -> list[tuple[str, str, str]]:
         """Key, words and act."""
         fault = self.query_one(FaultList).fault
         if fault is None:
@@ -178,9 +180,9 @@ class UnreadableScreen(FittingDialog[None]):
         return [*found, ("o", "open folder", "reveal")]
 
     def action_act_on(self, act: str) -> None:
-        """Do something about the fault under the cursor, if it is possible."""
+        """Run an action on the fault under the cursor, if it is possible."""
         fault = self.query_one(FaultList).fault
-        if fault is not None and act in {act for _, _, act in self._possible()}:
+        if fault is not None and act in {act for _, _, act in self._possible_acts()}:
             getattr(self._acts, act)(fault)
 
 

@@ -87,11 +87,11 @@ def explain_rank(hit: Hit, after: Hit | None) -> str:
     weighed = sorted(compare_parts(hit, after), key=lambda part: -abs(part.difference))
     for_it = [part.name for part in weighed if part.difference >= MIN_VISIBLE]
     against = [part.name for part in weighed if part.difference <= -MIN_VISIBLE]
-    words = f"Ranks {ahead:.3f} above the next: more for {_listed(for_it[:2])}"
-    return f"{words}, less for {_listed(against[:2])}." if against else f"{words}."
+    words = f"Ranks {ahead:.3f} above the next: more for {_join_names(for_it[:2])}"
+    return f"{words}, less for {_join_names(against[:2])}." if against else f"{words}."
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return " and ".join(names) or "several small parts"
 
 
@@ -125,20 +125,24 @@ class _Page:
         if hit.near_words:
             near = text.wrap(f"nearest words: {text.scored_words(hit.near_words)}", self.width - 2)
             lines += [[Segment(f" {line}", self.palette.dim)] for line in near]
-        lines += [[], self._named("this", hit, total)]
+        lines += [[], self._draw_heading("this", hit, total)]
         if after is None:
-            return [*lines, [], *self._alone(hit.score, [(p.name, p.value) for p in weighed])]
+            return [
+                *lines,
+                [],
+                *self._draw_one_score(hit.score, [(p.name, p.value) for p in weighed]),
+            ]
         if self.width >= BESIDE_FROM:
-            lines += [self._named("next", after, total), []]
-            return lines + self._beside(hit, after, weighed)
-        lines += self._alone(hit.score, [(part.name, part.value) for part in weighed])
-        lines += [[], self._named("next", after, total)]
-        lines += self._alone(after.score, [(part.name, part.other) for part in weighed])
+            lines += [self._draw_heading("next", after, total), []]
+            return lines + self._draw_both_scores(hit, after, weighed)
+        lines += self._draw_one_score(hit.score, [(part.name, part.value) for part in weighed])
+        lines += [[], self._draw_heading("next", after, total)]
+        lines += self._draw_one_score(after.score, [(part.name, part.other) for part in weighed])
         lines += [[], [Segment(" difference", self.palette.heading)]]
         rows = [(part.name, part.difference) for part in weighed]
-        return lines + self._alone(hit.score - after.score, rows, signed=True)
+        return lines + self._draw_one_score(hit.score - after.score, rows, signed=True)
 
-    def _named(self, which: str, hit: Hit, total: int) -> list[Segment]:
+    def _draw_heading(self, which: str, hit: Hit, total: int) -> list[Segment]:
         place = f"{which}, {text.number(hit.place)} of {text.number(total)}: "
         room = max(1, self.width - 2 - text.width(place))
         return [
@@ -146,7 +150,9 @@ class _Page:
             Segment(text.cut(text.one_line(hit.headline), room), self.palette.heading),
         ]
 
-    def _beside(self, hit: Hit, after: Hit, weighed: Sequence[ComparedPart]) -> list[list[Segment]]:
+    def _draw_both_scores(
+        self, hit: Hit, after: Hit, weighed: Sequence[ComparedPart]
+    ) -> list[list[Segment]]:
         whole = full_bar(weighed)
         cells = max(BAR_MIN, min(BAR_MAX, (self.width - NAME - 3 * VALUE - 4) // 2))
         column = cells + VALUE
@@ -172,7 +178,7 @@ class _Page:
         )
         return lines
 
-    def _alone(
+    def _draw_one_score(
         self, score: float, rows: Sequence[tuple[str, float]], *, signed: bool = False
     ) -> list[list[Segment]]:
         whole = max((abs(value) for _, value in rows), default=0.0) or 1.0

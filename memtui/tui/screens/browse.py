@@ -86,7 +86,7 @@ class BrowseScreen(SearchableScreen):
         self.focus_pane(self.pane)
         self.status_text.show_opening()
         if self._shows_cached:
-            self.kept_screen.show()
+            self.cached_screen.show()
 
     def use_settings(self, before: Settings, now: Settings) -> None:
         """Use settings that were changed while the screen is open."""
@@ -110,14 +110,14 @@ class BrowseScreen(SearchableScreen):
     # Acts
 
     def action_act(self, action_id: str) -> None:
-        if self.kept_screen.waits(action_id):
-            self.kept_screen.wait(lambda: self.action_act(action_id))
+        if self.cached_screen.waits(action_id):
+            self.cached_screen.wait(lambda: self.action_act(action_id))
         else:
             super().action_act(action_id)
 
     @on(messages.MoveWaits)
     def _move_waits(self, event: messages.MoveWaits) -> None:
-        self.kept_screen.wait(event.move)
+        self.cached_screen.wait(event.move)
 
     def handlers(self) -> ActionHandlers:
         return self._handlers
@@ -161,8 +161,8 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.MemoryShown)
     def _memory_shown(self) -> None:
-        if self.kept_screen.is_unchecked:
-            self.kept_screen.show_detail()
+        if self.cached_screen.is_unchecked:
+            self.cached_screen.show_detail()
             return
         memory = self.memories.memory
         self._reading.note_shown(memory)

@@ -38,7 +38,7 @@ TINY = "memtui needs at least\n40 columns and 12 rows"
 
 
 class ActionScreen(SelectingScreen[None]):
-    """Looks an act up by its id, asks the registry whether it is allowed, does it."""
+    """Runs actions by id, if the action table allows them."""
 
     app: AppInterface
     focused: var[Widget | None] = var(None)
@@ -53,14 +53,14 @@ class ActionScreen(SelectingScreen[None]):
     def action_context(self) -> ActionContext: ...
 
     def action_act(self, action_id: str) -> None:
-        """Do it, or say why not."""
+        """Run the action, or show why it is not possible."""
         if reason := self.refusal(action_id):
             self.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=3)
         elif action_id in (handlers := self.handlers()):
             handlers[action_id]()
 
     def refusal(self, action_id: str) -> str:
-        """Why this cannot be done now; empty when it can."""
+        """Return why the action is not possible now; empty if it is."""
         return actions.BY_ID[action_id].allowed(self.action_context())
 
 
@@ -130,7 +130,7 @@ class PaneScreen(ActionScreen):
         self.update_keys()
 
     def update_keys(self) -> None:
-        """Say which keys work here and now."""
+        """Show the keys that work now."""
         overrides = self.app.key_overrides
         if self.search_bar.line.has_focus:
             take = key_bindings.first_key(BY_ID["complete"], overrides)
@@ -152,17 +152,17 @@ class PaneScreen(ActionScreen):
 
     @property
     def is_tiny(self) -> bool:
-        """The window has room for nothing."""
+        """Whether the terminal is too small to show anything."""
         return self._layout is not None and self._layout.shape is Shape.TINY
 
     @property
     def is_single(self) -> bool:
-        """Only one pane fits, or one is zoomed."""
+        """Whether only one pane is shown: no more fit, or one is zoomed."""
         return self._layout is not None and len(self._layout.panes) == 1
 
     @property
     def has_halves(self) -> bool:
-        """The screen is wide enough for list and detail side by side."""
+        """Whether the screen is wide enough for list and detail side by side."""
         return self._layout is not None and self._layout.shape is Shape.WIDE
 
     def pane_widget(self, pane: Pane) -> Widget:
@@ -200,7 +200,7 @@ class PaneScreen(ActionScreen):
             focused.focus(scroll_visible=False)
 
     def _set_sizes(self, layout: Layout, sizes: Sizes) -> None:
-        """Give the panes their columns and rows; where one stands alone it takes everything."""
+        """Set the columns and rows of the panes; a single pane takes everything."""
         alone = len(layout.panes) == 1
         side = self.query_one("#side")
         side.styles.width = "100%" if alone else sizes.side
@@ -220,7 +220,7 @@ class PaneScreen(ActionScreen):
         self._keep_fitting()
 
     def _keep_fitting(self) -> None:
-        """Forget the part of a wanted size that did not fit, so that the next step is seen."""
+        """Limit the user's sizes to what fits, so that the next resize has an effect."""
         if self._sizes is not None:
             for name in self.wanted_sizes:
                 self.wanted_sizes[name] = getattr(self._sizes, name)
@@ -242,7 +242,7 @@ class PaneScreen(ActionScreen):
     # Focus
 
     def focus_pane(self, pane: Pane) -> None:
-        """Give a pane the keys, bringing it on screen first."""
+        """Focus a pane, showing it first."""
         self.pane = pane
         self.lay_out()
         self.pane_widget(pane).focus(scroll_visible=False)
@@ -256,4 +256,4 @@ class PaneScreen(ActionScreen):
         self.update_keys()
 
     def entered(self, pane: Pane) -> None:
-        """A pane has the keys now."""
+        """Called when a pane got the focus."""

@@ -11,7 +11,7 @@ from memtui import query as queries
 from memtui import text
 from memtui.model import Memory
 from memtui.tui import messages
-from memtui.tui.controllers.kept_screen import KeptScreenController
+from memtui.tui.controllers.cached_screen import CachedScreenController
 from memtui.tui.controllers.viewing import DetailController
 from memtui.tui.cursor_restore import keep_selected, restore_cursor
 from memtui.tui.jobs import JobRunner
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class SearchableScreen(PaneScreen):
-    """From the panes' wishes to a query, from the answer to the panes."""
+    """Searches for what the panes ask for, and shows the results in them."""
 
     def __init__(self, open_library: Callable[[], Library], view: ViewState) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class SearchableScreen(PaneScreen):
         self.found: SearchResult | None = None
         self.status_text = StatusText(self)
         self.detail_controller = DetailController(self, self.status_text)
-        self.kept_screen = KeptScreenController(self)
+        self.cached_screen = CachedScreenController(self)
         self._number = 0
         self._answered: ViewState | None = None
         """What was asked for when the list was last filled."""
@@ -58,12 +58,12 @@ class SearchableScreen(PaneScreen):
         return None
 
     def restore_text(self, memory: Memory, former: Memory) -> None:
-        """Give a memory a text that it had once, after a preview."""
+        """Restore an earlier text of a memory, after a preview."""
 
     # Asking
 
     def set_view(self, view: ViewState) -> None:
-        """Ask for something else."""
+        """Search for another view."""
         if view.text != self.view.text:
             self.search_bar.set_text(view.text)
         self.view = view
@@ -73,25 +73,25 @@ class SearchableScreen(PaneScreen):
         self.set_view(ViewState(words, self.view.chips))
 
     def settle(self) -> None:
-        """Filters that stand in the search line become chips; what is asked stays the same."""
+        """Turn the filters in the search line into chips; the query stays the same."""
         settled = self.view.settled(self.now())
         if settled != self.view:
             self.set_view(settled)
 
     def search(self, *, typing: bool = False) -> None:
-        """Ask the library for what the view describes."""
+        """Search for what the view describes."""
         query = self.view.query(self.now(), typing=typing)
         query = queries.resolve_marked(query, lambda: [m.ref for m in self.marked_memories()])
         self._number = self.worker.find(query, self.unit)
 
     def search_again(self, *, whole: bool = False) -> None:
-        """Ask for the same, of what is there now; `whole`: all stores have been read."""
+        """Repeat the search over the present memories; `whole`: all stores have been read."""
         self.search(typing=self.search_bar.line.has_focus)
         if whole:
             self._whole_from = min(self._whole_from, self._number)
 
     def show_past(self, banner: Sequence[str]) -> None:
-        """The library is another one, as of a time: say so, and search it."""
+        """Show the library as of a time, with a banner, and search it."""
         self.banner.show(banner)
         self.set_class(True, "-past")
         self._start_over()
@@ -150,11 +150,11 @@ class SearchableScreen(PaneScreen):
             return
         found = event.found
         is_whole = self._is_whole or event.number >= self._whole_from
-        if not self.kept_screen.is_replaced_by(found.total, complete=is_whole):
+        if not self.cached_screen.is_replaced_by(found.total, complete=is_whole):
             return
         rows, position, before = found.rows, self.memories.position, self.found
         stays = self.memories.is_chosen and self._answered == self.view
-        stays = stays or self.kept_screen.is_shown(self.view)
+        stays = stays or self.cached_screen.is_shown(self.view)
         self.found, self._answered = found, self.view
         if stays:
             cursor, top = restore_cursor(position, found.slots, rows)
@@ -184,8 +184,8 @@ class SearchableScreen(PaneScreen):
         self._is_whole = is_whole
         if self._is_whole:
             self.memories.is_chosen = True  # nothing comes in by itself any more
-        if self.kept_screen.is_unchecked:
-            self.kept_screen.checked()
+        if self.cached_screen.is_unchecked:
+            self.cached_screen.checked()
         self.update_keys()
 
     @on(messages.Overviewed)
@@ -202,26 +202,26 @@ class SearchableScreen(PaneScreen):
 
     @property
     def is_settled(self) -> bool:
-        """The list shows the whole answer to what is asked."""
+        """Whether the list shows the complete results of the current view."""
         return self._is_whole and self._answered == self.view
 
     def restore_selection(self) -> None:
-        """Go to the memory that the last session ended on, if it has been read."""
+        """Move to the memory that the last session ended on, if it has been read."""
 
     def go_to_memory(self, ref: str) -> None:
-        """Show this memory now; the list stays where it is when it does not hold it."""
+        """Show this memory now; the list's cursor stays if the list does not contain it."""
         self._awaited_ref = ""
         if not self.memories.go_to(ref):
             self.post_message(messages.RefChosen(ref))
 
     def await_memory(self, ref: str) -> None:
-        """Go to this memory as soon as it is in the list."""
+        """Move to this memory as soon as it is in the list."""
         self._awaited_ref = ref
 
     # What is on show
 
     def show_memory(self, memory: Memory | None) -> None:
-        """Put a memory into the detail."""
+        """Show a memory in the detail."""
         self.detail_controller.show(memory)
 
     @on(messages.Related)

@@ -109,7 +109,7 @@ class BarChart(ThemedWidget):
 
     @property
     def _top(self) -> int:
-        """The count that a bar of full height stands for."""
+        """Return the count that a bar of full height stands for."""
         counts = sorted(bar.count for bar in self._bars if bar.count)
         if len(counts) < FEWEST_TO_CUT:
             return counts[-1] if counts else 1

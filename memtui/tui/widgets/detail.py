@@ -93,7 +93,7 @@ class Detail(ListWindow):
             self._lay_out()
 
     def show_findings(self, findings: Mapping[str, Sequence[str]]) -> None:
-        """Set what waits in the review queue, by the refs of the memories."""
+        """Set the open review proposals, by the refs of the memories."""
         ref = _ref(self._memory)
         is_other = self._findings.get(ref) != findings.get(ref)
         self._findings = findings

@@ -326,7 +326,7 @@ class ListWindow(ThemedWidget, can_focus=True):
             self.screen.selections = {self: chosen}
 
     def drop_selection(self) -> None:
-        """Forget what was selected: the lines are others now."""
+        """Clear the text selection, as the lines have changed."""
         if self._selection is not None:
             self.screen.clear_selection()
 
@@ -358,7 +358,7 @@ def _one_ground(strip: Strip, ground: Style | None) -> Strip:
 
 
 class EntryList(ListWindow):
-    """A list of entries; it tells when another one is under the cursor and when one is opened."""
+    """A list of entries that posts messages when the cursor moves and when an entry is opened."""
 
     class Moved(Message):
         """Another entry is under the cursor."""

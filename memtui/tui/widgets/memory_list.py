@@ -117,7 +117,7 @@ class MemoryList(ListWindow):
         self._post_shown()
 
     def show_findings(self, refs: Collection[str]) -> None:
-        """Set the memories of which something waits in the review queue."""
+        """Set the memories that have open review proposals."""
         self._findings = refs
         self.redraw()
 
@@ -194,7 +194,7 @@ class MemoryList(ListWindow):
         return False
 
     def looked_at(self) -> None:
-        """Mark the memory under the cursor as no longer new."""
+        """Note that the memory under the cursor is no longer new."""
         self.fresh.discard(self.serial)
         self.redraw()
 

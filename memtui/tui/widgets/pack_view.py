@@ -184,7 +184,7 @@ class PackList(ListWindow):
 
 
 def _find_item(items: Sequence[PackItem], before: PackItem | None) -> int | None:
-    """Where the item that the cursor stood on is now."""
+    """Return the new index of the item that the cursor was on."""
     if before is None:
         return None
     for fields in (("ref", "text"), ("ref",)) if before.ref else (("kind", "text"),):

@@ -177,10 +177,10 @@ def proposal_lines(
         lines += _wrapped(problem, palette, width, "warning")
     lines.append([])
     if len(memories) == 2:
-        lines += _compared(memories[0], memories[1], palette, width)
+        lines += _draw_comparison(memories[0], memories[1], palette, width)
     else:
         for memory in memories[:_MOST_MEMORIES]:
-            lines += _told(memory, palette, width)
+            lines += _draw_memory(memory, palette, width)
         if len(memories) > _MOST_MEMORIES:
             more = text.number(len(memories) - _MOST_MEMORIES)
             lines.append([Segment(f" … and {more} more", palette.faint)])
@@ -202,31 +202,33 @@ def _wrapped(words: str, palette: Palette, width: int, style: str) -> list[list[
     return [[Segment(f" {part}", getattr(palette, style))] for part in parts]
 
 
-def _head(memory: Memory) -> str:
+def _heading_of(memory: Memory) -> str:
     day = f"{memory.created:%Y-%m-%d}" if memory.created else "undated"
     return text.one_line(f"{memory.entity or memory.store} · {day} · {memory.status}")
 
 
-def _body(memory: Memory) -> str:
+def _text_of(memory: Memory) -> str:
     whole = f"{memory.title}\n\n{memory.content}" if memory.title else memory.content
     return whole[:_LONGEST]
 
 
-def _told(memory: Memory, palette: Palette, width: int) -> list[list[Segment]]:
-    lines = [[Segment(text.cut(f" {_head(memory)}", width), palette.dim)]]
-    lines += [[Segment(" "), *line] for line in draw_text(_body(memory), palette, width - 2)]
+def _draw_memory(memory: Memory, palette: Palette, width: int) -> list[list[Segment]]:
+    lines = [[Segment(text.cut(f" {_heading_of(memory)}", width), palette.dim)]]
+    lines += [[Segment(" "), *line] for line in draw_text(_text_of(memory), palette, width - 2)]
     return [*lines, []]
 
 
-def _compared(first: Memory, second: Memory, palette: Palette, width: int) -> list[list[Segment]]:
+def _draw_comparison(
+    first: Memory, second: Memory, palette: Palette, width: int
+) -> list[list[Segment]]:
     """Two memories with their differences marked, side by side where there is room."""
-    texts = (_body(second), _body(first))
+    texts = (_text_of(second), _text_of(first))
     beside = width >= SIDE_BY_SIDE_FROM
     column = (width - 3) // 2 if beside else width
     sides = []
     for memory, own in ((first, "new"), (second, "gone")):
         drawn = draw_text_diff(*texts, palette, column - 2, frozenset({own}))
-        head = [Segment(text.cut(f" {_head(memory)}", column), palette.dim)]
+        head = [Segment(text.cut(f" {_heading_of(memory)}", column), palette.dim)]
         sides.append([head, *([Segment(" "), *line] for line in drawn)])
     if beside:
         return [*join_columns(sides[0], sides[1], column, palette), []]

@@ -67,7 +67,7 @@ class ChipLine(ThemedWidget):
         self.refresh()
 
     def set_review(self, proposals: int, hints: int) -> None:
-        """Count what waits in the review queue; a click opens it."""
+        """Show the number of open review proposals; a click opens the queue."""
         words = ""
         if proposals:
             words = f"{text.number(proposals)} to review"
@@ -156,7 +156,7 @@ class ChipLine(ThemedWidget):
 
 
 class Banner(ThemedWidget):
-    """A line across the screen that cannot be overlooked; not there while it has nothing to say."""
+    """A prominent line across the screen, hidden while it is empty."""
 
     def __init__(self) -> None:
         super().__init__(id="banner")
@@ -164,7 +164,7 @@ class Banner(ThemedWidget):
         self._words: Sequence[str] = ()
 
     def show(self, words: Sequence[str]) -> None:
-        """Say these things, as many as fit; nothing to hide the line."""
+        """Show as many of these parts as fit; none hides the line."""
         self._words = words
         self.display = bool(words)
         self.refresh()

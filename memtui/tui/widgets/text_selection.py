@@ -73,7 +73,7 @@ class SelectingScreen(Screen[Result]):
         super()._forward_event(event)
 
     def _begun_in(self) -> Widget | None:
-        """The `SelectableText` that the selection being made began in."""
+        """Return the `SelectableText` that the current selection began in."""
         state = self._select_state if self._selecting else None
         widget = state.start.content_widget if state is not None else None
         return widget if isinstance(widget, SelectableText) else None

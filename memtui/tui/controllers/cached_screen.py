@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.tui import actions, screen_cache
 from memtui.tui.actions import MOVING
-from memtui.tui.screen_cache import KeptScreen
+from memtui.tui.screen_cache import CachedScreen
 from memtui.tui.view_state import ViewState, day_range
 
 if TYPE_CHECKING:
@@ -33,14 +33,14 @@ CHECKING = "checking · "
 """What stands before the counts until they are checked."""
 
 
-class KeptScreenController:
-    """Draws the screen that was kept, makes acts wait, and keeps the screen for next time."""
+class CachedScreenController:
+    """Shows the cached screen, defers actions until it is checked, and saves the screen."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
-        self._cached: KeptScreen | None = None
+        self._cached: CachedScreen | None = None
         self._view = screen.view
-        """What the kept screen shows."""
+        """The view of the cached screen."""
         self._waiting: list[tuple[str | None, Callable[[], None]]] = []
         """Ref of the memory under the cursor, and what to do with it; None: whatever is under it
         after the moves that wait before it."""
@@ -48,11 +48,11 @@ class KeptScreenController:
 
     @property
     def is_unchecked(self) -> bool:
-        """What the panes show is what was there last time."""
+        """Whether the panes show the cached screen."""
         return self._cached is not None
 
     def show(self) -> None:
-        """Show what was kept of this view, if anything was."""
+        """Show the cached screen of this view, if there is one."""
         screen, launch = self._screen, self._screen.app.launch
         if launch.cache is None:
             return
@@ -83,17 +83,17 @@ class KeptScreenController:
         screen.detail.show(cached.detail, ())
 
     def show_detail(self) -> None:
-        """Show the memory under the cursor if it was kept whole."""
+        """Show the memory under the cursor if the cache holds it whole."""
         memory, whole = self._screen.memories.memory, self._cached.detail if self._cached else None
         same = memory is not None and whole is not None and memory.ref == whole.ref
         self._screen.detail.show(whole if same else None, ())
 
     def is_shown(self, view: ViewState) -> bool:
-        """Whether this view is what the kept screen shows."""
+        """Whether the cached screen of this view is shown."""
         return self._cached is not None and view == self._view
 
     def is_replaced_by(self, total: int, *, complete: bool) -> bool:
-        """Whether an answer is shown: not one that has fewer rows because stores are being read."""
+        """Whether results replace the cached screen; not if they lack rows of stores being read."""
         cached = self._cached
         return (
             cached is None or complete or total >= cached.total or self._view != self._screen.view
@@ -106,7 +106,7 @@ class KeptScreenController:
         return self.is_unchecked and action_id not in AT_ONCE
 
     def wait(self, act: Callable[[], None]) -> None:
-        """Do this once the stores have been read, to the memory that is under the cursor now.
+        """Run an action on the memory under the cursor once the stores have been read.
 
         The keys typed next wait too, a second at most.
         """
@@ -120,7 +120,7 @@ class KeptScreenController:
         return memory.ref if memory is not None else ""
 
     def checked(self) -> None:
-        """The panes show what is there now: do what waited."""
+        """Run the deferred actions: the panes show the present memories."""
         self._cached = None
         self._screen.call_after_refresh(self._do_waiting)
 
@@ -140,14 +140,14 @@ class KeptScreenController:
     # Keeping
 
     def keep(self) -> None:
-        """Keep what the panes show, unless it is about to change."""
+        """Save what the panes show, unless it is about to change."""
         launch = self._screen.app.launch
         if launch.cache is None or self._cached is not None:
             return
         if (current := self._collect()) is not None:
             screen_cache.save(launch.cache, _key(launch), current)
 
-    def _collect(self) -> KeptScreen | None:
+    def _collect(self) -> CachedScreen | None:
         screen, library = self._screen, self._screen.worker.library
         found, memories = screen.found, screen.memories
         if library is None or found is None or not screen.is_settled or found.words:
@@ -157,7 +157,7 @@ class KeptScreenController:
         branches, branch_count, unfolded, label = screen.entities.lines()
         under, whole = memories.memory, screen.detail.memory
         quiet, alert, order = screen.chips.words
-        return KeptScreen(
+        return CachedScreen(
             view=self._view_key(),
             memories=tuple(found.rows[int(slot)] for slot in slots),
             first=first,
@@ -181,7 +181,7 @@ class KeptScreenController:
         )
 
     def _view_key(self) -> str:
-        """What is searched for, as the next session will name it."""
+        """Return the search of the view, as the next session will name it."""
         view = self._screen.view.settled(self._screen.now())
         parts = [view.text, *(f"{chip.label} {chip.value}" for chip in view.chip_list())]
         return "\n".join(parts)

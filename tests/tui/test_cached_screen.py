@@ -17,7 +17,7 @@ from memtui.config import Settings
 from memtui.library import Library
 from memtui.testing import hostile_values
 from memtui.tui import screen_cache
-from memtui.tui.controllers.kept_screen import CHECKING
+from memtui.tui.controllers.cached_screen import CHECKING
 
 from .stage import FACTS, NOW, Stage, fact, stage, write_store
 
@@ -38,7 +38,7 @@ class Disk:
 
     @property
     def kept(self) -> Path:
-        """The file with the kept screen."""
+        """The file with the cached screen."""
         return next((self.folder / "cache" / screen_cache.FOLDER).glob("*.json"))
 
     def open(self) -> Library:
