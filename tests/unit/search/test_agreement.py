@@ -102,7 +102,7 @@ def test_arrays_and_whoosh_agree(tmp_path: Path) -> None:
         for _ in range(25):
             terms = query(draw)
             by_arrays = match_terms(segments, len(documents), terms)
-            if by_arrays.substituted or join_neighbours(analyze_terms(terms).wanted):
+            if by_arrays.substituted or join_neighbours(analyze_terms(terms).optional):
                 continue  # only the arrays look for other words and for words written together
             every_slot, with_all, _ = found(by_arrays)
             for slots, every in ((every_slot, False), (with_all, True)):
