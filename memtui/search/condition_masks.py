@@ -98,7 +98,7 @@ def match_names(vocabulary: Sequence[str], is_match: Callable[[str], bool]) -> M
 
 
 def _make_matcher(values: Collection[str]) -> Callable[[str], bool]:
-    """Whether a folded value is one of these, or matches one with `*`."""
+    """A predicate: whether a folded value is one of these, or matches one with `*`."""
     patterns = [value for value in values if "*" in value]
     if not patterns:
         return frozenset(values).__contains__

@@ -65,7 +65,7 @@ def asks_when(words: Iterable[str]) -> bool:
 
 
 def find_time_words(segments: Sequence[Segment]) -> Longs:
-    """The slots with a word of time."""
+    """The slots with a word that tells a time, see `TIME_WORDS`."""
 
     def of(segment: Segment) -> hits.TermHits:
         found = (segment.find_word(word) for word in TIME_WORDS)
@@ -224,7 +224,7 @@ def _score_session(term: ScoredTerm, groups: Groups) -> tuple[Floats, float]:
 
 
 def _half(term: ScoredTerm) -> float:
-    """K1 times the score of a word that is there once: what saturates half."""
+    """K1 times the score of a single occurrence: the value at which saturation reaches one half."""
     return K1 * term.highest / (K1 + 1)
 
 
@@ -236,7 +236,7 @@ def _best_neighbour(match: Match, near: Ints) -> Floats:
 
 
 def _have_time_words(match: Match, slots: Longs) -> Mask | None:
-    """Whether each of these slots has a word of time; None if the query does not ask when."""
+    """Whether each of these slots has one of `TIME_WORDS`; None if the query does not ask when."""
     return np.isin(slots, match.time_words) if len(match.time_words) else None
 
 

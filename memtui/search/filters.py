@@ -205,7 +205,7 @@ def compile_filters(columns: Columns, query: Query, leaves: LeafMasks | None = N
 
 
 class _CachedFilters(NamedTuple):
-    """What the filters over values and entities let pass; the same for every letter typed."""
+    """The result of the filters over values and entities, reused while letters are typed."""
 
     columns: Columns
     conditions: tuple[Condition, ...]
@@ -302,7 +302,7 @@ def _match_node(columns: Columns, node: Node, leaves: LeafMasks) -> Mask:
 
 
 def _match_sequence(group: Group, masks: Sequence[Mask], size: int) -> Mask:
-    """As at the top of a query: what is no word must hold, and a word if no other text does."""
+    """Match as at the top level: all parts but words, and one word if there is no other text."""
     words: list[Mask] = []
     matched = np.ones(size, np.bool_)
     is_found = False

@@ -259,7 +259,7 @@ def count_hidden(
 
 
 def _lift_each(query: Query) -> Iterator[tuple[str, Query, str]]:
-    """Each filter, the query without it, and what to type."""
+    """Yield the name of each filter, the query without it, and what to type for that."""
     every = Condition("status", ("all",))
     others = tuple(part for part in query.conditions if part.field != "status")
     named = [part for part in query.conditions if part.field == "status"]

@@ -269,7 +269,7 @@ class WhooshIndex:
 
 
 def _versions() -> dict[str, Any]:
-    """Everything that decides what the files mean."""
+    """The versions that the meaning of the files depends on."""
     from whoosh import versionstring
 
     from memtui.search.whoosh_format import FORMAT_VERSION
