@@ -1,6 +1,6 @@
 """The screen: a Textual app over one library. Nothing else in memtui imports Textual.
 
-`start` is the only thing the rest of memtui calls.
+The rest of memtui calls `start` only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The first screen: what the last one showed, drawn at once and marked until it is checked.
+"""The cached screen: what the last session showed, drawn at once and marked until checked.
 
-An act on a memory waits until the stores have been read; then it is done to the same memory, or
-not at all when that is gone.
+An action on a memory waits until the stores have been read. Then it applies to the same memory,
+and is dropped if that no longer exists.
 """
 
 from __future__ import annotations

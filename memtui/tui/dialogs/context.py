@@ -1,4 +1,4 @@
-"""Context screen: what an agent would be given for a task, by a recipe, and why that."""
+"""Context screen: what an agent would get for a task by a recipe, with the reasons."""
 
 from __future__ import annotations
 

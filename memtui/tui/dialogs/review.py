@@ -1,4 +1,4 @@
-"""The review queue: groups of findings, the selected one side by side, and what to do with it."""
+"""The review queue: groups of findings, the selected one in detail, and its actions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two stores both say, and what only one of them knows; copy from one to the other."""
+"""Store comparison: memories that both stores have, and those of one only, which can be copied."""
 
 from __future__ import annotations
 

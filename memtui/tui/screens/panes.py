@@ -1,4 +1,4 @@
-"""A screen of panes: which of them fit, which has the keys, and what the footer says of it."""
+"""A screen of panes: their layout and focus, borders that the mouse drags, and the footer."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from abc import abstractmethod
 from datetime import datetime
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import DescendantFocus, Resize
+from textual.geometry import Region
+from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
 from textual.widgets import Static
@@ -24,7 +26,6 @@ from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resi
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
 from memtui.tui.widgets.memory_list import MemoryList
-from memtui.tui.widgets.pane_borders import BorderDragged, PaneBody
 from memtui.tui.widgets.search_bar import SearchBar
 from memtui.tui.widgets.statistics import StatisticsPane
 from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine
@@ -33,6 +34,76 @@ from memtui.tui.widgets.timeline import TimelinePane
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
+
+
+class BorderDragged(Message):
+    """A border was dragged to a new size of a pane, or double-clicked (None: default size)."""
+
+    def __init__(self, name: str, size: int | None) -> None:
+        super().__init__()
+        self.name = name
+        """One of the names of `layout.Sizes`."""
+        self.size = size
+
+
+class PaneBody(Horizontal):
+    """The container of the panes, which posts the sizes that dragging their borders asks for."""
+
+    _dragged = ""
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        self._dragged = self._border_at(event.screen_x, event.screen_y)
+        if self._dragged:
+            event.stop()
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self._dragged:
+            event.stop()
+            size = self._size_at(self._dragged, event.screen_x, event.screen_y)
+            self.post_message(BorderDragged(self._dragged, size))
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        if self._dragged:
+            event.stop()
+            self._dragged = ""
+            self.release_mouse()
+
+    def on_click(self, event: events.Click) -> None:
+        if event.chain > 1 and (name := self._border_at(event.screen_x, event.screen_y)):
+            self.post_message(BorderDragged(name, None))
+
+    def _regions(self) -> tuple[Region, Region, Region, Region]:
+        """Side, list, detail and timeline on the screen; empty regions where they are hidden."""
+        hidden = Region()
+        found = (self.query_one(f"#{name}") for name in ("side", "memories", "detail", "timeline"))
+        side, rows, detail, timeline = (
+            widget.region if widget.display else hidden for widget in found
+        )
+        return side, rows, detail, timeline
+
+    def _border_at(self, x: int, y: int) -> str:
+        """The size that the border at this cell sets; empty where there is none."""
+        side, rows, detail, timeline = self._regions()
+        if side and x in (side.right - 1, side.right) and side.right < self.region.right:
+            return "side"
+        if timeline and y in (timeline.y - 1, timeline.y) and x >= timeline.x and rows:
+            return "timeline"
+        if rows and detail and rows.y == detail.y and x in (rows.right - 1, rows.right):
+            return "list"
+        if rows and detail and rows.y != detail.y and y in (rows.bottom - 1, rows.bottom):
+            return "rows"
+        return ""
+
+    def _size_at(self, name: str, x: int, y: int) -> int:
+        side, rows, _, timeline = self._regions()
+        return {
+            "side": x - side.x + 1,
+            "timeline": timeline.bottom - y,
+            "list": x - rows.x + 1,
+            "rows": y - rows.y + 1,
+        }[name]
+
 
 TINY = "memtui needs at least\n40 columns and 12 rows"
 

@@ -1,4 +1,4 @@
-"""A screen of panes that asks the library for what its view describes, and shows what is found."""
+"""A screen of panes that searches for what its view describes, and shows the results."""
 
 from __future__ import annotations
 
