@@ -126,14 +126,14 @@ def resolve(
     Never raises.
     """
     scopes = scopes or {}
-    keys = {action: _known(wanted)[0] for action, wanted in defaults.items()}
-    asked: dict[str, Keys] = {}
+    keys = {action: _known(action_keys)[0] for action, action_keys in defaults.items()}
+    accepted: dict[str, Keys] = {}
     problems: list[ConfigError] = []
-    for action, wanted in overrides.items():
+    for action, action_keys in overrides.items():
         if action not in keys:
             problems.append(_unknown(action, keys, where))
             continue
-        asked[action], bad = _known(wanted)
+        accepted[action], bad = _known(action_keys)
         for key in bad:
             problems.append(
                 ConfigError(
@@ -142,13 +142,13 @@ def resolve(
                     do="write it like a, A, ctrl+a, f5, slash, pagedown",
                 )
             )
-        if bad and not asked[action]:
-            del asked[action]
+        if bad and not accepted[action]:
+            del accepted[action]
     # A refused override gives its action the default keys back, which may be what another
     # override took, so look again until nothing clashes.
-    while clash := _clash({**keys, **asked}, asked, scopes):
+    while clash := _clash({**keys, **accepted}, accepted, scopes):
         loser, other, key = clash
-        del asked[loser]
+        del accepted[loser]
         problems.append(
             ConfigError(
                 f"the key {key} already belongs to {other}",
@@ -156,11 +156,11 @@ def resolve(
                 do=f"choose another key, or give {other} another one too",
             )
         )
-    return Keymap({**keys, **asked}, tuple(problems))
+    return Keymap({**keys, **accepted}, tuple(problems))
 
 
-def _known(wanted: Iterable[str]) -> tuple[Keys, list[str]]:
-    names = [(key, key_name(key)) for key in wanted]
+def _known(key_names: Iterable[str]) -> tuple[Keys, list[str]]:
+    names = [(key, key_name(key)) for key in key_names]
     good = tuple(dict.fromkeys(name for _, name in names if name is not None))
     return good, [key for key, name in names if name is None]
 
@@ -175,10 +175,10 @@ def _unknown(action: str, known: Iterable[str], where: str) -> ConfigError:
 
 
 def _clash(
-    keys: Mapping[str, Keys], asked: Mapping[str, Keys], scopes: Mapping[str, str]
+    keys: Mapping[str, Keys], accepted: Mapping[str, Keys], scopes: Mapping[str, str]
 ) -> tuple[str, str, str] | None:
     """The first override that takes another action's key: (override, other action, key)."""
-    for action in reversed(list(asked)):
+    for action in reversed(list(accepted)):
         for other, other_keys in keys.items():
             if other == action or not _overlap(scopes.get(action, ""), scopes.get(other, "")):
                 continue
