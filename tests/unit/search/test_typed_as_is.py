@@ -275,7 +275,7 @@ def test_a_sign_of_the_records_structure_is_found_in_every_field_that_is_searche
     drawn: list[str], sign: str
 ) -> None:
     """The bytes of cached records are searched for it, and no record with it is left out."""
-    pattern = literals._sign_pattern(sign)
+    pattern = literals._symbol_pattern(sign)
     for name in ("title", "content", "entity", "type", "source", "tags", "also_entities"):
         value = tuple(drawn) if name in ("tags", "also_entities") else "".join(drawn)
         held = replace(memory(0, "x"), **{name: value})  # type: ignore[arg-type]
