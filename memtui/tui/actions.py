@@ -310,6 +310,6 @@ def for_act(act: Act) -> Action:
 
 
 def done_word(act: Act) -> str:
-    """What a toast says first once the act is done: `Retired`."""
+    """Return the first word of the toast for a completed act: `Retired`."""
     action = for_act(act)
     return action.inverse_done if act is action.inverse else action.done

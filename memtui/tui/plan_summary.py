@@ -48,7 +48,7 @@ def _outcome(planned: Planned) -> list[OutcomeLine]:
 
 
 def describe_count(planned: Planned, left_out: Mapping[str, int]) -> tuple[OutcomeLine, ...]:
-    """How many memories a plan changes, and what is left out and why."""
+    """Describe how many memories a plan changes, and what is left out and why."""
     refs = {change.ref for plan in planned.plans if plan.has_edits for change in plan.changes}
     lines = [OutcomeLine(_count_memories(len(refs)), Tone.GOOD, "changes")]
     lines += [

@@ -118,7 +118,7 @@ class ContextActions:
         self._selection.subject = self._selection.find(entry.ref if entry else "")
 
     def refusal(self, action_id: str) -> str:
-        """Why a change cannot be made to the chosen memory; empty when it can."""
+        """Return why the chosen memory cannot be changed; empty if it can."""
         if (past := self._screen.worker.past) is not None:
             return past.refused
         if self._selection.subject is None and action_id not in ("undo", "redo"):

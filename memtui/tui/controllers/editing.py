@@ -77,7 +77,7 @@ class EditingControllers:
         }
 
     def refusal(self, action_id: str) -> str:
-        """Why this action cannot be done now; empty when it can."""
+        """Return why the action is not possible now; empty if it is."""
         if action_id in _JOURNAL:
             return self.journal.refusal(action_id)
         if action_id in ("unreadable", "context", "queue"):

@@ -64,7 +64,7 @@ class JournalActions(WritingController):
         }
 
     def refusal(self, action_id: str) -> str:
-        """Why this cannot be done now; empty when it can."""
+        """Return why the action is not possible now; empty if it is."""
         if why := self._selection.can_write():
             return why
         if action_id == "again" and not self.overwritten:

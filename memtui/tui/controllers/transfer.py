@@ -29,7 +29,7 @@ class TransferActions(WritingController):
         }
 
     def refusal(self, action_id: str) -> str:
-        """Why this cannot be done now; empty when it can."""
+        """Return why the action is not possible now; empty if it is."""
         if action_id == "export":
             return "" if self._writer.library else "the stores are still being opened"
         if action_id == "compare.stores":

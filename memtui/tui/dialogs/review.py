@@ -54,7 +54,7 @@ class ReviewHost(Protocol):
 
     @property
     def queue(self) -> Queue | None:
-        """What the last scan found; None before the first one."""
+        """The findings of the last scan; None before the first one."""
 
     @property
     def is_scanning(self) -> bool: ...

@@ -124,7 +124,7 @@ class BrowseScreen(SearchableScreen):
 
     @property
     def editing(self) -> EditingControllers:
-        """What changes memories; there once the library is open."""
+        """The controllers that change memories, created once the library is open."""
         if self._editing is None:
             raise RuntimeError(OPENING)
         return self._editing

@@ -141,7 +141,7 @@ class EntityTree(ListWindow):
         self.say_below(Content(label))
 
     def lines(self) -> tuple[Sequence[Branch], int, frozenset[str], str]:
-        """What `preview` takes."""
+        """Return lines, their number, the unfolded paths and the label, as `preview` takes them."""
         label = self._border_subtitle.plain if self._border_subtitle is not None else ""
         return self._lines, len(self._lines), frozenset(self._unfolded or ()), label
 

@@ -86,7 +86,7 @@ class GraphView(ThemedWidget, can_focus=True):
             self.post_message(self.Moved())
 
     def say(self, words: str) -> None:
-        """Say something about the selected node in the lower border."""
+        """Show a line about the selected node in the lower border."""
         self.say_below(Content(text.cut(words, max(1, self.size.width - 2))))
 
     def action_walk(self, move: Literal["left", "right", "up", "down"]) -> None:

@@ -131,7 +131,7 @@ class ReviewList(EntryList):
 
 
 def describe_group(row: ReviewRow, palette: Palette, width: int) -> list[list[Segment]]:
-    """What a group of findings is, and where its rule comes from."""
+    """Describe a group of findings, and the source of its rule."""
     rule = RULES[row.kind]
     what = (
         "Hints only point to memories: there is nothing to accept."
