@@ -74,7 +74,11 @@ class ViewState(NamedTuple):
         if not understood:
             return ViewState(self.text, chips)
         faults = [self.text[slice(*problem.span)] for problem in typed.problems if problem.is_error]
-        return ViewState(" ".join(filter(None, (queries.format_query(words), *faults))), chips)
+        line = queries.format_query(words)
+        is_begun = words.groups != tuple(filter(queries.has_terms, query.groups))
+        if is_begun and not words.terms and len(words.groups) == 1:
+            line = line.removeprefix("(").removesuffix(")")  # which would end the last word
+        return ViewState(" ".join(filter(None, (line, *faults))), chips)
 
     def with_values(self, field: str, values: Iterable[str]) -> ViewState:
         """Filter this field by exactly these values."""

@@ -28,7 +28,7 @@ async def test_deleting_by_force_is_explained_first(tmp_path: Path) -> None:
         await on.keys("delete")
         assert isinstance(on.app.screen, DiffScreen)
         shown = on.text()
-        assert "takes the row out of the database for good" in " ".join(shown.split())
+        assert "removes the row from the database permanently" in " ".join(shown.split())
         assert "enter delete by force" in shown
         await on.keys("escape")
         assert on.memory(memory.ref).content == memory.content
