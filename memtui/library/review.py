@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui.changes import Act
+from memtui.child_processes import run_worker
 from memtui.config import ReviewSettings
 from memtui.errors import MemtuiError, RefError, Refused, WorkerError
 from memtui.files.git_history import GitHistory
@@ -25,7 +26,6 @@ from memtui.library.review_cache import CachedReview, Findings, ReviewFile
 from memtui.library.review_decisions import Decisions, Queue
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
-from memtui.search.child_processes import run_worker
 from memtui.stores import registry
 from memtui.stores.format import GENERAL_RULES
 from memtui.upkeep.duplicates import find_across

@@ -4,7 +4,7 @@
 
 opens the same stores to read, takes their rows from the cache, scans what changed since the last
 scan, keeps what it found in the cache, and prints the lines of a worker (see
-`memtui.search.child_processes`), the last one with the proposals.
+`memtui.child_processes`), the last one with the proposals.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from memtui.child_processes import serve
 from memtui.config import ReviewSettings
 from memtui.library.library import Library
 from memtui.library.opening import StoreSource, reopen_stores
 from memtui.library.review import ReviewQueue
 from memtui.progress import Report
-from memtui.search.child_processes import serve
 from memtui.upkeep.proposals import to_record
 
 

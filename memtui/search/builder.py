@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from memtui.child_processes import run_worker
 from memtui.errors import WorkerError
 from memtui.progress import Cancelled, IsCancelled, Report, never, silent
-from memtui.search.child_processes import run_worker
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@
     python -m memtui.search.index_worker vectors GENERATION   embed what has no vector yet
 
 reads the rows of one catalog generation (see `memtui.search.catalog`) and prints the lines of a
-worker (see `memtui.search.child_processes`).
+worker (see `memtui.child_processes`).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from memtui.child_processes import serve
 from memtui.progress import Progress, Report, silent
-from memtui.search.child_processes import serve
 
 _SMALL_SHARE = 0.2
 """With more than this share changed, a new Whoosh index is built instead of a segment."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from threading import Thread
 from typing import IO
 
+from memtui import child_processes
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search import child_processes
 
 CPU_LIMIT = 2
 """Seconds of computing for all texts of a query; 33,000 short ones take a tenth of one."""

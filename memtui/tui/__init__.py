@@ -61,7 +61,7 @@ def _end(number: int, _: object) -> None:
 
 def leave(code: int) -> NoReturn:
     """End the process at once, without waiting for threads that only read; stop child processes."""
-    from memtui.search import child_processes
+    from memtui import child_processes
 
     child_processes.kill_all()
     for file in (sys.stdout, sys.stderr):

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from memtui import child_processes
 from memtui.config import LanguageModel, Settings
 from memtui.library import Library
 from memtui.library import review as library_review
 from memtui.library.review import ReviewQueue
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
-from memtui.search import child_processes
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.review import ReviewScreen
 from memtui.tui.dialogs.review_texts import SendScreen

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from memtui import child_processes
 from memtui.config import ReviewSettings
 from memtui.errors import MemtuiError, Refused, WorkerError
 from memtui.library import Library, review
@@ -19,7 +20,6 @@ from memtui.library.review import ReviewQueue
 from memtui.library.review_decisions import Decision
 from memtui.paths import bundled_folder
 from memtui.progress import Cancelled, Progress
-from memtui.search import child_processes
 from memtui.testing import hostile_values
 from memtui.upkeep.proposals import ProposalKind, to_record
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts

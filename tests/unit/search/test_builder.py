@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from memtui import child_processes
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import builder, catalog, child_processes, columns, segment_files
+from memtui.search import builder, catalog, columns, segment_files
 from memtui.search.whoosh_index import WhooshIndex
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
