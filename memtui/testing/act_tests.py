@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from memtui.changes import Act, Change
-from memtui.errors import Conflict, MemtuiError, SaveError
+from memtui.errors import Conflict, MemtuiError, RefError, SaveError
 from memtui.journal.action import ActionState
 from memtui.library import Library
 from memtui.library.planning import Planned
@@ -223,13 +223,17 @@ TRIES = 50
 
 
 def keep_editing(library: Library, ref: str, text: str) -> None:
-    """Give the memory this text, whoever else writes meanwhile. Raises the last SaveError."""
+    """Give the memory this text, whoever else writes meanwhile. Raises the last SaveError.
+
+    Where an id is made from the text, the sidecar keeps the former one. Between the two writes of
+    an edit elsewhere the memory has none of its ids for a moment.
+    """
     for attempt in range(TRIES):
         library.refresh()
         change = Change(Act.EDIT, library.stores[0].label, ref, {"content": text})
         try:
             library.apply(library.plan([change]))
-        except (Conflict, SaveError):
+        except (Conflict, RefError, SaveError):
             if attempt == TRIES - 1:
                 raise
         else:

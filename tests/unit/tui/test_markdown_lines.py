@@ -81,8 +81,8 @@ def test_no_word_is_lost(source: str) -> None:
 @given(st.text(st.sampled_from("ab `~-\n\t#>"), max_size=200))
 def test_blocks_are_the_whole_text(source: str) -> None:
     joined = "\n".join("\n" * block.blanks + block.text for block in split_blocks(source))
-    kept = [line.rstrip() for line in joined.split("\n")]
-    assert kept == [line.rstrip() for line in source.rstrip().split("\n")] or not source.strip()
+    shown = [line.rstrip() for line in joined.rstrip().split("\n")]
+    assert shown == [line.rstrip() for line in source.rstrip().split("\n")] or not source.strip()
 
 
 def test_constructs_look_like_what_they_are() -> None:
