@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Set
 from dataclasses import replace
+from datetime import datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -37,8 +38,9 @@ from memtui.testing.fixtures import (
 
 LONGEST_REASON = 120
 """Characters: what fits into a line of a dialog."""
-BOOKKEEPING = {"updated_at", "revision_count", "last_seen_at", "versions"}
-"""What a database counts with every write, an undoing one too."""
+BOOKKEEPING = {"updated_at", "revision_count", "last_seen_at", "versions", "valid_to"}
+"""What a database counts or dates with every write, an undoing one too. Of the end of a link,
+which doing it again dates anew, `plain` compares that there is one."""
 ROW_NUMBER = "id"
 """Of a row beside the memory's own, which comes back under the next number."""
 
@@ -120,7 +122,13 @@ def plain(found: dict[str, Memory], known: Format) -> dict[str, Memory]:
     if known.database is None:
         return timeless
     return {
-        ref: replace(memory, extra=uncounted(memory.extra, BOOKKEEPING))
+        ref: replace(
+            memory,
+            extra=uncounted(memory.extra, BOOKKEEPING),
+            links=tuple(
+                replace(link, valid_to=link.valid_to and datetime.min) for link in memory.links
+            ),
+        )
         for ref, memory in timeless.items()
     }
 
