@@ -12,7 +12,7 @@ import pickle
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from types import SimpleNamespace
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,9 +101,14 @@ _NO_POSITION = b"-"
 class Positions(formats.Positions):  # type: ignore[misc]
     """Positions as four bytes each, smaller and safer to read than Whoosh's pickles."""
 
-    def word_values(self, value: Any, analyzer: Any, **kwargs: Any) -> Iterator[Any]:
-        """Raise NotImplementedError for any `value` and `analyzer`; returns nothing."""
-        raise NotImplementedError("terms come from the arrays")
+    def word_values(self, *_text: Any, **_options: Any) -> NoReturn:
+        """Refuse to split a text into terms, as Whoosh asks of a format to index it.
+
+        Raises:
+            TypeError: always; the terms and their positions come from the arrays, and Whoosh's own
+                way would store positions as pickles.
+        """
+        raise TypeError("terms come from the arrays, not from a text")
 
     def decode_positions(self, valuestring: bytes) -> list[int]:
         """Return the positions in the value of a posting; none if its length is wrong."""

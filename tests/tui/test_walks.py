@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,23 @@ def web(walk: random.Random) -> dict[str, list[dict[str, Any]]]:
     return facts
 
 
+async def press_all(
+    on: Stage, keys: list[str], check: Callable[[], None], *, in_one_burst: bool
+) -> None:
+    """Press the keys, and check at the end or, pressed one by one, after each."""
+    if in_one_burst:
+        for key in keys:
+            on._strike(key)
+        await on.settle()
+    else:
+        for at, key in enumerate(keys):
+            await on.press(key)
+            check()
+            if at % 6 == 5:
+                await agrees(on, " ".join(keys[: at + 1]))
+    check()
+
+
 def check_graph(screen: GraphScreen) -> None:
     """The drawing is what following the links anew gives."""
     found = find_links(screen._library, screen._start, screen._filter, screen._now())
@@ -91,17 +110,7 @@ async def test_a_walk_over_the_graph_and_the_same_keys_in_one_burst(
             await on.press("O")
             screen = on.app.screen
             assert isinstance(screen, GraphScreen)
-            if burst:
-                for key in keys:
-                    on._strike(key)
-                await on.settle()
-            else:
-                for at, key in enumerate(keys):
-                    await on.press(key)
-                    check_graph(screen)
-                    if at % 6 == 5:
-                        await agrees(on, " ".join(keys[: at + 1]))
-            check_graph(screen)
+            await press_all(on, keys, partial(check_graph, screen), in_one_burst=burst)
             ends.append(state_of(screen))
     assert ends[0] == ends[1], " ".join(keys)
 
@@ -142,17 +151,7 @@ async def test_a_walk_over_the_timeline_and_the_same_keys_in_one_burst(
     for burst in (False, True):
         async with stage(root, (COLUMNS, LINES), app_class=OnTerminal) as on:
             await on.press("4")
-            if burst:
-                for key in keys:
-                    on._strike(key)
-                await on.settle()
-            else:
-                for at, key in enumerate(keys):
-                    await on.press(key)
-                    check_timeline(on, dates)
-                    if at % 6 == 5:
-                        await agrees(on, " ".join(keys[: at + 1]))
-            check_timeline(on, dates)
+            await press_all(on, keys, partial(check_timeline, on, dates), in_one_burst=burst)
             assert on.browse.pane is Pane.TIMELINE
             pane, chips = on.browse.timeline, on.browse.view.chips
             ends.append((pane.unit, pane._view, pane.cursor, chips.since, chips.until))

@@ -207,7 +207,8 @@ def unsaid(function: ast.FunctionDef) -> list[str]:
         for line in re.findall(r"^ +([\w, ]+):", text.partition("Args:")[2], re.MULTILINE):
             named.update(line.split(", "))
         found += [name for name in names if name not in named]
-    gives = function.returns is not None and ast.unparse(function.returns) != "None"
+    nothing = ("None", "NoReturn")
+    gives = function.returns is not None and ast.unparse(function.returns) not in nothing
     if (
         gives
         and not is_property
