@@ -26,13 +26,6 @@ from memtui.stores.agent_memory.records import (
     edge_link,
 )
 from memtui.stores.agent_memory.rules import broken_rule, most_similar
-from memtui.stores.change_validation import (
-    UNADDRESSABLE,
-    changed_values,
-    check_unchanged,
-    content_of,
-    word_of,
-)
 from memtui.stores.importing import texts_in
 from memtui.stores.json_file import NamedRecord
 from memtui.stores.plans import (
@@ -47,7 +40,14 @@ from memtui.stores.plans import (
     tag_edits,
 )
 from memtui.stores.sidecar import entry_ids
-from memtui.stores.values import text_of
+from memtui.stores.values import (
+    UNADDRESSABLE,
+    changed_values,
+    check_unchanged,
+    content_of,
+    text_of,
+    word_of,
+)
 
 FACT_FIELDS = frozenset({"content", "type", "entity", "tags"})
 

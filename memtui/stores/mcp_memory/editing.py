@@ -12,7 +12,6 @@ from memtui.files.json.editing import insert_record, put_member, remove_records,
 from memtui.files.json.style import Spelling
 from memtui.model import Memory
 from memtui.stores import listed_texts
-from memtui.stores.change_validation import changed_values, word_of
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     CONVERTED,
@@ -52,6 +51,7 @@ from memtui.stores.plans import (
     requested_link,
 )
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import changed_values, word_of
 
 DEFAULT_TYPE = "concept"
 """Type of an entity that memtui makes, where none is given."""

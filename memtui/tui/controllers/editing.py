@@ -5,6 +5,7 @@ Unsaved drafts of an earlier session are announced at the start and reopened in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,29 +13,19 @@ from memtui import text
 from memtui.files import form_drafts
 from memtui.tui import key_bindings
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.controllers.forms import FormActions
-from memtui.tui.controllers.selection import Selection
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from memtui.files.form_drafts import FormDraft
-    from memtui.tui.actions import ActionHandlers
-    from memtui.tui.screen_interface import ScreenInterface
-
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from memtui.tui.controllers.changes import ChangeActions
+from memtui.tui.controllers.changes import ChangeActions, Selection
 from memtui.tui.controllers.context import ContextActions
-from memtui.tui.controllers.journal import JournalActions
-from memtui.tui.controllers.repair import RepairActions
+from memtui.tui.controllers.forms import FormActions
+from memtui.tui.controllers.recovery import JournalActions, RepairActions
 from memtui.tui.controllers.review import ReviewActions
 from memtui.tui.controllers.transfer import TransferActions
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memtui.errors import ForeignOwner
+    from memtui.files.form_drafts import FormDraft
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 

@@ -18,9 +18,9 @@ from memtui.files.external_editor import EditorDraft
 from memtui.files.form_drafts import DraftFile, FormDraft
 from memtui.model import Memory
 from memtui.tui import change_forms, change_worker, terminal
+from memtui.tui.change_forms import Form, changed_underneath, resumed
 from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import WritingController, of_one_store
-from memtui.tui.form import Form, changed_underneath, resumed
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.stores.base import WritableStore
     from memtui.tui.actions import ActionHandlers
+
 
 KNOWN = 500
 """Values of a field that are offered while typing."""
@@ -196,7 +197,8 @@ class FormActions(WritingController):
             self._changes.show_refusal(why)
             return
         keeper = current if current in memories and current is not None else memories[0]
-        self._show(change_forms.merge(keeper, [m for m in memories if m is not keeper]))
+        others = [memory for memory in memories if memory is not keeper]
+        self._show(change_forms.merge([keeper, *others]))
 
     def _tag(self) -> None:
         able, reason = self._selection.able("tag")

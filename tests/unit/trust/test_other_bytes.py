@@ -26,7 +26,7 @@ from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.files.save_transaction import commit
 from memtui.files.write_recorder import NullRecorder
-from memtui.stores.markdown import parse_document, with_body
+from memtui.stores.markdown_documents import parse_document, with_body
 
 NEW: tuple[Any, ...] = ('new "text" é\n\U0001f600', ["a", "é"])
 """What every field is set to."""
