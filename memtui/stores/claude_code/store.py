@@ -34,7 +34,6 @@ from memtui.stores.claude_code.records import (
     folder_memories,
     instruction_memory,
     read_folder,
-    time_of_change,
 )
 from memtui.stores.claude_code.rules import (
     DEEPEST_IMPORT,
@@ -44,15 +43,9 @@ from memtui.stores.claude_code.rules import (
     imports_in,
 )
 from memtui.stores.file_store import FileStore
-from memtui.stores.markdown_documents import parse_document
+from memtui.stores.markdown_documents import parse_document, time_of_change
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
-from memtui.stores.session_start import (
-    LimitUse,
-    LoadedEntry,
-    LoadedText,
-    LoadLimit,
-    limit_uses,
-)
+from memtui.stores.session_start import LimitUse, LoadedEntry, LoadedText, LoadLimit, limit_uses
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 

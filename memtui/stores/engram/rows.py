@@ -15,12 +15,7 @@ from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.files.revert_detection import CHANGED, HELD, EditSequence, EditState, EditStatus
 from memtui.stores.engram.connection import run_read
 from memtui.stores.engram.rebuild import dump
-from memtui.stores.engram.records import (
-    from_json_value,
-    is_valid_text,
-    text,
-    to_json_value,
-)
+from memtui.stores.engram.records import from_json_value, is_valid_text, text, to_json_value
 from memtui.stores.engram.schema import Schema, inspect
 from memtui.stores.format import WHOLE, rows_digest
 

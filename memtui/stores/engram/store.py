@@ -22,15 +22,7 @@ from memtui.stores.accesses import (
     sidecar_access_file,
     with_accesses,
 )
-from memtui.stores.base import (
-    Reading,
-    Scan,
-    Shard,
-    StoreView,
-    Unreadable,
-    WriteRecorder,
-    Written,
-)
+from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder, Written
 from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, import_document, rules
 from memtui.stores.engram import export_document as export
 from memtui.stores.engram import reading as read

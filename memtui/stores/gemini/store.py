@@ -9,11 +9,11 @@ from pathlib import Path
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp
 from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
 from memtui.stores.gemini import editing
 from memtui.stores.gemini.layout import GLOBAL, entity_of, is_note, is_patch, memory_files
 from memtui.stores.gemini.records import as_unfit, item_memories, patch_memory
-from memtui.stores.markdown_documents import planned_text
 from memtui.stores.markdown_items import EMPTY, MarkdownList, parse_item_file
 from memtui.stores.scanning import FoundShard
 from memtui.stores.session_start import LoadedText

@@ -11,6 +11,7 @@ from memtui.changes import Edit, TextEdit
 from memtui.files.locking import make_foreign_lock
 from memtui.files.reading import file_stamp
 from memtui.stores.base import Reading, StoreView, Unreadable, WriteRecorder
+from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
 from memtui.stores.hermes import editing
 from memtui.stores.hermes.layout import CONFIG, MEMORY, NAMES, memory_folder
@@ -27,7 +28,6 @@ from memtui.stores.hermes.records import (
     why_refused,
 )
 from memtui.stores.listed_texts import without_kept
-from memtui.stores.markdown_documents import planned_text
 from memtui.stores.scanning import CachedFile, FoundShard
 from memtui.stores.session_start import LimitUse, LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan, TextEdit
@@ -20,7 +20,7 @@ from memtui.files.reading import digest
 from memtui.model import Memory
 from memtui.stores.base import Reading, StoreView, Unreadable, WriteRecorder
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown_documents import SUFFIX, documents, parse_document
+from memtui.stores.markdown_documents import SUFFIX, documents, parse_document, time_of_change
 from memtui.stores.markdown_folder import editing
 from memtui.stores.markdown_folder.layout import SETTINGS, profile_of
 from memtui.stores.markdown_folder.records import NoteContext, link_names, note_memories
@@ -145,7 +145,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
         """One note, and its observations."""
         locked = self.name_patterns().is_read_only(key.removesuffix(SUFFIX))
-        document = parse_document(key, str(path), text, _time_of_change(path))
+        document = parse_document(key, str(path), text, time_of_change(path))
         rating = sidecar.entry(key).get("rating")
         return Reading(
             tuple(note_memories(document, self.profile, self.label, self._find, rating, locked))
@@ -172,13 +172,6 @@ class MarkdownFolder(TextFileStore[NoteContext]):
 def place_facts(store: MarkdownFolder) -> dict[str, object]:
     """The profile, which the names of folders above may tell, and the settings beside them."""
     return {"profile": store.profile.name, **store.name_patterns().settings()}
-
-
-def _time_of_change(path: Path) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except (OSError, OverflowError, ValueError):
-        return None
 
 
 # ---- commits ------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
-from memtui.stores.markdown_documents import planned_text
 from memtui.stores.mcp_memory import editing
 from memtui.stores.mcp_memory.layout import graph_file
 from memtui.stores.mcp_memory.records import SHARD, graph_memories

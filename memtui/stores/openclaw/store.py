@@ -8,14 +8,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
-from memtui.stores.markdown_documents import parse_document, planned_text
-from memtui.stores.markdown_items import (
-    EMPTY,
-    MarkdownList,
-    parse_item_file,
-    time_of_change,
-)
+from memtui.stores.markdown_documents import parse_document, time_of_change
+from memtui.stores.markdown_items import EMPTY, MarkdownList, parse_item_file
 from memtui.stores.openclaw import editing
 from memtui.stores.openclaw.layout import (
     FOLDER,
