@@ -23,10 +23,10 @@ from memtui.tui import actions, key_bindings
 from memtui.tui.app_interface import AppInterface, DraftKeeper, Launch
 from memtui.tui.appearance import Palette, ThemeRegistry
 from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
+from memtui.tui.controllers.session import SessionState
 from memtui.tui.key_queue import KeyQueue
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
-from memtui.tui.session_state import SessionState
 from memtui.tui.widgets.text_selection import SelectableText
 from memtui.tui.widgets.themed_widget import ThemedWidget
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from memtui.config.schema import Setting
     from memtui.errors import ConfigError
     from memtui.library import Library
-    from memtui.tui.clipboard import CopyOutcome
+    from memtui.tui.app_interface import CopyOutcome
 
 _FOLDER = Path(__file__).parent
 STYLE_SHEETS = (_FOLDER / "app.tcss", _FOLDER / "screens" / "browse.tcss")
@@ -293,7 +293,7 @@ class MemtuiApp(AppInterface):
 
     def action_copy_selection(self) -> None:
         """Copy the text that is selected with the mouse."""
-        from memtui.tui.controllers.copying import copy_text
+        from memtui.tui.controllers.viewing import copy_text
 
         words = self.screen.get_selected_text()
         self.screen.clear_selection()
@@ -301,7 +301,7 @@ class MemtuiApp(AppInterface):
             copy_text(self, words, "the selected text")
 
     def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
-        from memtui.tui.clipboard import copy_with_tools
+        from memtui.tui.terminal import copy_with_tools
 
         self.copy_to_clipboard(words)
         self.browse.worker.jobs.start("copy", lambda _: copy_with_tools(words), done)
