@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.files import backups
 from memtui.journal import JournalAction
-from memtui.library import repair
+from memtui.library import broken_files
+from memtui.library.broken_files import BrokenFile
 from memtui.library.guarded_store import undo_note
-from memtui.library.repair import BrokenFile
 from memtui.model import Place
 from memtui.tui import actions, key_bindings, terminal
 from memtui.tui.change_worker import ChangeWorker, Preview, preview_of
@@ -235,12 +235,12 @@ class RepairActions:
 
     def _has_copy(self, fault: Fault) -> bool:
         state = self._screen.app.launch.state
-        if state is None or fault.store.read_only or repair.is_database(fault.path):
+        if state is None or fault.store.read_only or broken_files.is_database(fault.path):
             return False
         return backups.last_good(fault.path, state) is not None
 
     def _edit(self, fault: Fault) -> None:
-        line = repair.fault_line(fault.item.reason)
+        line = broken_files.fault_line(fault.item.reason)
         terminal.open_source(self._screen.app, Place(fault.item.file, max(1, line)))
         self._screen.worker.refresh()
 
@@ -256,7 +256,7 @@ class RepairActions:
     def _inspect(self, fault: Fault, done: Callable[[BrokenFile], None]) -> None:
         store, state = self._store_of(fault), self._screen.app.launch.state
         self._writer.ask(
-            lambda _: repair.inspect_file(store, fault.item.file, fault.item.reason, state),
+            lambda _: broken_files.inspect_file(store, fault.item.file, fault.item.reason, state),
             done,
             self._changes.failed,
             "unreadable",
@@ -293,7 +293,7 @@ class RepairActions:
             self._screen.app.push_screen(screen, answered)
 
         def plan(_: object) -> Preview:
-            planned: Planned = repair.plan_restore_copy(store, str(broken.path), state)
+            planned: Planned = broken_files.plan_restore_copy(store, str(broken.path), state)
             return preview_of(planned)
 
         self._writer.ask(plan, planned, self._changes.failed, "plan", opens=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.library.review import ReviewQueue
-    from memtui.library.review_decisions import Decision, Queue
+    from memtui.library.review_files import Decision, Queue
     from memtui.progress import Progress
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
@@ -297,12 +297,12 @@ class ReviewActions(WritingController):
         self._screen.app.push_screen(ProposalTextScreen("Edit, then accept", before), edited)
 
     def decline(self, proposals: Sequence[Proposal]) -> None:
-        from memtui.library.review_decisions import Decision
+        from memtui.library.review_files import Decision
 
         self._decide(proposals, Decision.DECLINED, "Declined")
 
     def snooze(self, proposals: Sequence[Proposal]) -> None:
-        from memtui.library.review_decisions import Decision
+        from memtui.library.review_files import Decision
 
         self._decide(proposals, Decision.SNOOZED, "Snoozed for a week")
 
