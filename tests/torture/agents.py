@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from memtui.files.backups import last_good
-from memtui.files.json.editing import load_records
+from memtui.files.json.locating import load_records
 from memtui.files.reading import decode
 from memtui.library import Library, broken_files
 from memtui.tui.jobs import FileWatcher
