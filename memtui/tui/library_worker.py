@@ -21,7 +21,7 @@ from memtui.tui.jobs import Failed, FileWatcher, Job, JobRunner
 if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
     from memtui.library import Library
-    from memtui.library.losses import LossDetector
+    from memtui.library.broken_files import LossDetector
     from memtui.library.past_library import PastLibrary, PastViews
     from memtui.library.snapshot import MemorySet
     from memtui.progress import Progress
@@ -165,7 +165,7 @@ class LibraryWorker:
             self._embed(library, job)
 
     def _loss_detector(self, library: Library) -> LossDetector:
-        from memtui.library.losses import LossDetector
+        from memtui.library.broken_files import LossDetector
 
         detector = LossDetector()
         detector.accept(library)

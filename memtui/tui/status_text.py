@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage, Relative
     from memtui.insight.statistics import Statistics
     from memtui.library import SearchResult
-    from memtui.library.losses import StoreLosses
+    from memtui.library.broken_files import StoreLosses
     from memtui.stores.session_start import LimitUse
     from memtui.tui.screen_interface import ScreenInterface
 

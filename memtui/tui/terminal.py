@@ -141,15 +141,13 @@ def open_source(app: AppInterface, place: Place) -> None:
     """Open a memory's file in the editor, at its line, and wait for it."""
     from textual.app import SuspendNotSupported
 
-    from memtui.files import external_editor
+    from memtui.files import drafts
 
     if not Path(place.file).is_absolute() or not Path(place.file).exists():
         app.notify(f"{text.file_name(place.file)} no longer exists.", severity="warning")
         return
     try:
-        run_program(
-            app, external_editor.editor_command(app.settings.editor, place.file, place.line)
-        )
+        run_program(app, drafts.editor_command(app.settings.editor, place.file, place.line))
     except SuspendNotSupported:
         app.notify("This terminal cannot run an editor.", severity="warning")
     except OSError as error:

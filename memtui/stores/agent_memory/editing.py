@@ -11,7 +11,8 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
-from memtui.files.json.editing import load, put_member
+from memtui.files.json.editing import put_member
+from memtui.files.json.locating import load
 from memtui.model import Memory
 from memtui.stores.agent_memory import records
 from memtui.stores.agent_memory.adding import mark_historical, new_fact, plan_add, slug_and_type

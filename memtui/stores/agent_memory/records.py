@@ -20,7 +20,7 @@ from typing import Any
 
 from memtui.changes import Plan, RecordEdit, SidecarEdit
 from memtui.errors import Conflict, UnreadableFile
-from memtui.files.json.editing import load
+from memtui.files.json.locating import load
 from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import UNTYPED, Link, Memory, Place
 from memtui.stores.agent_memory import layout

@@ -23,7 +23,7 @@ from typing import Any
 
 from memtui.changes import RecordEdit
 from memtui.errors import UnreadableFile
-from memtui.files.json.editing import load
+from memtui.files.json.locating import load
 from memtui.files.reading import decode, read_bytes
 from memtui.model import IMPORTANCES, Memory, Place
 from memtui.stores.ambient import layout

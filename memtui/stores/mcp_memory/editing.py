@@ -8,8 +8,13 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
-from memtui.files.json.editing import insert_record, put_member, remove_records, replace_record
-from memtui.files.json.style import Spelling
+from memtui.files.json.editing import (
+    Spelling,
+    insert_record,
+    put_member,
+    remove_records,
+    replace_record,
+)
 from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.format import ConvertedMemory

@@ -10,7 +10,8 @@ from typing import Any
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit, ValueEdit
 from memtui.errors import Refused
 from memtui.files.frontmatter import set_field, split
-from memtui.files.json.editing import load, raw_value
+from memtui.files.json.editing import raw_value
+from memtui.files.json.locating import load
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.importing import is_import, texts_in
 from memtui.stores.markdown_documents import (

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.files import form_drafts
+from memtui.files import drafts
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import ChangeActions, WritingController
 from memtui.tui.controllers.context import ContextActions
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from memtui.errors import ForeignOwner
-    from memtui.files.form_drafts import FormDraft
+    from memtui.files.drafts import FormDraft
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -143,7 +143,7 @@ class DraftActions(WritingController):
         if state is None or library is None:
             return False
         roots = [store.root for store in library.stores if not store.read_only]
-        self._drafts = form_drafts.find_drafts(state, roots)
+        self._drafts = drafts.find_drafts(state, roots)
         return bool(self._drafts)
 
     def _age(self, draft: FormDraft) -> str:
@@ -169,7 +169,7 @@ class DraftActions(WritingController):
         path, draft = found
         self._drafts.remove(found)
         self._screen.update_keys()
-        if (file := form_drafts.claim(path)) is not None:
+        if (file := drafts.claim(path)) is not None:
             self._forms.resume(file, draft)
 
 

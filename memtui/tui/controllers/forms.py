@@ -13,9 +13,8 @@ from memtui import query as queries
 from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError, RefError, SaveError
-from memtui.files import external_editor, form_drafts
-from memtui.files.external_editor import EditorDraft
-from memtui.files.form_drafts import DraftFile, FormDraft
+from memtui.files import drafts
+from memtui.files.drafts import DraftFile, EditorDraft, FormDraft
 from memtui.model import Memory
 from memtui.tui import change_forms, change_worker, terminal
 from memtui.tui.change_forms import Form, changed_underneath, resumed
@@ -84,7 +83,7 @@ class FormActions(WritingController):
 
         state = self._screen.app.launch.state
         if file is None and state is not None:
-            file = form_drafts.new_file(state)
+            file = drafts.new_form_draft(state)
 
         def left(planned: Planned | None) -> None:
             if planned is not None:
@@ -226,12 +225,12 @@ class FormActions(WritingController):
             return
         app = self._screen.app
         try:
-            draft = external_editor.new_draft(memory.content, state)
+            draft = drafts.new_draft(memory.content, state)
         except MemtuiError as error:
             app.notify(str(error), severity="error")
             return
         try:
-            arguments = external_editor.editor_command(app.settings.editor, str(draft.path))
+            arguments = drafts.editor_command(app.settings.editor, str(draft.path))
             status = terminal.run_program(app, arguments)
         except SuspendNotSupported:
             draft.discard()

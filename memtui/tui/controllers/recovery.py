@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.files import backups
 from memtui.journal import JournalAction
-from memtui.library import repair
+from memtui.library import broken_files
+from memtui.library.broken_files import BrokenFile
 from memtui.library.guarded_store import undo_note
-from memtui.library.repair import BrokenFile
 from memtui.model import Place
 from memtui.tui import actions, terminal
 from memtui.tui.change_worker import Preview, preview_of
@@ -204,12 +204,12 @@ class RepairActions(WritingController):
 
     def _has_copy(self, fault: Fault) -> bool:
         state = self._screen.app.launch.state
-        if state is None or fault.store.read_only or repair.is_database(fault.path):
+        if state is None or fault.store.read_only or broken_files.is_database(fault.path):
             return False
         return backups.last_good(fault.path, state) is not None
 
     def _edit(self, fault: Fault) -> None:
-        line = repair.fault_line(fault.item.reason)
+        line = broken_files.fault_line(fault.item.reason)
         terminal.open_source(self._screen.app, Place(fault.item.file, max(1, line)))
         self._screen.worker.refresh()
 
@@ -225,7 +225,7 @@ class RepairActions(WritingController):
     def _inspect(self, fault: Fault, done: Callable[[BrokenFile], None]) -> None:
         store, state = self._store_of(fault), self._screen.app.launch.state
         self._writer.worker.ask(
-            lambda _: repair.inspect_file(store, fault.item.file, fault.item.reason, state),
+            lambda _: broken_files.inspect_file(store, fault.item.file, fault.item.reason, state),
             done,
             self._changes.failed,
             "unreadable",
@@ -257,7 +257,7 @@ class RepairActions(WritingController):
 
         path = str(broken.path)
         self._writer.plan(
-            lambda _: preview_of(repair.plan_restore_copy(store, path, state)),
+            lambda _: preview_of(broken_files.plan_restore_copy(store, path, state)),
             planned,
             self._changes.failed,
         )

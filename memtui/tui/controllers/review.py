@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.library.review import ReviewQueue
-    from memtui.library.review_decisions import Queue
+    from memtui.library.review_files import Queue
     from memtui.progress import Progress
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
@@ -281,7 +281,7 @@ class ReviewActions(WritingController):
 
     def decide(self, proposals: Sequence[Proposal], *, snooze: bool) -> None:
         """Decline findings for good, or snooze them for a week."""
-        from memtui.library.review_decisions import Decision
+        from memtui.library.review_files import Decision
 
         if not proposals:
             return

@@ -17,7 +17,7 @@ from textual.widgets import Input, Static, TextArea
 from memtui import text
 from memtui.changes import DESTRUCTIVE, Outcome
 from memtui.errors import Conflict, MemtuiError, RefError, SaveError
-from memtui.files.form_drafts import DraftFile, FormDraft
+from memtui.files.drafts import DraftFile, FormDraft
 from memtui.library.planning import Planned
 from memtui.tui import change_worker
 from memtui.tui.change_forms import (

@@ -30,7 +30,7 @@ from memtui.upkeep.proposals import Proposal, ProposalKind
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from memtui.library.review_decisions import Queue
+    from memtui.library.review_files import Queue
     from memtui.model import Memory
 
 WIDE_FROM = 120

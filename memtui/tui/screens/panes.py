@@ -186,6 +186,10 @@ class PaneScreen(ActionScreen):
     def now(self) -> datetime:
         return self.app.now()
 
+    def _on_timer_update(self) -> None:
+        if not self.app.key_queue.is_handling:
+            super()._on_timer_update()
+
     # Acts
 
     def refusal(self, action_id: str) -> str:
