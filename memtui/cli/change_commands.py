@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.changes import Act, Change
-from memtui.cli.applying import apply_planned, confirm_deletion
 from memtui.cli.options import dry_run_option, force_option, json_option, store_option
+from memtui.cli.output import apply_planned, confirm_deletion
 from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
 from memtui.text import one_line
@@ -119,7 +119,7 @@ def edit(
 
 def _edit_in_editor(library: Library, memory: Memory, dry_run: bool, as_json: bool) -> int:
     from memtui import config, paths
-    from memtui.files.external_editor import edit_text
+    from memtui.files.drafts import edit_text
 
     editor = config.load(paths.config_file()).settings.editor
     with edit_text(memory.content, editor, paths.state_folder()) as text:

@@ -111,7 +111,7 @@ def _settings() -> ContextSettings:
     """The settings of recipes; a constant that there is none of is told."""
     from memtui import config, paths
     from memtui.context import read_settings
-    from memtui.context.constants import NAMES
+    from memtui.context.task import NAMES
 
     settings = config.load(paths.config_file()).settings  # its faults are told on opening
     for name in settings.recipe_constants:
@@ -163,7 +163,7 @@ def hot(stores: Sequence[str], limit: int, as_json: bool) -> None:
 
     Only accesses that somebody counted: the stores' own programs, and --track.
     """
-    from memtui.search.access_frequency import count_accesses, find_last_access
+    from memtui.search.salience import count_accesses, find_last_access
 
     library = load_library(stores)
     found = library.find(replace(Query(), sort=Sort.USED))

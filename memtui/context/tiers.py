@@ -15,17 +15,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-from memtui.context.entries import MAX_DROPPED, over_limit
+from memtui.context.entries import MAX_DROPPED, over_limit, slots_of_role
 from memtui.context.pack import COUNT, PackEntry, Section
-from memtui.context.roles import slots_of_role
-from memtui.context.source import Found, Task
+from memtui.context.task import Found, Task
 from memtui.model import Memory
 from memtui.search import analysis
 from memtui.search.array_types import Longs
 from memtui.search.columns import to_array
 from memtui.search.pack_ranking import created_within, group_by_recency, types_of_entities
 from memtui.search.ranking import ScorePart
-from memtui.search.recency import halved, whole_days
+from memtui.search.salience import halved, whole_days
 
 _STOP_WORDS = """
     a an the and or but in on at to for of with by from as is was are were been be have has had do

@@ -1,36 +1,31 @@
-"""Compare two memories, set bookmarks and go to them, open the web addresses in a text.
-
-The detail shows the memory under the cursor: at once, or when the cursor rests after a run. While
-moves follow each other (a held key) only the list is drawn. What acts ask for, the memory itself,
-is always the one under the cursor.
-"""
+"""Actions on the shown memory: compare two, bookmarks, web addresses, copying to the clipboard."""
 
 from __future__ import annotations
 
-from time import monotonic
-from typing import TYPE_CHECKING
-
-from memtui.model import Memory
-
-if TYPE_CHECKING:
-    from memtui.tui.messages import Related
-    from memtui.tui.screen_interface import ScreenInterface
-    from memtui.tui.status_text import StatusText
-
 import re
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.errors import MemtuiError
-from memtui.tui import key_bindings
-from memtui.tui.controllers.copying import copy_text
+from memtui.model import Memory, to_record
+from memtui.tui import sanitizing
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.app_interface import AppInterface, CopyOutcome
     from memtui.tui.screen_interface import ScreenInterface
 
 
+COPY_FORMS = {
+    "text": "the text, without hidden characters",
+    "text exactly": "hidden characters included",
+    "markdown": "a chapter per entity",
+    "json": "all fields, as --json prints them",
+    "reference": "store and id, for commands and queries",
+}
+"""What can be copied of memories, and what it is."""
+_FORM_NAMES = {"markdown": "Markdown", "json": "JSON", "reference": "a reference"}
 _URL = re.compile(r"https?://[^\s<>\"'`\\^{|}\x00-\x20\x7f]+", re.IGNORECASE)
 URLS_MOST = 100
 """Addresses of a memory that are offered."""
@@ -62,7 +57,7 @@ def _host(url: str) -> str:
 
 
 class ViewingActions:
-    """Compares two memories, sets bookmarks and opens web addresses."""
+    """Compares two memories, sets bookmarks, opens web addresses and copies."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -75,9 +70,10 @@ class ViewingActions:
             "url": self._url,
             "match.next": partial(self._screen.detail.step_match, 1),
             "match.previous": partial(self._screen.detail.step_match, -1),
+            "copy": partial(self._copy, "text"),
+            "copy.exact": partial(self._copy, "text exactly"),
+            "copy.as": self._copy_as,
         }
-
-    # Compare
 
     def _compare(self) -> None:
         from memtui.tui.dialogs.diff import CompareScreen
@@ -87,57 +83,46 @@ class ViewingActions:
         if len(chosen) == 1 and current is not None and current.ref != chosen[0].ref:
             chosen = [*chosen, current]
         if len(chosen) != 2:
-            screen.app.notify("Mark two memories to compare them.", timeout=4)
+            screen.app.report_refusal("mark two memories to compare them")
             return
         screen.app.push_screen(CompareScreen(chosen[0], chosen[1]))
 
     # Bookmarks
 
-    def _headlines(self) -> dict[str, str]:
-        return {letter: self._headline(ref) for letter, ref in self._screen.bookmarks.items()}
-
     def _headline(self, ref: str) -> str:
-        memory = self._find_memory(ref)
+        memory = self._screen.worker.find_memory(ref)
         return text.one_line(memory.headline, 200) if memory else "no longer there"
 
-    def _find_memory(self, ref: str) -> Memory | None:
-        library = self._screen.worker.library
-        try:
-            return library.get(ref) if library is not None else None
-        except MemtuiError:
-            return None
-
-    def _set_bookmark(self) -> None:
+    def _ask_letter(self, title: str, chosen: Callable[[str], None]) -> None:
         from memtui.tui.dialogs.picker import BookmarkScreen
 
+        bookmarks = self._screen.bookmarks.items()
+        headlines = {letter: self._headline(ref) for letter, ref in bookmarks}
+        self._screen.app.ask(BookmarkScreen(title, headlines), chosen)
+
+    def _set_bookmark(self) -> None:
         screen, memory = self._screen, self._screen.detail.memory
         if memory is None:
             return
 
-        def chosen(letter: str | None) -> None:
-            if letter:
-                screen.bookmarks = {**screen.bookmarks, letter: memory.ref}
-                overrides = screen.app.key_overrides
-                key = key_bindings.hint("bookmark.go", overrides)
-                screen.app.notify(f"Bookmark {letter} set{key}", timeout=3)
+        def chosen(letter: str) -> None:
+            screen.bookmarks = {**screen.bookmarks, letter: memory.ref}
+            hint = screen.app.hint("bookmark.go")
+            screen.app.notify(f"Bookmark {letter} set{hint}", timeout=3)
 
-        screen.app.push_screen(BookmarkScreen("Set bookmark", self._headlines()), chosen)
+        self._ask_letter("Set bookmark", chosen)
 
     def _go_to_bookmark(self) -> None:
-        from memtui.tui.dialogs.picker import BookmarkScreen
-
         screen = self._screen
 
-        def chosen(letter: str | None) -> None:
-            if not letter:
-                return
+        def chosen(letter: str) -> None:
             ref = screen.bookmarks.get(letter, "")
-            if not ref or self._find_memory(ref) is None:
+            if screen.worker.find_memory(ref) is None:
                 screen.app.notify(f"No bookmark {letter}.", severity="warning", timeout=3)
             else:
                 screen.go_to_memory(ref)
 
-        screen.app.push_screen(BookmarkScreen("Go to bookmark", self._headlines()), chosen)
+        self._ask_letter("Go to bookmark", chosen)
 
     # Web addresses
 
@@ -149,16 +134,12 @@ class ViewingActions:
         if not urls:
             self._screen.app.notify("No http or https address in this memory.", timeout=3)
         elif len(urls) == 1:
-            self._ask(urls[0])
+            self._ask_to_open(urls[0])
         else:
             picker = Picker("Open URL", [Choice(url, url) for url in urls], several=False)
-            self._screen.app.push_screen(picker, self._picked)
+            self._screen.app.ask_one(picker, self._ask_to_open)
 
-    def _picked(self, values: tuple[str, ...] | None) -> None:
-        if values:
-            self._ask(values[0])
-
-    def _ask(self, url: str) -> None:
+    def _ask_to_open(self, url: str) -> None:
         """Show the whole address before anything is opened."""
         from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
         from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -172,17 +153,39 @@ class ViewingActions:
             body.append(OutcomeLine("names a user before the host", Tone.WARNING, "!"))
         replies = (Reply("y", "open", "open"), Reply("c", "copy", "copy"))
 
-        def answered(reply: str | None) -> None:
+        def answered(reply: str) -> None:
             if reply == "open":
                 self._screen.worker.jobs.start("url", lambda _: _open(url), self._opened)
-            elif reply == "copy":
+            else:
                 copy_text(self._screen.app, url, "the address")
 
-        self._screen.app.push_screen(ConfirmDialog("Open URL in browser?", body, replies), answered)
+        self._screen.app.ask(ConfirmDialog("Open URL in browser?", body, replies), answered)
 
     def _opened(self, why: str) -> None:
         if why:
             self._screen.app.notify(f"Not opened: {why}.", severity="warning", timeout=5)
+
+    # Copying
+
+    def _copy(self, form: str) -> None:
+        """Copy the marked memories, or the one that is shown, in one of `COPY_FORMS`."""
+        current = self._screen.detail.memory
+        chosen = self._screen.marked_memories() or ([current] if current is not None else [])
+        if not chosen:
+            return
+        what = text.counted(len(chosen), "memory") if len(chosen) > 1 else "the memory"
+        if form == "text":
+            what = what if len(chosen) > 1 else "the memory's text"
+        elif form != "text exactly":
+            what = f"{what} as {_FORM_NAMES[form]}"
+        copy_text(self._screen.app, _write(form, chosen), what, exact=form != "text")
+
+    def _copy_as(self) -> None:
+        from memtui.tui.dialogs.picker import Choice, Picker
+
+        choices = [Choice(form, form, note=about) for form, about in COPY_FORMS.items()]
+        picker = Picker("Copy as", choices, several=False, accept="copy")
+        self._screen.app.ask_one(picker, self._copy)
 
 
 def _open(url: str) -> str:
@@ -198,68 +201,51 @@ def _open(url: str) -> str:
     return "" if browser.open(url) else "the browser did not start"
 
 
-REST = 0.06
-"""Seconds the cursor must rest before a run of moves is over and references are asked for."""
-RUN = 0.1
-"""Seconds between two moves up to which they are a run; a held key sends one each 0.03 to 0.09."""
+def _write(form: str, memories: Sequence[Memory]) -> str:
+    """Memories in one of `COPY_FORMS`."""
+    if form == "markdown":
+        from memtui.bundle.exporting import encode_markdown
+
+        return "".join(encode_markdown(memories))
+    if form == "json":
+        import json
+
+        records = [to_record(memory) for memory in memories]
+        found = records if len(records) > 1 else records[0]
+        return json.dumps(found, ensure_ascii=False, indent=2) + "\n"
+    if form == "reference":
+        return "\n".join(memory.ref for memory in memories)
+    return "\n\n".join(memory.content or memory.title for memory in memories)
 
 
-class DetailController:
-    """Shows the memory under the cursor in the detail pane."""
+def copy_text(
+    app: AppInterface, whole: str, what: str, *, exact: bool = False, exact_id: str = "copy.exact"
+) -> None:
+    """Copy a text to the clipboard and say so, or why it could not be copied.
 
-    def __init__(self, screen: ScreenInterface, status_text: StatusText) -> None:
-        self._screen = screen
-        self._status_text = status_text
-        self.resting = False
-        """The references of the memory under the cursor are still to be asked for."""
-        self._moved = 0.0
-        self._waits = False
+    Args:
+        app: Knows the clipboard.
+        whole: The text.
+        what: What it is, for the toast.
+        exact: Hidden characters too.
+        exact_id: The action that copies the same exactly.
+    """
+    words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
 
-    def show(self, memory: Memory | None) -> None:
-        """Show a memory in the detail, and load its references once the cursor rests."""
-        screen, now = self._screen, monotonic()
-        changed = memory is not screen.detail.memory
-        words = screen.found.words if screen.found else ()
-        if memory is not None and memory.store not in screen.detail.roots:
-            library = screen.worker.library
-            stores = library.snapshot.stores if library else ()
-            screen.detail.roots = {store.label: store.root for store in stores}
-        screen.detail.show(memory, words, later=changed and now - self._moved < RUN)
-        if not changed:
+    def done(outcome: CopyOutcome) -> None:
+        if outcome.refused:
+            app.notify(f"Not copied: {outcome.refused}.", severity="warning", timeout=8)
             return
-        self._moved = now
-        self.resting = memory is not None
-        if not self._waits:
-            self._check_after(REST)
-
-    def _check_after(self, seconds: float) -> None:
-        self._waits = True
-        self._screen.set_timer(seconds, self._end_run_if_rested)
-
-    def _end_run_if_rested(self) -> None:
-        left = self._moved + REST - monotonic()
-        if not self._waits:
-            return
-        if left > 0:
-            self._check_after(left)
+        message = f"Copied {what}" if outcome.taken else f"Sent {what} to the terminal's clipboard"
+        if left_out:
+            key = app.key_of(exact_id)
+            app.notify(
+                f"{message} without {text.counted(left_out, 'hidden character')}. "
+                f"{key} copies the exact text.",
+                severity="warning",
+                timeout=6,
+            )
         else:
-            self.end_run()
+            app.notify(f"{message}{', hidden characters too' if exact else ''}.", timeout=2)
 
-    def end_run(self) -> None:
-        """Show the memory under the cursor completely, now that the cursor rests."""
-        self._waits = self.resting = False
-        self._screen.detail.catch_up()
-        self.relate()
-
-    def relate(self) -> None:
-        """Load the references of the memory, in both directions."""
-        memory = self._screen.detail.memory
-        if memory is not None:
-            self._screen.worker.relate(memory)
-
-    def related(self, event: Related) -> None:
-        """Show the references that were found for a memory."""
-        screen = self._screen
-        if event.memory is screen.detail.memory:
-            screen.detail.show_references(self._status_text.references(event.lineage))
-            screen.update_keys()
+    app.copy_text(text.without_lone_surrogates(words), done)

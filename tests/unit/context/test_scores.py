@@ -13,27 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.context import draft_pack, find_recipe, read_settings
-from memtui.context.constants import NAMES
 from memtui.context.relevance import choose_diverse, jaccard, text_words
+from memtui.context.task import NAMES
 from memtui.library import Library, SearchResult
 from memtui.model import IMPORTANCES
 from memtui.query import parse_query
-from memtui.search.access_frequency import (
-    count_accesses,
-    count_revisions,
-    find_last_access,
-    frequency,
-)
-from memtui.search.priority import priority_parts
 from memtui.search.ranking import read_weights
-from memtui.search.recency import halved
 from memtui.search.salience import (
     base_salience,
+    count_accesses,
+    count_revisions,
     decayed_salience,
     describe_range,
+    find_last_access,
+    frequency,
+    halved,
     read_constants,
 )
-from memtui.search.sort_orders import salience_now
+from memtui.search.sort_orders import priority_parts, salience_now
 from tests.unit.context.packs_for_tests import NOW, ListStore, library_of, memory
 
 
