@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from memtui.context.entries import MAX_DROPPED, over_limit
+from memtui.context.entries import MAX_DROPPED, over_limit, slots_of_role
 from memtui.context.pack import DroppedEntry, PackEntry, Section
-from memtui.context.roles import slots_of_role
-from memtui.context.source import Task
+from memtui.context.task import Task
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.pack_ranking import join_slots, oldest_first, slots_in_entity
