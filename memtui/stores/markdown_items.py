@@ -19,6 +19,7 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.listed_texts import ListedText, ListFile, name_texts, text_key
 from memtui.stores.markdown_documents import MarkdownFile, parse_document, time_of_change, with_body
+from memtui.stores.scanning import EMPTY
 from memtui.stores.sidecar import Sidecar
 
 _BULLET = re.compile(r"( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
@@ -256,7 +257,6 @@ def without_blanks(text: str) -> str:
 
 SECTION = "section"
 """Key of `extra`: the heading that a memory stands under."""
-EMPTY = "it is empty, as after a write that was cut off"
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ from memtui.stores.markdown_documents import (
 )
 from memtui.stores.markdown_items import MarkdownItem, name_items, parse_items
 from memtui.stores.plans import PlanContext
-from memtui.stores.scanning import as_unreadable
+from memtui.stores.scanning import EMPTY, as_unreadable
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso
 
@@ -52,8 +52,6 @@ INDEXES = "indexes"
 """Relation of an index line to its topic file."""
 IMPORTS = "imports"
 """Relation of an instruction file to one that it imports."""
-
-EMPTY_INDEX = "it is empty, as after a write that was cut off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ def read_folder(
             faults.append(as_unreadable(error, path))
             continue
         if path.name == INDEX and not text:
-            faults.append(Unreadable(name, EMPTY_INDEX))
+            faults.append(Unreadable(name, EMPTY))
         elif path.name == INDEX:
             index = parse_index(text, folder, sidecar, folder.key)
         else:

@@ -200,8 +200,3 @@ def _first_id(patches: list[FilePatch], path: str, root: Path) -> str:
             if item.text not in texts:
                 return f"{target}#{text_key(item.text)}"
     return ""
-
-
-def as_unfit(error: Refused) -> str:
-    """Why a patch cannot be shown as a proposal."""
-    return f"it cannot be offered: {error}"
