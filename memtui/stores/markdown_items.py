@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from memtui.errors import Refused
 from memtui.model import Memory
@@ -257,6 +258,12 @@ def without_blanks(text: str) -> str:
 
 SECTION = "section"
 """Key of `extra`: the heading that a memory stands under."""
+
+
+def item_extra(item: MarkdownItem) -> dict[str, Any]:
+    """What `Memory.extra` holds of every item: the heading, and that the time is the file's."""
+    extra: dict[str, Any] = {"updated_from": "file time"}
+    return {**extra, SECTION: item.section} if item.section else extra
 
 
 @dataclass(frozen=True, slots=True)
