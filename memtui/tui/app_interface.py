@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 from textual.app import App
 
 from memtui.config import LoadedSettings, Settings
+from memtui.tui.first_frame import Attributes
 
 if TYPE_CHECKING:
     from signal import Signals
@@ -49,6 +50,8 @@ class Launch(NamedTuple):
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
+    attributes: Attributes | None = None
+    """Of the terminal before `first_frame` changed them; it then shows the alternate screen."""
 
 
 @runtime_checkable
