@@ -20,8 +20,8 @@ from memtui.bundle.bundle_reader import ImportDocument
 from memtui.changes import StoreEdits, TreeEdit
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
-from memtui.files.failpoints import failpoint
 from memtui.files.reading import decode, digest, encode, real_path
+from memtui.files.save_hooks import WriteRecorder, failpoint
 from memtui.files.sidecar_lines import FOLDER, read_entries
 from memtui.files.staging_dir import (
     clear_leftovers,
@@ -32,7 +32,6 @@ from memtui.files.staging_dir import (
     removing_folder,
     sync,
 )
-from memtui.files.write_recorder import WriteRecorder
 from memtui.paths import private_folder
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.format import WHOLE, DatabaseSupport, IncomingStore, rows_digest

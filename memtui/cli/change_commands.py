@@ -119,7 +119,7 @@ def edit(
 
 def _edit_in_editor(library: Library, memory: Memory, dry_run: bool, as_json: bool) -> int:
     from memtui import config, paths
-    from memtui.files.external_editor import edit_text
+    from memtui.files.drafts import edit_text
 
     editor = config.load(paths.config_file()).settings.editor
     with edit_text(memory.content, editor, paths.state_folder()) as text:

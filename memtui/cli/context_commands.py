@@ -163,7 +163,7 @@ def hot(stores: Sequence[str], limit: int, as_json: bool) -> None:
 
     Only accesses that somebody counted: the stores' own programs, and --track.
     """
-    from memtui.search.access_frequency import count_accesses, find_last_access
+    from memtui.search.salience import count_accesses, find_last_access
 
     library = load_library(stores)
     found = library.find(replace(Query(), sort=Sort.USED))

@@ -25,7 +25,7 @@ from memtui.search.array_types import Longs
 from memtui.search.columns import to_array
 from memtui.search.pack_ranking import created_within, group_by_recency, types_of_entities
 from memtui.search.ranking import ScorePart
-from memtui.search.recency import halved, whole_days
+from memtui.search.salience import halved, whole_days
 
 _STOP_WORDS = """
     a an the and or but in on at to for of with by from as is was are were been be have has had do

@@ -23,8 +23,8 @@ from pathlib import Path
 
 from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import ownership
-from memtui.files.failpoints import failpoint
 from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, MissingFile, error_text, read_bytes
+from memtui.files.save_hooks import failpoint
 from memtui.paths import make_private_folders
 
 PIECE = 1 << 20

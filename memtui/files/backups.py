@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.errors import UnreadableFile
-from memtui.files.failpoints import failpoint
-from memtui.files.json.editing import load
+from memtui.files.json.locating import load
 from memtui.files.reading import decode, digest, read_bytes, real_path
+from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder, write_private
 
 MOST_BACKUPS = 5

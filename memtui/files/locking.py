@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from memtui.errors import SaveError
-from memtui.files.failpoints import failpoint
+from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder
 
 PATIENCE = 10.0

@@ -15,6 +15,7 @@ from typing import Any
 from memtui.changes import RecordEdit, TextEdit, ValueEdit
 from memtui.errors import Conflict, Refused
 from memtui.files.json import editing as spans
+from memtui.files.json.locating import Record, load, load_records, locate
 
 FileEdit = RecordEdit | ValueEdit | TextEdit
 
@@ -85,7 +86,7 @@ def _apply_record_edits(text: str | None, edits: list[RecordEdit], where: str) -
 
 
 def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], where: str) -> str:
-    records = spans.load_records(text, array, where)
+    records = load_records(text, array, where)
     places = _index_by_id(records, {edit.id_key for edit in edits})
     changed: dict[int, str] = {}
     removed: set[int] = set()
@@ -103,7 +104,7 @@ def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], 
         elif new_record is not None:
             added.append((edit.index, new_record))
     if array:
-        spans.locate(text, array)  # refuses a way that leads over a doubled key
+        locate(text, array)  # refuses a way that leads over a doubled key
     result = spans.splice(text, [(records[i].start, records[i].end, changed[i]) for i in changed])
     if removed:
         result = spans.remove_records(result, array, removed)
@@ -121,9 +122,7 @@ def _position(item: tuple[int | None, str]) -> int:
     return item[0] or 0
 
 
-def _index_by_id(
-    records: list[spans.Record], id_keys: set[str]
-) -> dict[tuple[str, str], list[int]]:
+def _index_by_id(records: list[Record], id_keys: set[str]) -> dict[tuple[str, str], list[int]]:
     places: dict[tuple[str, str], list[int]] = {}
     for id_key in id_keys:
         for index, record in enumerate(records):
@@ -142,7 +141,7 @@ def _combined(edits: list[RecordEdit]) -> list[RecordEdit]:
     return list(folded.values())
 
 
-def _find_record(records: list[spans.Record], indexes: list[int], edit: RecordEdit) -> int | None:
+def _find_record(records: list[Record], indexes: list[int], edit: RecordEdit) -> int | None:
     """Return the index of the record the edit means, since ids need not be unique."""
     for version in (edit.before, edit.after):
         for index in indexes:
@@ -177,12 +176,12 @@ def is_same_value(first: str | None, second: str | None) -> bool:
 
 
 def _normalized(raw: str) -> str:
-    return json.dumps(spans.load(raw), sort_keys=True)
+    return json.dumps(load(raw), sort_keys=True)
 
 
 def apply_record_change(current: str, before: str, after: str) -> str:
     """Apply the change from `before` to `after` to the same record in another spelling."""
-    old, new, raw = spans.load(before), spans.load(after), current
+    old, new, raw = load(before), load(after), current
     if not isinstance(old, dict) or not isinstance(new, dict):
         return after
     for key, value in new.items():
@@ -195,7 +194,7 @@ def apply_record_change(current: str, before: str, after: str) -> str:
 
 
 def _check_records(
-    old: list[spans.Record],
+    old: list[Record],
     result: str,
     array: tuple[str, ...],
     touched: set[int],
@@ -203,7 +202,7 @@ def _check_records(
     where: str,
 ) -> None:
     """Raise Refused unless all other records are there, byte for byte and in order."""
-    now = [record.raw for record in spans.load_records(result, array, where)]
+    now = [record.raw for record in load_records(result, array, where)]
     untouched = [record.raw for index, record in enumerate(old) if index not in touched]
     waiting = iter(now)
     if not all(raw in waiting for raw in untouched) or len(now) < len(untouched) + added:
@@ -236,7 +235,7 @@ def _apply_value_edit(text: str | None, edit: ValueEdit, where: str) -> str | No
         return spans.set_value(text, edit.pointer, edit.after)
     parent = spans.raw_value(text, tuple(parents))
     if edit.after:
-        parent = spans.add_member(parent, key, spans.load(edit.after), edit.index)
+        parent = spans.add_member(parent, key, load(edit.after), edit.index)
         if "\n" not in edit.after:
             parent = spans.set_value(parent, (key,), edit.after)
     else:
@@ -350,7 +349,7 @@ def diff_records(
 def records_by_id(text: str, array: tuple[str, ...], id_key: str) -> dict[str, str]:
     """Return the raw text of every record by id; the first one where an id occurs twice."""
     found: dict[str, str] = {}
-    for record in spans.load_records(text, array):
+    for record in load_records(text, array):
         name = record_id(record.value, id_key)
         if name is not None:
             found.setdefault(name, record.raw)

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from memtui.errors import ForeignOwner
-from memtui.files.failpoints import failpoint
+from memtui.files.save_hooks import failpoint
 
 _ACCESS_LISTS = "system.posix_acl_"
 """Prefix of the attributes that say what further users may do."""

@@ -23,7 +23,7 @@ from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, Tre
 from memtui.errors import MemtuiError, UnreadableFile
 from memtui.files import atomic_replace
 from memtui.files.frontmatter import split
-from memtui.files.json import editing as spans
+from memtui.files.json.locating import load
 from memtui.files.merging import apply_record_change, is_same_value, records_by_id, value_at
 from memtui.files.reading import decode, real_path
 
@@ -327,7 +327,7 @@ def _record(edits: list[RecordEdit], now: str | None) -> EditStatus:
 
 def _members_reverted(before: str, after: str, now: str) -> bool:
     """Whether of the members that were changed some are as before, and none is as it was made."""
-    old, new, current = (spans.load(raw) for raw in (before, after, now))
+    old, new, current = (load(raw) for raw in (before, after, now))
     if not all(isinstance(value, dict) for value in (old, new, current)):
         return False
     changed = [key for key in {**old, **new} if _member(old, key) != _member(new, key)]

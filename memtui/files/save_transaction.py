@@ -17,12 +17,11 @@ from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TreeEdit, Val
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, sidecar_lines
 from memtui.files.atomic_replace import PAUSE, SETTLING, read_if_exists
-from memtui.files.failpoints import failpoint
-from memtui.files.json import editing as spans
+from memtui.files.json.locating import load
 from memtui.files.locking import locked
 from memtui.files.merging import FileEdit, Key, diff_records, reapply_edits, rebase, record_key
 from memtui.files.reading import decode, digest, encode, real_path
-from memtui.files.write_recorder import WriteRecorder
+from memtui.files.save_hooks import WriteRecorder, failpoint
 
 MOST_CHECKS = 60
 """Times a file is read again after a merge (which needs two programs within a millisecond): a
@@ -347,7 +346,7 @@ class FileEdits:
         """Whether a program has finished writing this file."""
         if any(isinstance(edit, RecordEdit | ValueEdit) for edit in self.edits):
             try:
-                spans.load(decode(data))
+                load(decode(data))
             except UnreadableFile:
                 return False
         return True

@@ -23,12 +23,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from memtui.files.failpoints import failpoint
 from memtui.files.reading import TEMPORARY_MARK, real_path
+from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder
 
 POINTS = ("stage", "fill", "put", "move", "clear")
-"""Failpoints of making and removing a folder (see `memtui.files.failpoints`)."""
+"""Failpoints of making and removing a folder (see `memtui.files.save_hooks`)."""
 
 _LONGEST = 200
 """Bytes of the folder's own name in the hidden one."""

@@ -9,6 +9,5 @@ __all__ = [
     "Journal",
     "JournalAction",
     "Recording",
-    "StoreEdits",
     "Write",
 ]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from memtui.changes import RecordEdit, StoreEdits, TextEdit, TreeEdit
 from memtui.errors import Conflict, MemtuiError, Refused
-from memtui.files.late_writes import recover_late_writes
 from memtui.files.reading import decode, read_bytes
-from memtui.files.write_recorder import NullRecorder
+from memtui.files.save_hooks import NullRecorder
 from memtui.journal import Journal, JournalAction, Recording
+from memtui.journal.recovery import recover_late_writes
 from memtui.library import opening
 from memtui.library.guarded_store import guarded
 from memtui.library.planning import Planned

@@ -21,8 +21,8 @@ from memtui.search import (
     expansion,
     finder,
     fusion,
+    nearest_memories,
     salience,
-    similar_words,
     sort_orders,
 )
 from memtui.search.aggregates import Facets
@@ -299,14 +299,14 @@ def similar(
     scores_of = cosines
     if scores_of is None:
         how, alive = "words", scope.columns.alive
-        rarest = similar_words.find_distinctive_words(
+        rarest = nearest_memories.find_distinctive_words(
             to_document(scope.rows[slot]), scope.segments, alive
         )
-        scores_of = similar_words.score_by_words(
+        scores_of = nearest_memories.score_by_words(
             rarest, scope.segments, len(scope.columns), cancelled
         )
         words = tuple(word for word, _ in rarest)
-    slots, scores = similar_words.find_nearest_current(scores_of, scope.columns, slot, limit)
+    slots, scores = nearest_memories.find_nearest_current(scores_of, scope.columns, slot, limit)
     return SimilarMemories(slots, scores, how, words, scope.rows)
 
 

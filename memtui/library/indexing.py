@@ -19,10 +19,11 @@ from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
 from memtui.query import Term
-from memtui.search import builder, postings, segment_files
+from memtui.search import postings, segment_files
 from memtui.search.array_types import Mask
 from memtui.search.columns import Slots, to_sorted_array
 from memtui.search.documents import IndexedDocument, to_document
+from memtui.search.index_worker import build_index
 from memtui.search.matching import ExactLookup
 from memtui.search.numbering import renumber_slot
 from memtui.search.postings import ProvisionalIndex, Segment
@@ -144,7 +145,7 @@ class Index:
         version = cache.version
         if not segment_files.has_segment(cache.catalog.folder):
             _build_in_subprocess(cache, report, cancelled)
-        if builder.build_whoosh(cache.catalog.folder, cancelled=cancelled):
+        if build_index("whoosh", cache.catalog.folder, cancelled=cancelled):
             from memtui.search.whoosh_index import WhooshIndex
 
             with self._lock:
@@ -209,7 +210,8 @@ def _build_in_subprocess(cache: StoreCache, report: Report, cancelled: IsCancell
     if cache.catalog is None:
         return
     subject = f"indexing {cache.store.label}"
-    builder.build_arrays(
+    build_index(
+        "arrays",
         cache.catalog.folder,
         lambda progress: report(progress._replace(what=subject)),
         cancelled,

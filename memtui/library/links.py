@@ -13,11 +13,7 @@ from threading import RLock
 
 from memtui.errors import RefError
 from memtui.insight.link_graph import Node, NodeKind
-from memtui.insight.link_statements import (
-    LinkEntry,
-    read_entry,
-    source_links,
-)
+from memtui.insight.link_statements import LinkEntry, read_entry, source_links
 from memtui.insight.links import LinkIndex
 from memtui.library import saved_links
 from memtui.library.loaded_stores import LoadedState, LoadedStores

@@ -28,8 +28,8 @@ from memtui.query import Query
 from memtui.search import aggregates, numbering
 from memtui.search.documents import to_document
 from memtui.search.embedding import embedded_text
+from memtui.search.nearest_memories import NearWords
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
-from memtui.search.vector_search import NearWords
 from memtui.stores.base import Store, WritableStore
 from memtui.stores.values import utc_now
 from memtui.text import Passage, visible

@@ -17,16 +17,17 @@ from memtui.config import Embedding
 from memtui.errors import EmbeddingError, MemtuiError
 from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
-from memtui.progress import IsCancelled, Progress, Report
+from memtui.progress import IsCancelled, Report
 from memtui.query import Query, TermKind
-from memtui.search import fusion, vector_building, vector_search
+from memtui.search import fusion, nearest_memories, vector_building
 from memtui.search.array_types import Floats
 from memtui.search.columns import Slots
 from memtui.search.embedding import Embedder
+from memtui.search.fusion import WordVectors, add_near_words, embed_words
 from memtui.search.hits import Match
+from memtui.search.index_worker import update_vectors
+from memtui.search.nearest_memories import NearWords, VectorIndex
 from memtui.search.postings import Segment
-from memtui.search.vector_search import NearWords, VectorIndex
-from memtui.search.word_expansion import WordVectors, add_near_words, embed_words
 
 log = logging.getLogger(__name__)
 
@@ -125,11 +126,11 @@ class SemanticSearch:
         if embedder is None:
             raise EmbeddingError("there is no model", do="pip install memtui[semantic]")
 
-        def report_labelled(progress: Progress) -> None:
-            report(progress._replace(what=f"embedding {label}"))
-
-        computed, texts = vector_building.update_vectors(
-            folder, embedder, report_labelled, cancelled
+        computed, texts = update_vectors(
+            folder,
+            embedder,
+            lambda progress: report(progress._replace(what=f"embedding {label}")),
+            cancelled,
         )
         return EmbeddingResult(computed, texts, embedder.name)
 
@@ -178,7 +179,7 @@ class SemanticSearch:
         query_text = self._text_to_embed(query, segments)
         if embedder is None or embedder.remote or not state.parts or not query_text:
             return ()
-        return vector_search.find_near_words(embedder, state.parts[0].counts, query_text, text)
+        return nearest_memories.find_near_words(embedder, state.parts[0].counts, query_text, text)
 
     def _text_to_embed(self, query: Query, segments: Sequence[Segment]) -> str:
         return fusion.text_to_embed(
@@ -189,7 +190,7 @@ class SemanticSearch:
         self, embedder: Embedder, state: VectorIndex, text: str
     ) -> tuple[Floats, ...] | None:
         try:
-            vectors = vector_search.embed_query(embedder, state, text)
+            vectors = nearest_memories.embed_query(embedder, state, text)
         except (OSError, ValueError, MemtuiError) as error:
             log.warning("a query has no vector: %s", error)
             return None
@@ -228,4 +229,4 @@ class SemanticSearch:
 
     def cosines_to_slot(self, slot: int, slots: int) -> Floats | None:
         """Cosine of each slot with this one; None where it has no vector."""
-        return vector_search.compare_to_slot(self.state, slot, slots)
+        return nearest_memories.compare_to_slot(self.state, slot, slots)

@@ -10,13 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES
-from memtui.search.columns import (
-    COUNTED_FIELDS,
-    DAY_SECONDS,
-    Columns,
-    entities_at,
-    to_array,
-)
+from memtui.search.columns import COUNTED_FIELDS, DAY_SECONDS, Columns, entities_at, to_array
 from memtui.search.filters import FilteredSlots
 
 VOCABULARIES: Mapping[str, Callable[[Columns], Sequence[str]]] = {

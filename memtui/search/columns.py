@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
-from memtui.search import access_frequency
+from memtui.search import salience
 from memtui.search.array_types import Mask
 from memtui.search.documents import find_context, find_position, find_speaker
 from memtui.search.ordering import OrderedSlots
-from memtui.search.recency import DAY_SECONDS as DAY_SECONDS
+from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
 
@@ -83,7 +83,7 @@ class Columns:
     store: NDArray[np.int32]
     pinned: Mask
     salience: NDArray[np.float32]
-    """See `memtui.search.access_frequency.measure_frequency`."""
+    """See `memtui.search.salience.measure_frequency`."""
     accesses: NDArray[np.float32]
     accessed: NDArray[np.float64]
     """Seconds since 1970 of the last access, else as `when`."""
@@ -184,11 +184,11 @@ def build(memories: Sequence[Memory]) -> Columns:
     accesses = np.zeros(size, np.float32)
     revisions = np.zeros(size, np.float32)
     for slot, memory in enumerate(memories):
-        if memory.extra and access_frequency.is_counted(memory):
-            used[slot] = access_frequency.measure_frequency(memory)
-            accesses[slot] = access_frequency.count_accesses(memory)
-            revisions[slot] = access_frequency.count_revisions(memory)
-            if (last := access_frequency.find_last_access(memory)) is not None:
+        if memory.extra and salience.is_counted(memory):
+            used[slot] = salience.measure_frequency(memory)
+            accesses[slot] = salience.count_accesses(memory)
+            revisions[slot] = salience.count_revisions(memory)
+            if (last := salience.find_last_access(memory)) is not None:
                 accessed[slot] = last.timestamp()
     entity, entities = _number(memory.entity for memory in memories)
     type_, types = _number(memory.type for memory in memories)

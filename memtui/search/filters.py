@@ -31,13 +31,7 @@ from memtui.query import (
     has_terms,
 )
 from memtui.search.array_types import Mask
-from memtui.search.columns import (
-    COUNTED_FIELDS,
-    Columns,
-    Slots,
-    ValueCombinations,
-    entities_at,
-)
+from memtui.search.columns import COUNTED_FIELDS, Columns, Slots, ValueCombinations, entities_at
 from memtui.search.condition_masks import (
     VALUES,
     LeafMasks,

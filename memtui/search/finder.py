@@ -107,7 +107,7 @@ def add_meaning(
         cosines: The cosine of each slot to the query.
         columns: The columns of all slots.
         weights: `weights.meaning` is the share of the cosines.
-        method: One of `fusion.METHODS`.
+        method: `fusion.SUM` or `fusion.RANK`.
         leaves: As in `filters.compile_filters`.
         floor: The cosine from which a memory without the words is added.
     """

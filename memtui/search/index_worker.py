@@ -1,26 +1,102 @@
-"""Build the index of one store; runs as a process of its own (see `memtui.search.builder`).
+"""Build the index of one store in a child process, so that the screen stays responsive.
+
+`build_index` starts this module as a process of its own, passes on its progress and waits:
 
     python -m memtui.search.index_worker arrays GENERATION    write the arrays into the generation
     python -m memtui.search.index_worker whoosh GENERATION    update the Whoosh index beside it
     python -m memtui.search.index_worker vectors GENERATION   embed what has no vector yet
 
-reads the rows of one catalog generation (see `memtui.search.catalog`) and prints the lines of a
-worker (see `memtui.child_processes`).
+The process reads the rows of one catalog generation (see `memtui.search.catalog`) and prints the
+lines of a worker (see `memtui.child_processes`). Arrays and index become valid only by a file that
+is renamed last, so those of a child that died are never used.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from memtui.child_processes import serve
-from memtui.progress import Progress, Report, silent
+from memtui.child_processes import run_worker, serve
+from memtui.errors import EmbeddingError, WorkerError
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 
+if TYPE_CHECKING:
+    from memtui.search.embedding import Embedder
+
+log = logging.getLogger(__name__)
+
+WORKER = "memtui.search.index_worker"
+MAX_EMBEDDED_HERE = 1_000
+"""Memories that are embedded without starting a process, in a third of a second."""
 _SMALL_SHARE = 0.2
 """With more than this share changed, a new Whoosh index is built instead of a segment."""
+
+
+def build_index(
+    what: Literal["arrays", "whoosh", "vectors"],
+    generation: Path,
+    report: Report = silent,
+    cancelled: IsCancelled = never,
+) -> bool:
+    """Build arrays, Whoosh index or vectors of one catalog generation, and wait for them.
+
+    Args:
+        what: What to build.
+        generation: The folder of the generation.
+        report: Is given the rows done and the rows there are.
+        cancelled: Is asked twenty times a second; once it is true, the child is killed.
+
+    Returns:
+        Whether it was built. A failure is logged, never raised.
+    """
+    try:
+        run_worker(WORKER, (what, str(generation)), report, cancelled)
+    except Cancelled:
+        log.info("indexing of %s cancelled", generation.parent)
+    except WorkerError as error:
+        log.warning("indexing of %s failed: %s", generation.parent, error)
+    else:
+        return True
+    return False
+
+
+def update_vectors(
+    generation: Path, embedder: Embedder, report: Report, cancelled: IsCancelled = never
+) -> tuple[int, int]:
+    """Embed what has no vector yet; long local work runs in a process of its own.
+
+    Args:
+        generation: The folder of a catalog generation.
+        embedder: What makes the vectors.
+        report: Is given the texts embedded and the texts to embed.
+        cancelled: Is asked before each batch.
+
+    Returns:
+        How many texts were embedded, and how many different texts there are.
+
+    Raises:
+        Cancelled, EmbeddingError, OSError: The batches finished before are kept.
+    """
+    from memtui.search import catalog, vector_building, vectors
+
+    if embedder.remote or len(catalog.load_generation(generation).rows) <= MAX_EMBEDDED_HERE:
+        return vector_building.embed_missing(generation, embedder, report, cancelled)
+
+    def count_vectors() -> int:
+        stored = vectors.load(generation.parent, embedder.name)
+        return 0 if stored is None else len(stored.keys)
+
+    before = count_vectors()
+    if not build_index("vectors", generation, report, cancelled):
+        if cancelled():
+            raise Cancelled
+        raise EmbeddingError("not all vectors could be made", do="memtui.log says why")
+    now = count_vectors()
+    return max(0, now - before), now
 
 
 def make_arrays(generation: Path, report: Report = silent) -> None:

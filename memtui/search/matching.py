@@ -2,7 +2,7 @@
 
 One word of several is enough; memories with all words are marked, and ranking puts them first. A
 phrase is required, an excluded term must be absent. A term without letters or digits must stand
-there as written; a word that no memory holds is replaced (`memtui.search.word_substitutes`).
+there as written; a word that no memory holds is replaced (`memtui.search.expansion`).
 
 The text score is BM25 without length normalisation (b = 0: recall@10 on LoCoMo .581, against .548
 with the textbook value, because long memories are no worse here), divided by the highest score that
@@ -21,7 +21,7 @@ import numpy as np
 
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
-from memtui.search import analysis, expansion, hits, literals, word_substitutes
+from memtui.search import analysis, expansion, hits, literals
 from memtui.search.array_types import Ints, Longs, Mask
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
@@ -281,7 +281,7 @@ class _Search:
         return self._forms(word, {}) if word in begun else None
 
     def find_substitutes(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
-        """The memories with words in place of one that occurs nowhere (see `word_substitutes`)."""
+        """The memories with words in place of one that occurs nowhere (see `expansion`)."""
         if term.kind is TermKind.PHRASE and self._literals is not None:
             yield _count_once(self._literals.find(term.literal, whole_words=False))
             return
@@ -290,14 +290,14 @@ class _Search:
         if len(analysis.find_chunks(term.term.text)) > 1:  # an address or a path is exact
             return
         word = term.compound or term.parts[0]
-        for parts in word_substitutes.split_word(word, self._segments):
+        for parts in expansion.split_word(word, self._segments):
             apart = replace(term, kind=TermKind.PHRASE, parts=parts, compound="")
             found = self._gather(partial(literals.find_phrase, term=apart))
             if len(found.slots):
                 self._note(term, (" ".join(parts),), words)
                 yield found
                 return
-        others = word_substitutes.find_substitutes(
+        others = expansion.find_substitutes(
             word,
             self._segments,
             self._alive,

@@ -18,12 +18,10 @@ from memtui.search.array_types import Doubles, Longs, Mask
 from memtui.search.columns import Columns, to_array
 from memtui.search.finder import RankedHits
 from memtui.search.hits import NO_SLOTS
-from memtui.search.priority import priority_parts
 from memtui.search.ranking import ScorePart, Weights
-from memtui.search.recency import days_since
 from memtui.search.salience import DEFAULTS as CONSTANTS
-from memtui.search.salience import ScoreConstants
-from memtui.search.sort_orders import salience_now
+from memtui.search.salience import ScoreConstants, days_since
+from memtui.search.sort_orders import priority_parts, salience_now
 
 _TEXT_ONLY = Weights(
     recency=0,

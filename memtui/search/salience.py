@@ -1,4 +1,12 @@
-"""Salience: a score for the worth of a memory, from its type, revisions and use.
+"""What a memory is worth apart from its text: its recency, its uses, and its salience.
+
+Recency is 1 for today and falls towards 0. agent-memory halves it every 30 days,
+`exp(-ln 2 / H x days)`, and counts whole days (retrieve-memory.sh, `recency_score`; its README's
+table says 0.871 for a week, the script and the formula give 0.851). Simple Memory divides by e
+every tau days (see `memtui.search.sort_orders`).
+
+Frequency is Simple Memory's log(1 + uses) / K. The white paper leaves K open; here it is
+log(1 + `MAX_USES`), so that the value lies in 0..1.
 
     salience = (type weight + revisions + 0.1 x accesses) x decay ^ days since the last access
 
@@ -11,16 +19,20 @@ decay halves in 30 days as in agent-memory, the revisions saturate as in Engram 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from memtui.model import Memory
 from memtui.search.array_types import Doubles, Ints
-from memtui.search.recency import HALF_LIFE_DAYS, TAU_DAYS, days_since
 
+DAY_SECONDS = 86_400.0
+HALF_LIFE_DAYS = 30.0
+"""RECENCY_HALF_LIFE_DAYS of agent-memory."""
 BASE = 1.0
 """Of a type without a weight of its own: "everything starts at 1.0" (proposal for Engram)."""
 
@@ -37,8 +49,8 @@ class ScoreConstants:
     """Salience: the most that revisions add; memtui's own."""
     revisions_for_half: float = 4
     """Salience: revisions that add half of it, n / (n + 4) (Engram v3's ranking)."""
-    tau_days: float = TAU_DAYS
-    """Priority: its recency is exp(-days / tau); Simple Memory leaves it open."""
+    tau_days: float = 30.0
+    """Priority: its recency is exp(-days / tau). Simple Memory leaves it open; as the half-life."""
     priority_recency: float = 0.5
     """Priority: weight of the recency (Simple Memory, RIF)."""
     priority_importance: float = 0.3
@@ -120,3 +132,93 @@ def describe_range(values: Sequence[float] | Doubles) -> dict[str, float]:
         return {}
     found = np.quantile(np.asarray(values), (0.0, 0.5, 0.9, 1.0)).round(3).tolist()
     return dict(zip(("min", "median", "p90", "max"), found, strict=True))
+
+
+def halved(days: float, half_life: float = HALF_LIFE_DAYS) -> float:
+    """The share of its weight that a memory keeps after `days`, with a `half_life` in days."""
+    return math.exp(-math.log(2) / half_life * max(0.0, days))
+
+
+def whole_days(when: datetime, now: datetime) -> int:
+    """Return the whole days from `when` until `now`; 0 if `when` is later."""
+    return max(0, int((now - when).total_seconds() // DAY_SECONDS))
+
+
+def days_since(when: Doubles, now: datetime) -> Doubles:
+    """Return the days from `when` (seconds since 1970) until `now`, at least 0; nan stays."""
+    days: Doubles = np.maximum(0.0, now.timestamp() - when) / DAY_SECONDS
+    return days
+
+
+MAX_USES = 32
+"""Uses at which the frequency is 1."""
+ACCESS_COUNT = "access_count"
+LAST_ACCESSED = "last_accessed"
+"""Keys of `Memory.extra` under which stores give the accesses that were counted."""
+_REVISIONS = ("revision_count", "duplicate_count")
+"""Counted from 1."""
+_ACCESSES = ("hits", ACCESS_COUNT, "accessCount", "injected")
+_LAST_TIMES = (LAST_ACCESSED, "last_accessed_at", "lastAccessed", "last")
+_MAX_COUNT = 1_000_000
+"""Files may hold integers that no float can represent."""
+_NESTED = "injections"
+"""Key under which the workspace format counts the uses of a document."""
+_COUNTED = frozenset({"salience", *_REVISIONS, *_ACCESSES, *_LAST_TIMES, _NESTED})
+
+
+def is_counted(memory: Memory) -> bool:
+    """Whether the memory may have a count of uses; most memories of a store have none."""
+    return not _COUNTED.isdisjoint(memory.extra)
+
+
+def measure_frequency(memory: Memory) -> float:
+    """The frequency of a memory, 0..1: its own `salience`, else of its accesses and revisions."""
+    own = memory.extra.get("salience")
+    if isinstance(own, (int, float)) and _is_number(own):
+        return float(min(1, max(0, own)))
+    return frequency(count_accesses(memory) + count_revisions(memory))
+
+
+def frequency(uses: float) -> float:
+    """Return log(1 + uses) / K, at most 1."""
+    return min(1.0, math.log1p(uses) / math.log1p(MAX_USES))
+
+
+def count_accesses(memory: Memory) -> float:
+    """How often the memory was given to an agent or a person, as far as programs counted it."""
+    return sum(_sum(group, _ACCESSES, 0) for group in _groups(memory))
+
+
+def count_revisions(memory: Memory) -> float:
+    """How often the memory was rewritten or repeated."""
+    return sum(_sum(group, _REVISIONS, 1) for group in _groups(memory))
+
+
+def find_last_access(memory: Memory) -> datetime | None:
+    """The last recorded time at which the memory was given to an agent or a person, or None."""
+    for group in _groups(memory):
+        for name in _LAST_TIMES:
+            value = group.get(name)
+            if isinstance(value, str) and value:
+                try:
+                    time = datetime.fromisoformat(value)
+                    return time.replace(tzinfo=time.tzinfo or UTC).astimezone(UTC)
+                except (ValueError, OverflowError):
+                    continue
+    return None
+
+
+def _groups(memory: Memory) -> Iterable[Mapping[str, Any]]:
+    yield memory.extra
+    nested = memory.extra.get(_NESTED)
+    if isinstance(nested, Mapping):
+        yield nested
+
+
+def _sum(counted: Mapping[str, Any], names: Iterable[str], least: int) -> float:
+    counts = [counted[name] for name in names if _is_number(counted.get(name))]
+    return sum((float(max(0, min(count, _MAX_COUNT) - least)) for count in counts), 0.0)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value == value

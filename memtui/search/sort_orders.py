@@ -1,19 +1,24 @@
-"""Sort orders that need no text scores: time, importance, priority, use."""
+"""Sort orders that need no text scores: time, importance, priority, use.
+
+Simple Memory's priority is made of recency, importance and frequency (RIF): 0.5 x recency
++ 0.3 x importance + 0.2 x frequency, its recency exp(-age / tau) (white paper, Scoring &
+Forgetting). A pinned memory counts as used as often as can be.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import numpy as np
 
 from memtui.query import Sort
 from memtui.search.array_types import Doubles, Longs, Mask
 from memtui.search.columns import Columns
-from memtui.search.priority import priority_parts
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.search.salience import DEFAULTS as CONSTANTS
-from memtui.search.salience import ScoreConstants, base_salience, decayed_salience
+from memtui.search.salience import ScoreConstants, base_salience, days_since, decayed_salience
 
 
 def order_slots(
@@ -99,4 +104,40 @@ def salience_now(
         columns.accessed[slots],
         now,
         constants,
+    )
+
+
+IMPORTANCE = (1.0, 0.5, 0.0)
+"""What high, medium and low are worth; memtui's own, the white paper says only 0 to 1."""
+
+
+class PriorityParts(NamedTuple):
+    """The three parts, weighted; they add up to the priority."""
+
+    recency: Doubles
+    importance: Doubles
+    frequency: Doubles
+
+    @property
+    def total(self) -> Doubles:
+        return self.recency + self.importance + self.frequency
+
+
+def priority_parts(
+    columns: Columns, slots: Longs, now: datetime, constants: ScoreConstants = CONSTANTS
+) -> PriorityParts:
+    """The parts of the priority of slots, in their order.
+
+    Args:
+        columns: The columns of all slots.
+        slots: The slots, in any order.
+        now: The time from which recency is counted.
+        constants: Weights of the parts, and tau of the recency.
+    """
+    used = np.maximum(columns.salience[slots], columns.pinned[slots]).astype(np.float64)
+    return PriorityParts(
+        constants.priority_recency
+        * np.nan_to_num(np.exp(-days_since(columns.when[slots], now) / constants.tau_days)),
+        constants.priority_importance * np.array(IMPORTANCE)[columns.importance[slots]],
+        constants.priority_frequency * used,
     )

@@ -12,20 +12,24 @@ from pathlib import Path
 import numpy as np
 
 from memtui.config import Embedding
-from memtui.errors import EmbeddingError
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never
-from memtui.search import builder, catalog, documents, vectors
+from memtui.search import catalog, documents, vectors
 from memtui.search.catalog import CachedRows
-from memtui.search.embedding import Embedder, PieceCounts, embedded_text
-from memtui.search.vector_search import StoreVectors, VectorIndex
+from memtui.search.embedding import (
+    Embedder,
+    EmbeddingServer,
+    PieceCounts,
+    StaticModel,
+    embedded_text,
+    find_files,
+)
+from memtui.search.nearest_memories import StoreVectors, VectorIndex
 from memtui.search.vectors import Keys, StoredVectors, VectorsHeader
 
 BATCH = 512
 REMOTE_BATCH = 32
 """Texts between two checks of `cancelled`; at most these are lost if the process dies."""
-MAX_IN_PROCESS = 1_000
-"""Memories that are embedded without starting a process, in a third of a second."""
 MAX_NEW_AT_ONCE = 500
 """Changed memories that are embedded immediately after reading."""
 COUNT_SAMPLE = 8_000
@@ -55,47 +59,9 @@ def choose_embedder(choice: Embedding) -> Embedder | None:
     if choice.kind == "off":
         return None
     if choice.kind == "static":
-        from memtui.search import static_model
-
-        files = static_model.find_files()
-        return None if files is None else static_model.StaticModel(files)
-    from memtui.search import embedding
-
-    return embedding.EmbeddingServer(choice)
-
-
-def update_vectors(
-    generation: Path, embedder: Embedder, report: Report, cancelled: IsCancelled = never
-) -> tuple[int, int]:
-    """Embed what has no vector yet; long local work runs in a process of its own.
-
-    Args:
-        generation: The folder of a catalog generation.
-        embedder: What makes the vectors.
-        report: Is given the texts embedded and the texts to embed.
-        cancelled: Is asked before each batch.
-
-    Returns:
-        How many texts were embedded, and how many different texts there are.
-
-    Raises:
-        Cancelled, EmbeddingError, OSError: The batches finished before are kept.
-    """
-    if embedder.remote or len(catalog.load_generation(generation).rows) <= MAX_IN_PROCESS:
-        return embed_missing(generation, embedder, report, cancelled)
-    before = _count_vectors(generation, embedder)
-    if not builder.build_vectors(generation, report, cancelled):
-        if cancelled():
-            raise Cancelled
-        raise EmbeddingError("not all vectors could be made", do="memtui.log says why")
-    return max(0, _count_vectors(generation, embedder) - before), _count_vectors(
-        generation, embedder
-    )
-
-
-def _count_vectors(generation: Path, embedder: Embedder) -> int:
-    stored = vectors.load(generation.parent, embedder.name)
-    return 0 if stored is None else len(stored.keys)
+        files = find_files()
+        return None if files is None else StaticModel(files)
+    return EmbeddingServer(choice)
 
 
 def load_vector_index(places: Sequence[StorePlace], model: str, slots: int) -> VectorIndex:
@@ -156,7 +122,7 @@ def extend_index(state: VectorIndex, rows: Sequence[Memory], embedder: Embedder)
 def embed_missing(
     generation: Path, embedder: Embedder, report: Report, cancelled: IsCancelled = never
 ) -> tuple[int, int]:
-    """Embed what has no vector yet in this process; otherwise as `update_vectors`.
+    """Embed what has no vector yet in this process; otherwise as `index_worker.update_vectors`.
 
     Args:
         generation: The folder of the catalog generation.

@@ -29,8 +29,8 @@ from memtui.errors import Conflict, RefError, Refused
 from memtui.files.json.editing import raw_value
 from memtui.files.locking import locked
 from memtui.files.reading import decode, read_bytes
+from memtui.files.save_hooks import NullRecorder
 from memtui.files.sidecar_lines import FOLDER
-from memtui.files.write_recorder import NullRecorder
 from memtui.model import Memory
 from memtui.stores.base import Scan, Shard, Store, StoreView, WritableStore
 from memtui.stores.scanning import CachedFile

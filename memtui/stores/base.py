@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Protocol, TypeGuard
 
 from memtui.changes import Act, Change, Edit, Plan
-from memtui.files.write_recorder import WriteRecorder as WriteRecorder
+from memtui.files.save_hooks import WriteRecorder as WriteRecorder
 from memtui.model import Memory
 
 

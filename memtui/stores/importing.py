@@ -18,12 +18,11 @@ from typing import Any
 
 from memtui.changes import Change, Outcome, Plan
 from memtui.model import CURRENT, Link, Memory, Place
-from memtui.stores.change_validation import RATING_OF, content_of
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.listed_texts import TEXT_KEY, AnyList, ListFile
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.sidecar import kept_value, link_to_json
-from memtui.stores.values import to_iso_seconds
+from memtui.stores.values import RATING_OF, content_of, to_iso_seconds
 
 MEMTUI_KEYS = frozenset({"kept", "rating", "reviewed", "unaddressable"})
 """Of `extra`: what memtui says there, of whatever format."""

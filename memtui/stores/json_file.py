@@ -15,7 +15,8 @@ from typing import Any
 
 from memtui.changes import Edit, RecordEdit, TextEdit
 from memtui.errors import UnreadableFile
-from memtui.files.json.editing import Record, load_records, new_record, put_member
+from memtui.files.json.editing import new_record, put_member
+from memtui.files.json.locating import Record, load_records
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Unreadable
 from memtui.stores.scanning import as_refused

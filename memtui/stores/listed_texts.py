@@ -23,13 +23,6 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.base import StoreView
-from memtui.stores.change_validation import (
-    RATING_OF,
-    changed_values,
-    check_unchanged,
-    content_of,
-    importance_of_rating,
-)
 from memtui.stores.plans import (
     SIDECAR_ACTS,
     ActHandler,
@@ -39,7 +32,14 @@ from memtui.stores.plans import (
     successor_warnings,
 )
 from memtui.stores.sidecar import Sidecar, entry_links, kept_value
-from memtui.stores.values import to_iso_seconds
+from memtui.stores.values import (
+    RATING_OF,
+    changed_values,
+    check_unchanged,
+    content_of,
+    importance_of_rating,
+    to_iso_seconds,
+)
 
 EDITABLE = frozenset({"content", "importance", "tags"})
 _KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | SIDECAR_ACTS

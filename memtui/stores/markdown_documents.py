@@ -1,24 +1,185 @@
-"""Markdown documents as records: a file is opened, a heading or the text changed, a name found."""
+"""Markdown documents: parsed, found in a folder, and changed.
+
+A document has frontmatter, a body, headings and links; code is left out. Every regular expression
+here runs in time linear in the text, because a document may be hostile.
+"""
 
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from memtui.changes import Change, Edit, Plan, TextEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.files.frontmatter import parse_block, split
+from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import decode, error_text, read_bytes, safe_join, walk
 from memtui.model import Memory
 from memtui.stores.base import StoreView, Unreadable
-from memtui.stores.change_validation import changed_values, check_unchanged, content_of
-from memtui.stores.markdown import MarkdownFile, outline, parse_document, with_body
 from memtui.stores.plans import PlanContext, plan_one, planned_before, tag_edits
 from memtui.stores.scanning import FoundShard, as_refused
+from memtui.stores.values import changed_values, check_unchanged, content_of, from_iso
+
+MOST_HEADINGS = 200
+MOST_LINKS = 200
+"""The most of one document that are kept."""
+
+_FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
+_INLINE_CODE = re.compile(r"`[^`\n]*`")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S[^\n]*)", re.MULTILINE)
+_UNDERLINED = re.compile(r"^(\S[^\n]{0,200})\r?\n(=+|-{2,})[ \t]*\r?$", re.MULTILINE)
+_WIKILINK = re.compile(r"\[\[([^\[\]\n|#]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
+_TARGET = re.compile(r"\]\([ \t]*<?([^)<>\s]{1,500})")
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The headings, with their `#` marks, and the link targets as they are written."""
+
+    headings: tuple[str, ...]
+    wikilinks: tuple[str, ...]
+    targets: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """The text of the first heading; empty when there is none."""
+        return self.headings[0].lstrip("#").strip() if self.headings else ""
+
+
+def outline(text: str) -> Outline:
+    """Headings and links of a Markdown text, in the order they come."""
+    if "```" in text or "~~~" in text:
+        text = _FENCED.sub("", text)
+    found = [(match.start(), match[1], match[2]) for match in _HEADING.finditer(text)]
+    if "\n==" in text or "\n--" in text:
+        found += [
+            (match.start(), "#" if match[2][0] == "=" else "##", match[1])
+            for match in _UNDERLINED.finditer(text)
+            if match[1][0] not in "#>|-*`"
+        ]
+        found.sort()
+    headings = tuple(f"{marks} {words.strip().rstrip('#').rstrip()}" for _, marks, words in found)
+    if "[[" not in text and "](" not in text:
+        return Outline(headings[:MOST_HEADINGS], (), ())
+    prose = _INLINE_CODE.sub("", text)
+    wikilinks = dict.fromkeys(match[1].strip() for match in _WIKILINK.finditer(prose))
+    targets = dict.fromkeys(match[1] for match in _TARGET.finditer(prose))
+    return Outline(
+        headings[:MOST_HEADINGS], tuple(wikilinks)[:MOST_LINKS], tuple(targets)[:MOST_LINKS]
+    )
+
+
+def linked_documents(
+    found: Outline, path: str, by_stem: Callable[[str], str]
+) -> tuple[tuple[str, str], ...]:
+    """Links of the document at `path` to other documents, as pairs of relation and id.
+
+    Relative links are resolved against the document's folder; links out of the workspace and to
+    the web are left out. A wikilink names a document by its path or by the stem of its name, which
+    `by_stem` looks up (empty: unknown, and the name itself stays as a dangling id).
+    """
+    folder = posixpath.dirname(path)
+    pairs = []
+    for target in found.targets:
+        name = target.partition("#")[0]
+        if not name.endswith(".md") or _SCHEME.match(name):
+            continue
+        start = "" if name.startswith("/") else folder
+        resolved = posixpath.normpath(posixpath.join(start, unquote(name).lstrip("/")))
+        if not resolved.startswith("../") and resolved != path:
+            pairs.append(("links_to", resolved))
+    for name in found.wikilinks:
+        resolved = name if name.endswith(".md") else by_stem(name) or name
+        if resolved != path:
+            pairs.append(("mentions", resolved))
+    return tuple(dict.fromkeys(pairs))
+
+
+_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
+
+
+_DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
+
+
+@dataclass(frozen=True, slots=True)
+class MarkdownFile:
+    """One file, parsed."""
+
+    path: str
+    """Relative to the workspace, with slashes: the memory's id."""
+    file: str
+    """Absolute."""
+    head: str
+    """The raw text before the body: byte order mark, frontmatter, blank lines."""
+    body: str
+    line: int
+    """1-based line of the body's first character."""
+    frontmatter: Mapping[str, Any]
+    """Empty when there is none, or none that can be read."""
+    changed: datetime | None
+    """Modification time of the file."""
+    crlf: bool = False
+    """All lines end in CRLF; `body` has plain line feeds."""
+    has_bom: bool = False
+    """The file begins with a byte order mark."""
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        return tuple(self.path.split("/")[:-1])
+
+
+def parse_document(path: str, file: str, text: str, changed: datetime | None) -> MarkdownFile:
+    """Split the whole text of a file into head and body, and parse the frontmatter."""
+    cut = split(text)
+    marked = text.startswith(BYTE_ORDER_MARK)
+    start = _first_line(text, max(cut.body_start, int(marked)))
+    pairs = text.count("\r\n")
+    crlf = 0 < pairs == text.count("\n") == text.count("\r")
+    body = text[start:]
+    return MarkdownFile(
+        path=path,
+        file=file,
+        head=text[:start],
+        body=body.replace("\r\n", "\n") if crlf else body,
+        line=1 + text.count("\n", 0, start),
+        frontmatter={} if cut.front is None else parse_block(cut.front),
+        changed=changed,
+        crlf=crlf,
+        has_bom=marked,
+    )
+
+
+def _first_line(text: str, at: int) -> int:
+    """Where the first line at or after `at` starts that is not blank; `at` when all are."""
+    blank = _BLANK_LINES.match(text, at)
+    return blank.end() if blank and blank.end() < len(text) else at
+
+
+def with_body(document: MarkdownFile, body: str) -> str:
+    """The file's whole text with another body: same head, line ends and last newline."""
+    if document.body.endswith("\n") and not body.endswith("\n"):
+        body += "\n"
+    return document.head + (body.replace("\n", "\r\n") if document.crlf else body)
+
+
+def date_in_path(path: str) -> datetime | None:
+    """The date in a file's name (`2025-11-20-a.md`), else in its folder's (`2025-11-20/a.md`)."""
+    for name in reversed(path.split("/")[-2:]):
+        match = _DATE.search(name)
+        time = from_iso(match[1]) if match else None
+        if time:
+            return time
+    return None
+
 
 LONGEST_STEM = 80
 """Characters of a file name that is made from a title."""

@@ -1,13 +1,21 @@
-"""Type-tolerant readers of JSON values and times; a wrong type yields the empty value.
+"""Read values: those of JSON and times with tolerance, the fields of a change strictly.
 
-Times are parsed for sorting only: their raw text stays with the memory.
+In what a file holds, a wrong type yields the empty value. Times are parsed for sorting only: their
+raw text stays with the memory. A field of a change that cannot be written is refused.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeGuard
+
+from memtui.changes import Change
+from memtui.errors import Conflict, Refused
+from memtui.model import IMPORTANCES, Memory
 
 
 def text_of(value: object) -> str:
@@ -79,3 +87,110 @@ def to_milliseconds(time: datetime) -> int:
 def to_iso_seconds(time: datetime) -> str:
     """`2026-01-28T23:00:00Z`, as `date -u +%Y-%m-%dT%H:%M:%SZ` prints it."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+# ---- fields of a change --------------------------------------------------------------------------
+
+
+def content_of(change: Change) -> str:
+    """The text to write. Raises Refused when there is none."""
+    content = change.fields.get("content")
+    if not isinstance(content, str) or not content.strip():
+        raise Refused("there is no text to write", do="write what should be remembered")
+    return content
+
+
+def word_of(change: Change, name: str, otherwise: str) -> str:
+    """A field that is one line of text; `otherwise` when it is not given. Raises Refused."""
+    value = change.fields.get(name)
+    if value is None or value == "":
+        return otherwise
+    if not isinstance(value, str) or not value.strip() or "\n" in value:
+        raise Refused(f"the {name} must be a word")
+    return value.strip()
+
+
+def importance_of(change: Change, otherwise: str) -> str:
+    value = change.fields.get("importance") or otherwise
+    if value not in IMPORTANCES:
+        raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
+    return str(value)
+
+
+def created_of(change: Change, otherwise: datetime) -> datetime:
+    """The time of creation that an import gives, else `otherwise`."""
+    value = change.fields.get("created")
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC)
+    return from_iso(value) or otherwise
+
+
+def changed_values(change: Change, memory: Memory, editable: Collection[str]) -> dict[str, Any]:
+    """The fields whose values the change would alter.
+
+    A field that already is as asked is left out, so that a form may hand in all it shows. Raises
+    Refused for a field that the format cannot hold.
+    """
+    values: dict[str, Any] = {}
+    for name, value in change.fields.items():
+        now = getattr(memory, name, None)
+        if value == now or (
+            isinstance(now, tuple) and isinstance(value, list) and tuple(value) == now
+        ):
+            continue
+        if name not in editable:
+            can = ", ".join(sorted(editable)) or "nothing"
+            raise Refused(f"the {name} cannot be changed here", do=f"what can be: {can}")
+        values[name] = value
+    return values
+
+
+def check_unchanged(memory: Memory, content_now: str, place: str, new_text: str | None) -> None:
+    """Raise Conflict if the text changed since the person saw it."""
+    if content_now != memory.content:
+        raise Conflict(
+            "another program changed this memory since it was read",
+            where=place,
+            base=memory.content,
+            theirs=content_now,
+            yours=new_text,
+        )
+
+
+UNADDRESSABLE = "unaddressable"
+"""Key of `Memory.extra`: why the record cannot be named in its file, so not changed."""
+
+
+def with_unique_ids(memories: Sequence[Memory]) -> list[Memory]:
+    """Give each memory an id of its own, in order: repeated ids become `id#2`, `id#3`."""
+    total = Counter(memory.id for memory in memories)
+    numbers: dict[str, int] = defaultdict(int)
+    found = []
+    for memory in memories:
+        if total[memory.id] == 1:
+            found.append(memory)
+            continue
+        numbers[memory.id] += 1
+        found.append(_with_unique_id(memory, numbers[memory.id]))
+    return found
+
+
+def _with_unique_id(memory: Memory, number: int) -> Memory:
+    id = memory.id if number == 1 else f"{memory.id}#{number}"
+    fault = f"the store holds the id {memory.id} more than once"
+    extra = {**memory.extra, "id": memory.id, UNADDRESSABLE: fault}
+    return replace(memory, id=id, ref=f"{memory.store}:{id}", extra=extra)
+
+
+HIGH, MEDIUM = 4, 3
+"""The lowest rating that means high, and that means medium."""
+
+RATING_OF = {"high": 5, "medium": 3, "low": 1}
+"""What is kept when a person chooses an importance that the store's format cannot hold."""
+
+
+def importance_of_rating(rating: object) -> str:
+    """The importance that a rating from 1 to 5 means; empty when there is none."""
+    if not is_number(rating) or rating != rating:
+        return ""
+    return "high" if rating >= HIGH else "medium" if rating >= MEDIUM else "low"

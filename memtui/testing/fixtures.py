@@ -29,6 +29,10 @@ from memtui.stores.format import Format
 Limit = Callable[[float], AbstractContextManager[None]]
 
 
+_PLANTED: dict[tuple[type, str], Path] = {}
+"""The samples with an unknown key, each planted once in a process and then copied."""
+
+
 class FormatFixtures:
     """The fixtures of all conformance tests; a subclass names the format and its sample."""
 
@@ -59,6 +63,18 @@ class FormatFixtures:
     def place(self, known: Format, tmp_path: Path) -> Path:
         """A folder that holds a copy of the sample."""
         return self.copy_sample(known, tmp_path / known.name)
+
+    @pytest.fixture
+    def planted(
+        self, known: Format, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    ) -> Path:
+        """A folder that holds a copy of the sample with a key that no format knows."""
+        named = (type(self), known.name)
+        if named not in _PLANTED:
+            first = self.copy_sample(known, tmp_path_factory.mktemp("planted") / known.name)
+            plant_unknown(open_library(first))
+            _PLANTED[named] = first
+        return Path(shutil.copytree(_PLANTED[named], tmp_path / known.name, symlinks=True))
 
     @pytest.fixture
     def state(self, tmp_path: Path) -> Path:

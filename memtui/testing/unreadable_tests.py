@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
@@ -112,15 +112,26 @@ def told(found: dict[str, Memory]) -> dict[str, tuple[str, str, str]]:
     return {ref: (m.title, m.content, m.status) for ref, m in found.items()}
 
 
-def try_everything(library: Library, others: dict[str, Memory]) -> None:
-    """Change other memories, and add one wherever the store has some: what fails says so."""
+MOST_ADDED = 4
+"""Memories added beside the file, and as many where the file has some."""
+
+
+def _entities(found: Iterable[Memory]) -> list[str]:
+    return sorted({memory.entity for memory in found if memory.entity})[:MOST_ADDED]
+
+
+def try_everything(
+    library: Library, others: dict[str, Memory], in_the_file: Iterable[Memory]
+) -> None:
+    """Change another memory, and add some where the file and the others have some: what fails
+    says so."""
     label = library.stores[0].label
     changes = [
         Change(Act.EDIT, label, ref, {"content": f"{memory.content.rstrip()} once more"})
-        for ref, memory in list(others.items())[:3]
+        for ref, memory in list(others.items())[:1]
     ]
-    entities = {m.entity for m in (*others.values(), *memories(library).values()) if m.entity}
-    for number, entity in enumerate(sorted(entities)[:12]):
+    entities = dict.fromkeys([*_entities(in_the_file), *_entities(others.values())])
+    for number, entity in enumerate(entities):
         text = f"Gulls were counted {number} times near {entity.replace('/', ' ')}"
         changes.append(Change(Act.ADD, label, "", {"content": text, "entity": entity}, force=True))
     for change in changes:
@@ -158,7 +169,8 @@ class UnreadableFileTests(FormatFixtures):
     ) -> None:
         whole = open_library(place)
         victim, beyond = largest_file(whole), tmp_path / "beyond"
-        untouched = elsewhere(memories(whole), victim)
+        every = memories(whole)
+        untouched = elsewhere(every, victim)
         damage(victim, beyond)
         before, bytes_beyond = contents(place), beyond.read_bytes() if beyond.exists() else None
         if known.database is not None and damage in NO_FILE:  # without its file it is no store
@@ -175,7 +187,7 @@ class UnreadableFileTests(FormatFixtures):
         assert all(fault.reason.isprintable() for fault in library.snapshot.stores[0].unreadable)
         assert told(untouched).items() <= told(now).items()
         library.check()
-        try_everything(library, untouched)
+        try_everything(library, untouched, (m for r, m in every.items() if r not in untouched))
         after = contents(place)
         if str(victim) in named:
             name = str(victim.relative_to(place))

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from memtui.acts import Act
-from memtui.tui import action_context
-from memtui.tui.action_context import Allowed
 from memtui.tui.layout import Pane
 
 ANYWHERE = "anywhere"
@@ -25,6 +23,40 @@ ActionHandlers = Mapping[str, Callable[[], None]]
 """Action id -> what carries it out."""
 _PANES = tuple(Pane)
 _ON_MEMORY = (Pane.MEMORIES, Pane.DETAIL)
+
+
+class ActionContext(NamedTuple):
+    """What an action may ask about the moment it is pressed in. Values only."""
+
+    has_memory: bool = False
+    """The cursor of the list stands on a memory."""
+    marked: int = 0
+    filtered: bool = False
+    searching: bool = False
+    """There are words in the search line."""
+    ranked: bool = False
+    """The list is ordered by relevance, and the cursor stands on a hit."""
+    fresh: int = 0
+    """Memories that are new since the last look."""
+    targets: int = 0
+    """References in the detail that can be followed."""
+    zoomed: bool = False
+    can_go_back: bool = False
+    can_go_forward: bool = False
+    timeline: str = "bars"
+    """What the timeline shows: bars, calendar or growth."""
+    past: str = ""
+    """Why nothing can be written: the stores are shown as of a time. Empty at present."""
+    refused: Callable[[str], str] = lambda _: "nothing can be changed now"
+    """Why the action with this id, which changes something, cannot be done; empty when it can."""
+
+
+Allowed = Callable[[ActionContext], str]
+"""Returns why an action is not possible now; empty if it is."""
+
+
+def _always(_: ActionContext) -> str:
+    return ""
 
 
 class Action(NamedTuple):
@@ -43,7 +75,7 @@ class Action(NamedTuple):
     `MOVING` (every list), `SEARCH` (the search line), `PACK` (the context screen)."""
     footer: tuple[str, ...] = ()
     """Panes whose footer shows it."""
-    allowed: Allowed = action_context.always
+    allowed: Allowed = _always
     """The reason why it cannot be done now; empty when it can."""
     palette: bool = True
     done: str = ""
@@ -64,6 +96,36 @@ class Action(NamedTuple):
     """Its line in `memtui --help`."""
 
 
+def _needs(field: str, reason: str) -> Allowed:
+    """Allow an action where a field of the context is set."""
+    return lambda now: "" if getattr(now, field) else reason
+
+
+_HAS_MEMORY = _needs("has_memory", "no memory is selected")
+_HAS_TARGETS = _needs("targets", "this memory refers to no other")
+
+
+def _is_present(now: ActionContext) -> str:
+    return now.past or _HAS_MEMORY(now)
+
+
+def _has_match(now: ActionContext) -> str:
+    return _HAS_MEMORY(now) or ("" if now.searching else "nothing is searched for")
+
+
+def _has_bars(now: ActionContext) -> str:
+    return "" if now.timeline == "bars" else f"the timeline shows the {now.timeline}, without bars"
+
+
+def _has_days(now: ActionContext) -> str:
+    return "" if now.timeline != "growth" else "the timeline shows the growth, without bars or days"
+
+
+def _has_pair(now: ActionContext) -> str:
+    is_pair = now.marked == 2 or (now.marked == 1 and now.has_memory)
+    return "" if is_pair else "mark two memories to compare them"
+
+
 def _action(
     id: str,
     keys: str,
@@ -71,7 +133,7 @@ def _action(
     tooltip: str,
     scopes: Iterable[str] = (ANYWHERE,),
     footer: Iterable[str] = (),
-    allowed: Allowed = action_context.always,
+    allowed: Allowed = _always,
     **more: Any,
 ) -> Action:
     return Action(
@@ -146,66 +208,66 @@ ACTIONS: tuple[Action, ...] = (
     _action("filter.status", "s", "status", "Filter by status", footer=_ON_MEMORY),
     _action("filter.saved", "f", "saved", "Saved filters: apply one, save the current one"),
     _action("filter.clear", "F", "clear", "Clear all filters", footer=_PANES,
-        allowed=action_context.filters),
+        allowed=_needs("filtered", "no filter is set")),
     _action("order", "v", "order", "Sort by time, importance or priority", footer=_ON_MEMORY),
     _action("order.then", "ctrl+v", "then by", "Sort by a further key"),
     _action("mark", "space", "mark", "Mark / unmark", (Pane.MEMORIES,), (Pane.MEMORIES,),
-        action_context.memory),
+        _HAS_MEMORY),
     _action("mark.all", "a", "mark all", "Mark all / none", (Pane.MEMORIES,), (),
-        action_context.memory),
+        _HAS_MEMORY),
     _action("follow", "}", "next reference", "Go to the next reference", (Pane.DETAIL,),
-        (Pane.DETAIL,), action_context.targets),
+        (Pane.DETAIL,), _HAS_TARGETS),
     _action("follow.back", "{", "previous reference", "Go to the previous reference",
-        (Pane.DETAIL,), (), action_context.targets),
+        (Pane.DETAIL,), (), _HAS_TARGETS),
     _action("back", "[ backspace ctrl+o", "back", "Back to the memory shown before", _PANES,
-        (Pane.DETAIL,), action_context.back),
+        (Pane.DETAIL,), _needs("can_go_back", "there is nowhere to go back to")),
     _action("forward", "]", "forward", "Forward again, after going back", _PANES,
-        (Pane.DETAIL,), action_context.forward),
+        (Pane.DETAIL,), _needs("can_go_forward", "there is nowhere to go forward to")),
     _action("detail.raw", "=", "raw", "Show the text as it is written / with Markdown rendered",
-        _ON_MEMORY, (Pane.DETAIL,), action_context.memory),
+        _ON_MEMORY, (Pane.DETAIL,), _HAS_MEMORY),
     _action("detail.fields", ".", "raw fields", "Show / hide the raw fields", _ON_MEMORY,
-        (Pane.DETAIL,), action_context.memory),
+        (Pane.DETAIL,), _HAS_MEMORY),
     _action("history", "H", "history", "History: earlier and later versions", _ON_MEMORY,
-        _ON_MEMORY, action_context.memory),
+        _ON_MEMORY, _HAS_MEMORY),
     _action("graph", "O", "links", "Links: draw what this memory or entity is linked to",
-        (Pane.ENTITIES, *_ON_MEMORY), (Pane.ENTITIES, *_ON_MEMORY), action_context.memory),
+        (Pane.ENTITIES, *_ON_MEMORY), (Pane.ENTITIES, *_ON_MEMORY), _HAS_MEMORY),
     _action("source", "o", "source", "Open its file in $EDITOR", _ON_MEMORY, _ON_MEMORY,
-        action_context.present_memory),
+        _is_present),
     _action("pager", "$", "pager", "Read its text in $PAGER", _ON_MEMORY, (),
-        action_context.memory),
+        _HAS_MEMORY),
     _action("similar", "M", "similar", "Similar memories", _ON_MEMORY, (Pane.DETAIL,),
-        action_context.memory),
+        _HAS_MEMORY),
     _action("why", "w", "why", "Explain the rank of this match", _ON_MEMORY, _ON_MEMORY,
-        action_context.ranked),
+        _needs("ranked", "only a hit of a search, best match first, has reasons to show")),
     _action("copy", "y", "copy", "Copy text without hidden characters", _ON_MEMORY, _ON_MEMORY,
-        action_context.memory),
+        _HAS_MEMORY),
     _action("copy.exact", "Y", "copy exactly", "Copy text exactly, hidden characters included",
-        _ON_MEMORY, (), action_context.memory),
+        _ON_MEMORY, (), _HAS_MEMORY),
     _action("fresh", "ctrl+n", "next new", "Go to the next new memory",
-        allowed=action_context.fresh),
+        allowed=_needs("fresh", "nothing is new since you last looked")),
     _action("changed", "N", "what changed",
         "What changed since I last looked, or between two times"),
     _action("copy.as", "ctrl+y", "copy as", "Copy as text, Markdown, JSON or reference",
-        _ON_MEMORY, (), action_context.memory),
+        _ON_MEMORY, (), _HAS_MEMORY),
     _action("match.next", ")", "next match", "Go to the next match inside the text",
-        _ON_MEMORY, (Pane.DETAIL,), action_context.match),
+        _ON_MEMORY, (Pane.DETAIL,), _has_match),
     _action("match.previous", "(", "previous match", "Go to the previous match inside the text",
-        _ON_MEMORY, (), action_context.match),
+        _ON_MEMORY, (), _has_match),
     _action("compare", "|", "compare", "Compare two marked memories side by side", _ON_MEMORY,
-        (), action_context.pair),
+        (), _has_pair),
     _action("bookmark", "m", "bookmark", "Set a bookmark: then a letter", _ON_MEMORY, (),
-        action_context.memory),
+        _HAS_MEMORY),
     _action("bookmark.go", "'", "go to bookmark", "Go to a bookmark: then its letter"),
     _action("url", "ctrl+g", "open URL", "Open a web address of the text, after asking",
-        _ON_MEMORY, (), action_context.memory),
+        _ON_MEMORY, (), _HAS_MEMORY),
     _action("collapse", "left h", "collapse", "Collapse, or go to the parent", (Pane.ENTITIES,),
         palette=False),
     _action("expand", "right l", "expand", "Expand", (Pane.ENTITIES,), (Pane.ENTITIES,),
         palette=False),
     _action("bar.previous", "left h", "earlier", "Previous bar", (Pane.TIMELINE,),
-        (Pane.TIMELINE,), action_context.days, palette=False),
+        (Pane.TIMELINE,), _has_days, palette=False),
     _action("bar.next", "right l", "later", "Next bar", (Pane.TIMELINE,), (Pane.TIMELINE,),
-        action_context.days, palette=False),
+        _has_days, palette=False),
     _action("bar.first", "home g", "first", "First bar", (Pane.TIMELINE,), palette=False),
     _action("bar.last", "end G", "last", "Last bar", (Pane.TIMELINE,), palette=False),
     _action("bar.above", "up k", "day before", "In the calendar: the day before", (Pane.TIMELINE,),
@@ -213,15 +275,15 @@ ACTIONS: tuple[Action, ...] = (
     _action("bar.below", "down j", "day after", "In the calendar: the day after", (Pane.TIMELINE,),
         palette=False),
     _action("bar.brush_back", "shift+left", "select", "Select a range, towards earlier",
-        (Pane.TIMELINE,), (Pane.TIMELINE,), action_context.days, palette=False),
+        (Pane.TIMELINE,), (Pane.TIMELINE,), _has_days, palette=False),
     _action("bar.brush_on", "shift+right", "select", "Select a range, towards later",
-        (Pane.TIMELINE,), (), action_context.days, palette=False),
+        (Pane.TIMELINE,), (), _has_days, palette=False),
     _action("bar.view", "space", "view", "Timeline as bars, as a calendar, as growth per store",
         (Pane.TIMELINE,), (Pane.TIMELINE,)),
     _action("bar.finer", "+ =", "finer", "Shorter bars: years, months, weeks, days",
-        (Pane.TIMELINE,), (Pane.TIMELINE,), action_context.bars),
+        (Pane.TIMELINE,), (Pane.TIMELINE,), _has_bars),
     _action("bar.coarser", "-", "coarser", "Longer bars: days, weeks, months, years",
-        (Pane.TIMELINE,), (Pane.TIMELINE,), action_context.bars),
+        (Pane.TIMELINE,), (Pane.TIMELINE,), _has_bars),
     _action("right", "right l", "detail", "Go to the detail", (Pane.MEMORIES,), palette=False),
     _action("left", "left h", "list", "Go to the list", (Pane.DETAIL,), palette=False),
     _action("pane.entities", "1", "entities", "Go to the entities"),
@@ -245,7 +307,7 @@ ACTIONS: tuple[Action, ...] = (
     _change("import", "I", "import", "Import from a bundle, a backup or JSON lines", (),
         (ANYWHERE,)),
     _action("queue", "V", "review", "Review queue: what could be tidied, to accept or decline",
-        (ANYWHERE,), (), action_context.opened),
+        (ANYWHERE,), (), lambda now: now.refused("queue")),
     _change("context", "P", "context",
         "Context: what an agent would be given for a task", (), (ANYWHERE,)),
     _change("log", "C", "changes", "Change log: view, undo, redo", (), (ANYWHERE,)),

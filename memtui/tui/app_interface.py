@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog
     from memtui.tui.appearance import Palette
-    from memtui.tui.clipboard import CopyOutcome
     from memtui.tui.key_queue import KeyQueue
 
 
@@ -52,6 +51,15 @@ class Launch(NamedTuple):
     now: Callable[[], datetime] = _utc_now
     attributes: Attributes | None = None
     """Of the terminal before `first_frame` changed them; it then shows the alternate screen."""
+
+
+class CopyOutcome(NamedTuple):
+    """The result of copying a text."""
+
+    taken: bool
+    """A tool or the terminal is known to have taken it."""
+    refused: str = ""
+    """Why nothing took it, with what to do; empty if something did or may have."""
 
 
 @runtime_checkable

@@ -2,24 +2,142 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from memtui import text
 from memtui.changes import Act, Change
+from memtui.errors import Conflict
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.base import WritableStore
-from memtui.tui.form import (
-    LABELS,
-    Form,
-    FormField,
-    Kind,
-    Values,
-    changed_fields,
-    field_value,
-    tags_of,
-    value_of,
-)
+
+Values = Mapping[str, str]
+
+
+class Kind(StrEnum):
+    """The kind of input of a field."""
+
+    PROSE = "prose"
+    LINE = "line"
+    ONE_OF = "one of"
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One field of a form."""
+
+    name: str
+    label: str
+    kind: Kind = Kind.LINE
+    value: str = ""
+    known: tuple[str, ...] = ()
+    """Values to choose from, or suggestions."""
+    locked: str = ""
+    """Why the field is read-only; empty when it can be edited."""
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """The fields of a dialog, and the changes that saving it makes."""
+
+    title: str
+    fields: tuple[FormField, ...]
+    changes: Callable[[Values, bool], list[Change]]
+    """(values by field, force) -> the changes; empty when there is nothing to save."""
+    base: Memory | None = None
+    """The memory as it was when the form was opened."""
+    focus: str = "content"
+    save: str = "save"
+    act: Act = Act.EDIT
+    store: str = ""
+    """Label of the store it writes to."""
+    about: tuple[Memory, ...] = ()
+    """The memories it changes; empty when adding one."""
+    as_possible: bool = False
+    """Changes that a memory cannot have are left out and counted, the others are made."""
+
+
+LABELS = {
+    "content": "Text",
+    "title": "Title",
+    "type": "Type",
+    "importance": "Importance",
+    "entity": "Entity",
+    "tags": "Tags",
+    "kind": "Kind",
+}
+"""The label of each memory field that a form can have."""
+
+
+def tags_of(words: str) -> tuple[str, ...]:
+    """Split `a, b` into (a, b)."""
+    return tuple(dict.fromkeys(tag.strip() for tag in words.split(",") if tag.strip()))
+
+
+def value_of(memory: Memory, name: str) -> str:
+    """A field of a memory as the form shows it."""
+    value = getattr(memory, name)
+    return ", ".join(value) if isinstance(value, tuple) else str(value or "")
+
+
+def field_value(name: str, words: str) -> Any:
+    """The value of a change's field for an input."""
+    if name == "tags":
+        return tags_of(words)
+    return words if name == "content" else words.strip()
+
+
+def changed_fields(base: Memory, values: Values) -> dict[str, Any]:
+    """The fields whose input differs from the memory, with their new values."""
+    return {
+        name: field_value(name, words)
+        for name, words in values.items()
+        if name in LABELS and words != value_of(base, name)
+    }
+
+
+def changed_underneath(base: Memory, now: Memory, values: Values) -> Conflict | None:
+    """Return the conflict if a field changed in the form was also changed on disk, else None."""
+    changed = changed_fields(base, values)
+    both = [name for name in changed if getattr(now, name) != getattr(base, name)]
+    if not both:
+        return None
+
+    def joined(fields: Mapping[str, str]) -> str:
+        if both == ["content"]:
+            return fields["content"]
+        return "\n\n".join(f"{LABELS[name]}: {fields[name]}" for name in both)
+
+    def on_disk(memory: Memory) -> str:
+        return joined({name: value_of(memory, name) for name in both})
+
+    return Conflict(
+        "another program changed this memory while you were editing",
+        where=now.origin.file,
+        base=on_disk(base),
+        theirs=on_disk(now),
+        yours=joined(values),
+    )
+
+
+def resumed(form: Form, values: Values, before: Values) -> Form:
+    """Fill a form with the values of a draft; `before`: the memory's fields when it was written."""
+    fields = tuple(replace(one, value=values.get(one.name, one.value)) for one in form.fields)
+    old_values: dict[str, Any] = {
+        name: tags_of(words) if name == "tags" else words
+        for name, words in before.items()
+        if name in LABELS and name != "kind"
+    }
+    base = replace(form.base, **old_values) if form.base is not None else None
+    return replace(form, fields=fields, base=base)
+
+
+TAGS_HINT, TAG_CHANGES_HINT = "comma-separated tags", "tag to add, -tag to remove"
+UNCHANGED = "unchanged"
+_ORDER = ("title", "content", "type", "importance", "entity", "tags")
 
 
 def _field(
@@ -27,15 +145,35 @@ def _field(
 ) -> FormField:
     kind = {"content": Kind.PROSE, "importance": Kind.ONE_OF}.get(name, Kind.LINE)
     offered = IMPORTANCES if name == "importance" else tuple(known.get(name, ()))
-    hint = "comma-separated tags" if name == "tags" else ""
+    hint = TAGS_HINT if name == "tags" else ""
     return FormField(name, LABELS[name], kind, value, offered, locked, hint)
 
 
-def _locked(name: str, store: WritableStore) -> str:
-    return "" if name in store.editable else f"read-only in {store.format}"
+def _form(
+    title: str,
+    fields: Sequence[FormField],
+    changes: Callable[[Values, bool], list[Change]],
+    about: Sequence[Memory],
+    act: Act,
+    **more: Any,
+) -> Form:
+    """A form about memories; the first field has the focus unless there is a text."""
+    names = [field.name for field in fields]
+    focus = "content" if "content" in names else names[0]
+    return Form(
+        title,
+        tuple(fields),
+        changes,
+        focus=focus,
+        act=act,
+        store=about[0].store,
+        about=tuple(about),
+        **more,
+    )
 
 
-_ORDER = ("title", "content", "type", "importance", "entity", "tags")
+def _change(act: Act, memory: Memory, fields: Mapping[str, Any], force: bool) -> Change:
+    return Change(act, memory.store, memory.ref, fields, force)
 
 
 def edit(
@@ -50,38 +188,21 @@ def edit(
 
     def changes(values: Values, force: bool) -> list[Change]:
         fields = changed_fields(memory, values)
-        if not fields and act is Act.EDIT:
-            return []
-        return [Change(act, memory.store, memory.ref, fields, force)]
+        return [_change(act, memory, fields, force)] if fields or act is not Act.EDIT else []
 
-    fields = [
-        _field(name, value_of(memory, name), known, locked=_locked(name, store)) for name in _ORDER
-    ]
+    values = {name: value_of(memory, name) for name in _ORDER}
     if content is not None:
-        fields = [_with_value(one, content) if one.name == "content" else one for one in fields]
-    word = "Accept" if act is Act.ACCEPT else "Edit"
-    return Form(
-        f"{word} in {memory.store}",
-        tuple(one for one in fields if _is_shown(one)),
-        changes,
-        memory,
-        save="accept" if act is Act.ACCEPT else "save",
-        act=act,
-        store=memory.store,
-        about=(memory,),
+        values["content"] = content
+    locked = f"read-only in {store.format}"
+    fields = [
+        _field(name, value, known, locked="" if name in store.editable else locked)
+        for name, value in values.items()
+        if value or name != "title" or name in store.editable
+    ]
+    word, save = ("Accept", "accept") if act is Act.ACCEPT else ("Edit", "save")
+    return _form(
+        f"{word} in {memory.store}", fields, changes, [memory], act, base=memory, save=save
     )
-
-
-def _is_shown(field: FormField) -> bool:
-    """Whether the form shows the field: not an empty title that the format does not have."""
-    return not (field.locked and field.name == "title" and not field.value)
-
-
-def _with_value(one: FormField, value: str) -> FormField:
-    return FormField(one.name, one.label, one.kind, value, one.known, one.locked, one.hint)
-
-
-UNCHANGED = "unchanged"
 
 
 def several(memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> Form:
@@ -91,9 +212,7 @@ def several(memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> F
     """
 
     def changes(values: Values, force: bool) -> list[Change]:
-        new_values = {
-            name: values[name].strip() for name in ("type", "entity") if values[name].strip()
-        }
+        new_values = {n: value for n in ("type", "entity") if (value := values[n].strip())}
         if values["importance"] != UNCHANGED:
             new_values["importance"] = values["importance"]
         tag_words = tags_of(values["tags"])
@@ -101,47 +220,38 @@ def several(memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> F
         made = []
         for memory in memories:
             fields: dict[str, Any] = {
-                name: value for name, value in new_values.items() if value != getattr(memory, name)
+                n: value for n, value in new_values.items() if value != getattr(memory, n)
             }
             tags = _retagged(memory.tags, tag_words)
             if tag_words and tags != memory.tags:
                 fields["tags"] = tags
             if fields:
-                made.append(Change(Act.EDIT, memory.store, memory.ref, fields, force))
+                made.append(_change(Act.EDIT, memory, fields, force))
             if pin is not None and memory.pinned != (pin is Act.PIN):
-                made.append(Change(pin, memory.store, memory.ref, {}, force))
+                made.append(_change(pin, memory, {}, force))
         return made
 
     def line(name: str) -> FormField:
         hint = _present([value_of(memory, name) for memory in memories])
-        return FormField(name, LABELS[name], Kind.LINE, "", tuple(known.get(name, ())), "", hint)
+        return FormField(name, LABELS[name], known=tuple(known.get(name, ())), hint=hint)
 
-    tags = FormField("tags", "Tags", Kind.LINE, "", (), "", "tag to add, -tag to remove")
     choices = (UNCHANGED, *IMPORTANCES)
     fields = (
         FormField("importance", LABELS["importance"], Kind.ONE_OF, UNCHANGED, choices),
         line("type"),
-        tags,
+        FormField("tags", LABELS["tags"], hint=TAG_CHANGES_HINT),
         line("entity"),
         FormField("pin", "Pin", Kind.ONE_OF, UNCHANGED, (UNCHANGED, "pin", "unpin")),
     )
-    return Form(
-        f"Edit {text.counted(len(memories), 'memory')}",
-        fields,
-        changes,
-        focus="importance",
-        store=memories[0].store,
-        about=tuple(memories),
-        as_possible=True,
-    )
+    title = f"Edit {text.counted(len(memories), 'memory')}"
+    return _form(title, fields, changes, memories, Act.EDIT, as_possible=True)
 
 
 def _present(values: Sequence[str]) -> str:
     """Describe the present values of a field of several memories, as its hint."""
-    found = set(values)
-    if len(found) == 1:
-        return f"{UNCHANGED}: {text.one_line(values[0]) or 'none'}"
-    return f"{UNCHANGED}: {len(found)} different"
+    count = len(set(values))
+    now = text.one_line(values[0]) or "none" if count == 1 else f"{count} different"
+    return f"{UNCHANGED}: {now}"
 
 
 def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence[str]]) -> Form:
@@ -149,24 +259,14 @@ def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence
 
     def changes(values: Values, force: bool) -> list[Change]:
         fields = changed_fields(memory, values)
-        if "content" not in fields:
-            return []
-        return [Change(Act.SUPERSEDE, memory.store, memory.ref, fields, force)]
+        return [_change(Act.SUPERSEDE, memory, fields, force)] if "content" in fields else []
 
     names = [name for name in _ORDER if name in store.editable and name != "entity"]
     if not memory.title and "title" in names and memory.kind != "observation":
         names.remove("title")
     fields = [_field(name, value_of(memory, name), known) for name in names]
-    return Form(
-        f"Supersede in {memory.store}",
-        tuple(fields),
-        changes,
-        memory,
-        save="supersede",
-        act=Act.SUPERSEDE,
-        store=memory.store,
-        about=(memory,),
-    )
+    title = f"Supersede in {memory.store}"
+    return _form(title, fields, changes, [memory], Act.SUPERSEDE, base=memory, save="supersede")
 
 
 def add(
@@ -192,16 +292,9 @@ def add(
     names = [name for name in _ORDER if name in store.editable or name in ("entity", "type")]
     fields = [_field(name, start.get(name, ""), known) for name in names]
     if len(kinds) > 1:
-        first = FormField("kind", "Kind", Kind.ONE_OF, kinds[0], tuple(kinds))
-        fields.insert(0, first)
-    return Form(
-        f"New memory in {store.label}",
-        tuple(fields),
-        changes,
-        save="add",
-        act=Act.ADD,
-        store=store.label,
-    )
+        fields.insert(0, FormField("kind", LABELS["kind"], Kind.ONE_OF, kinds[0], tuple(kinds)))
+    title = f"New memory in {store.label}"
+    return Form(title, tuple(fields), changes, save="add", act=Act.ADD, store=store.label)
 
 
 def tag(memories: Sequence[Memory]) -> Form:
@@ -210,26 +303,20 @@ def tag(memories: Sequence[Memory]) -> Form:
 
     def changes(values: Values, force: bool) -> list[Change]:
         tag_words = tags_of(values["tags"])
-        made = []
-        for memory in memories:
-            new_tags = tag_words if one else _retagged(memory.tags, tag_words)
-            if new_tags != memory.tags:
-                made.append(Change(Act.TAG, memory.store, memory.ref, {"tags": new_tags}, force))
-        return made
+        retagged = [(m, tag_words if one else _retagged(m.tags, tag_words)) for m in memories]
+        return [
+            _change(Act.TAG, memory, {"tags": tags}, force)
+            for memory, tags in retagged
+            if tags != memory.tags
+        ]
 
-    hint = "comma-separated tags" if one else "tag to add, -tag to remove"
-    value = ", ".join(one.tags) if one else ""
-    title = "Tags" if one else f"Tags of {len(memories)} memories"
-    return Form(
-        title,
-        (FormField("tags", "Tags", Kind.LINE, value, (), "", hint),),
-        changes,
-        one,
-        focus="tags",
-        act=Act.TAG,
-        store=memories[0].store,
-        about=tuple(memories),
-    )
+    value, hint = (", ".join(one.tags), TAGS_HINT) if one else ("", TAG_CHANGES_HINT)
+    field = FormField("tags", LABELS["tags"], value=value, hint=hint)
+    return _form(_of("Tags", memories), [field], changes, memories, Act.TAG, base=one)
+
+
+def _of(what: str, memories: Sequence[Memory]) -> str:
+    return what if len(memories) == 1 else f"{what} of {len(memories)} memories"
 
 
 def _retagged(tags: Sequence[str], tag_words: Sequence[str]) -> tuple[str, ...]:
@@ -247,29 +334,18 @@ def retype(memories: Sequence[Memory], known: Sequence[str]) -> Form:
         new_type = values["type"].strip()
         pattern = values.get("pattern", "").strip()
         if by_pattern and pattern and pattern != first.id:
-            fields = {"type": new_type, "pattern": pattern}
-            return [Change(Act.RETYPE, first.store, first.ref, fields, force)]
+            return [_change(Act.RETYPE, first, {"type": new_type, "pattern": pattern}, force)]
         return [
-            Change(Act.RETYPE, memory.store, memory.ref, {"type": new_type}, force)
+            _change(Act.RETYPE, memory, {"type": new_type}, force)
             for memory in memories
             if new_type != memory.type
         ]
 
-    types = FormField("type", "Type", Kind.LINE, first.type, tuple(known))
-    fields = [types]
+    fields = [FormField("type", LABELS["type"], value=first.type, known=tuple(known))]
     if by_pattern:
         hint = "this document, or a glob such as knowledge/**/*.md"
-        fields.append(FormField("pattern", "Documents", Kind.LINE, first.id, (), "", hint))
-    title = "Type" if len(memories) == 1 else f"Type of {len(memories)} memories"
-    return Form(
-        title,
-        tuple(fields),
-        changes,
-        focus="type",
-        act=Act.RETYPE,
-        store=first.store,
-        about=tuple(memories),
-    )
+        fields.append(FormField("pattern", "Documents", value=first.id, hint=hint))
+    return _form(_of("Type", memories), fields, changes, memories, Act.RETYPE)
 
 
 def rate(memories: Sequence[Memory]) -> Form:
@@ -278,47 +354,30 @@ def rate(memories: Sequence[Memory]) -> Form:
     def changes(values: Values, force: bool) -> list[Change]:
         rating = 0 if values["rating"] == "none" else int(values["rating"])
         return [
-            Change(Act.RATE, memory.store, memory.ref, {"rating": rating}, force)
+            _change(Act.RATE, memory, {"rating": rating}, force)
             for memory in memories
             if rating != (memory.extra.get("rating") or 0)
         ]
 
     known = ("none", "1", "2", "3", "4", "5")
-    now = memories[0].extra.get("rating")
-    value = str(now) if str(now) in known else "none"
-    title = "Rating" if len(memories) == 1 else f"Rating of {len(memories)} memories"
-    fields = (FormField("rating", "Rating", Kind.ONE_OF, value, known),)
-    return Form(
-        title,
-        fields,
-        changes,
-        focus="rating",
-        act=Act.RATE,
-        store=memories[0].store,
-        about=tuple(memories),
-    )
+    now = str(memories[0].extra.get("rating"))
+    field = FormField("rating", "Rating", Kind.ONE_OF, now if now in known else "none", known)
+    return _form(_of("Rating", memories), [field], changes, memories, Act.RATE)
 
 
-def merge(keeper: Memory, others: Sequence[Memory]) -> Form:
-    """Merge memories into `keeper`, with an edited text."""
+def merge(memories: Sequence[Memory]) -> Form:
+    """Merge memories into the first one, with an edited text."""
+    keeper, *others = memories
 
     def changes(values: Values, force: bool) -> list[Change]:
         fields: dict[str, Any] = {"others": [other.id for other in others]}
         if values["content"] != keeper.content:
             fields["content"] = values["content"]
-        return [Change(Act.MERGE, keeper.store, keeper.ref, fields, force)]
+        return [_change(Act.MERGE, keeper, fields, force)]
 
-    content = FormField("content", "Text", Kind.PROSE, keeper.content)
-    return Form(
-        f"Merge {text.counted(len(others) + 1, 'memory')}",
-        (content,),
-        changes,
-        keeper,
-        save="merge",
-        act=Act.MERGE,
-        store=keeper.store,
-        about=(keeper, *others),
-    )
+    content = FormField("content", LABELS["content"], Kind.PROSE, keeper.content)
+    title = f"Merge {text.counted(len(memories), 'memory')}"
+    return _form(title, [content], changes, memories, Act.MERGE, base=keeper, save="merge")
 
 
 def again(
@@ -335,8 +394,6 @@ def again(
         return retype(memories, known.get("type", ()))
     if act is Act.RATE:
         return rate(memories)
-    if act is Act.MERGE and len(memories) > 1:
-        return merge(memories[0], memories[1:])
-    if act is Act.EDIT and len(memories) > 1:
-        return several(memories, known)
+    if len(memories) > 1 and act in (Act.MERGE, Act.EDIT):
+        return merge(memories) if act is Act.MERGE else several(memories, known)
     return edit(memories[0], store, known, act=Act.ACCEPT if act is Act.ACCEPT else Act.EDIT)

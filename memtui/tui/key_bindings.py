@@ -8,8 +8,16 @@ from collections.abc import Mapping, Sequence
 from textual.binding import Binding
 
 from memtui.keymap import ALL_PANES, DIALOG, key_name
-from memtui.tui.action_context import ActionContext
-from memtui.tui.actions import ACTIONS, ANYWHERE, BY_ID, EVERYWHERE, MOVING, PACK, Action
+from memtui.tui.actions import (
+    ACTIONS,
+    ANYWHERE,
+    BY_ID,
+    EVERYWHERE,
+    MOVING,
+    PACK,
+    Action,
+    ActionContext,
+)
 from memtui.tui.layout import Pane
 
 

@@ -25,6 +25,8 @@ LONGEST_WAIT = 0.5
 """Seconds for which one key may keep the next waiting; a screen that hangs still gets its keys."""
 ROUNDS = 8
 """How often the widgets are asked again while handling a key goes on to post messages."""
+FRAME = 0.05
+"""Seconds between two frames while keys are waiting: a held key is seen to move."""
 LONGEST_HOLD = 1.0
 """Seconds for which a worker that will open a dialog keeps the next key back, at most."""
 
@@ -32,9 +34,19 @@ LONGEST_HOLD = 1.0
 class KeyQueue:
     """Queues keys and pasted text, and delivers them to the app in order."""
 
-    def __init__(self, app: App[None], deliver: Callable[[events.Event], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        app: App[None],
+        deliver: Callable[[events.Event], Awaitable[None]],
+        draw: Callable[[], None],
+    ) -> None:
+        """`draw` draws a frame; it is called when the last key has been handled."""
         self._app = app
         self._deliver = deliver
+        self._draw = draw
+        self._drawn = 0.0
+        self.is_handling = False
+        """A key is being handled; what it changes is drawn in one frame once it has been."""
         self._waiting: deque[events.Event] = deque()
         self._task: asyncio.Task[None] | None = None
         self._holds: dict[object, float] = {}
@@ -79,13 +91,24 @@ class KeyQueue:
 
     async def _deliver_one(self, event: events.Event) -> None:
         target = self._app.focused or self._app.screen
-        await self._deliver(event)
-        await _wait_at_most(self._wait_until_handled(target), LONGEST_WAIT)
+        self.is_handling = True
+        try:
+            await self._deliver(event)
+            await _wait_at_most(self._wait_until_handled(target), LONGEST_WAIT)
+        finally:
+            self.is_handling = False
+        self._draw_if_due()
         if self._holds:
             rest = max(self._holds.values()) - asyncio.get_running_loop().time()
             await _wait_at_most(self._released.wait(), rest)
             self._holds.clear()
             await _wait_at_most(self._wait_until_handled(target), LONGEST_WAIT)
+
+    def _draw_if_due(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if not self._waiting or now - self._drawn > FRAME:
+            self._drawn = now
+            self._draw()
 
     async def _wait_until_handled(self, target: MessagePump) -> None:
         """Wait until the target, those it bubbles to and the screen on top have nothing to do."""

@@ -16,8 +16,7 @@ from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import cursor_restore, messages
-from memtui.tui.file_watcher import FileWatcher
-from memtui.tui.jobs import Failed, Job, JobRunner
+from memtui.tui.jobs import Failed, FileWatcher, Job, JobRunner
 
 if TYPE_CHECKING:
     from memtui.insight.timeline import Unit

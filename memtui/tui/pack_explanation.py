@@ -9,7 +9,7 @@ from rich.segment import Segment
 
 from memtui import text
 from memtui.tui import key_bindings
-from memtui.tui.pack_rows import (
+from memtui.tui.context_packs import (
     ComparedEntry,
     ItemKind,
     PackDifference,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from memtui.context import Pack, PackEntry, Recipe
     from memtui.tui.appearance import Palette
-    from memtui.tui.pack_building import BuiltPack, PackRequest
+    from memtui.tui.context_packs import BuiltPack, PackRequest
 
 BAR_CELLS = 12
 LONGEST_COMPARED = 4_000

@@ -1,7 +1,10 @@
-"""The terminal: its Textual driver, running other programs on it, suspending to the shell.
+"""The terminal: its Textual driver, running other programs on it, suspending, the clipboard.
 
 The driver ends the app on SIGTERM and SIGHUP as `quit` does, so that the terminal is restored and
 drafts are kept. Writing to a terminal that was closed must not block.
+
+A terminal never answers whether it took a text that OSC 52 sent, so it is inferred from what is
+known of terminals: tmux's manual (`set-clipboard`), the documents of the terminals named here.
 """
 
 from __future__ import annotations
@@ -11,10 +14,12 @@ import contextlib
 import os
 import select
 import selectors
+import shutil
 import signal
 import subprocess
+import sys
 from codecs import getincrementaldecoder
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -27,9 +32,11 @@ from memtui import text
 from memtui.errors import SaveError
 from memtui.model import Place
 from memtui.tui import first_frame
+from memtui.tui.app_interface import CopyOutcome
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import AppInterface
+
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 READ_SIZE = 4096
@@ -146,15 +153,13 @@ def open_source(app: AppInterface, place: Place) -> None:
     """Open a memory's file in the editor, at its line, and wait for it."""
     from textual.app import SuspendNotSupported
 
-    from memtui.files import external_editor
+    from memtui.files import drafts
 
     if not Path(place.file).is_absolute() or not Path(place.file).exists():
         app.notify(f"{text.file_name(place.file)} no longer exists.", severity="warning")
         return
     try:
-        run_program(
-            app, external_editor.editor_command(app.settings.editor, place.file, place.line)
-        )
+        run_program(app, drafts.editor_command(app.settings.editor, place.file, place.line))
     except SuspendNotSupported:
         app.notify("This terminal cannot run an editor.", severity="warning")
     except OSError as error:
@@ -254,3 +259,95 @@ def suspend() -> str:
     # To the whole process group, so that a program that started memtui (uv run) stops too.
     os.kill(0, signal.SIGTSTP)
     return ""
+
+
+SECONDS = 2.0
+"""Time limit of a tool; it hands the text over and ends, or goes on in the background."""
+TAKES_OSC_52 = {
+    "KITTY_WINDOW_ID": "",
+    "WEZTERM_PANE": "",
+    "ALACRITTY_WINDOW_ID": "",
+    "GHOSTTY_RESOURCES_DIR": "",
+    "WT_SESSION": "",
+}
+"""Variables that terminals set which take OSC 52 by default."""
+
+
+def copy_with_tools(words: str, environ: Mapping[str, str] | None = None) -> CopyOutcome:
+    """Copy with the system's own tool; the caller has sent the text by OSC 52 too. Blocks."""
+    environ = os.environ if environ is None else environ
+    if any(_run_tool(tool, words) for tool in _find_tools(environ)):
+        return CopyOutcome(taken=True)
+    if refused := _osc_52_refusal(environ):
+        return CopyOutcome(taken=False, refused=refused)
+    program = environ.get("TERM_PROGRAM", "").casefold()
+    known = any(environ.get(name) for name in TAKES_OSC_52) or program in ("ghostty", "wezterm")
+    return CopyOutcome(taken=known or "TMUX" in environ or environ.get("TERM") == "foot")
+
+
+def _find_tools(environ: Mapping[str, str]) -> list[list[str]]:
+    """The command lines of the tools that are here and have something to copy to."""
+    tools: list[list[str]] = []
+    if environ.get("WAYLAND_DISPLAY"):
+        tools.append(["wl-copy"])
+    if environ.get("DISPLAY"):
+        tools += [["xclip", "-selection", "clipboard"], ["xsel", "--clipboard", "--input"]]
+    if sys.platform == "darwin":
+        tools.append(["pbcopy"])
+    if environ.get("WSL_DISTRO_NAME"):
+        tools.append(["clip.exe"])
+    path = environ.get("PATH")
+    found = [(shutil.which(tool[0], path=path), tool[1:]) for tool in tools]
+    return [[program, *arguments] for program, arguments in found if program]
+
+
+def _run_tool(command: list[str], words: str) -> bool:
+    """Whether the tool took the text."""
+    # UTF-16 with its mark is what clip.exe understands besides the code page of Windows.
+    coding = "utf-16" if command[0].endswith("clip.exe") else "utf-8"
+    try:
+        done = subprocess.run(
+            command,
+            input=words.encode(coding, "replace"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return done.returncode == 0
+
+
+def _osc_52_refusal(environ: Mapping[str, str]) -> str:
+    """Why the terminal does not take OSC 52; empty if it may."""
+    if environ.get("TMUX"):
+        setting = _tmux_setting(environ)
+        if setting in ("off", "external"):
+            return f"tmux's set-clipboard is {setting}; `tmux set -s set-clipboard on` turns it on"
+        return ""
+    term = environ.get("TERM", "")
+    if environ.get("STY") or term.startswith("screen"):
+        return "GNU screen hands no text on to the terminal's clipboard"
+    if environ.get("TERM_PROGRAM") == "Apple_Terminal":
+        return "this terminal has no OSC 52, and pbcopy failed"
+    if term == "linux":
+        return "the console has no clipboard"
+    return ""
+
+
+def _tmux_setting(environ: Mapping[str, str]) -> str:
+    program = shutil.which("tmux", path=environ.get("PATH"))
+    if program is None:
+        return ""
+    try:
+        done = subprocess.run(
+            [program, "show-options", "-sv", "set-clipboard"],
+            capture_output=True,
+            env=dict(environ),
+            timeout=SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.decode("ascii", "replace").strip()

@@ -13,8 +13,8 @@ from typing import Any
 from memtui.model import CURRENT, Memory, Place
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import Unreadable
-from memtui.stores.change_validation import UNADDRESSABLE
 from memtui.stores.format import GENERAL_RULES, UpkeepRules
+from memtui.stores.values import UNADDRESSABLE
 from memtui.text import counted, hidden_count
 from memtui.upkeep.instructions import find_domains, find_suspicions
 from memtui.upkeep.secrets import find_secrets
@@ -66,7 +66,7 @@ def check_duplicate_ids(memories: Sequence[Memory]) -> Iterator[Finding]:
     """Different memories of a store with the same id; one memory in two places is not reported.
 
     An id that comes again within a file is read as `id#2`, and `extra` keeps it as it stands
-    (`stores.change_validation`).
+    (`stores.values`).
     """
     first_of_id: dict[tuple[str, str], Memory] = {}
     for memory in memories:

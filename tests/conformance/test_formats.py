@@ -15,8 +15,9 @@ from memtui.testing.hostile_values import ALL
 from tests.long_run import count
 
 SHARE = count(3, 1)
-"""The usual run gives each hostile value to the commands of every third format, the long one to
-those of all: the formats differ in what they print, not in what they make of an argument."""
+"""The usual run shows each hostile value, and gives it to the commands, in every third format, the
+long one in all; the list, the search and the JSON of each format print all of them. The formats
+differ in what they print, not in what they make of an argument."""
 ONLY_NOTES = ("codex",)
 """Formats of which only small notes of their own can be edited: a few are enough."""
 
@@ -28,8 +29,8 @@ class TestFormats(WritableStoreConformance):
     def copy_sample(self, known: Format, place: Path) -> Path:
         return sample(known, place)
 
-    def given_values(self, known: Format) -> list[str]:
-        return super().given_values(known)[FORMATS.index(known) % SHARE :: SHARE]
+    def share(self, known: Format, given: list[str]) -> list[str]:
+        return given[FORMATS.index(known) % SHARE :: SHARE]
 
     def test_the_sample_is_large_enough(self, known: Format, place: Path) -> None:
         library = open_library(place)

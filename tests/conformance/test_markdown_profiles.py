@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from memtui import paths
+from memtui.stores.format import Format
 from memtui.stores.markdown_folder import FORMAT
 from memtui.testing import StoreConformance
 from memtui.testing.act_tests import ActTests
 from memtui.testing.hostile_text_tests import HostileTextTests
+from tests.conformance.test_formats import SHARE
 
 SAMPLES = paths.bundled_folder("sample-data")
 
@@ -18,6 +20,10 @@ SAMPLES = paths.bundled_folder("sample-data")
 class _Profile(StoreConformance, ActTests, HostileTextTests):
     format = FORMAT
     sample_store: Path
+
+    def share(self, known: Format, given: list[str]) -> list[str]:
+        at = [profile.__name__ for profile in _Profile.__subclasses__()].index(type(self).__name__)
+        return given[at % SHARE :: SHARE]
 
     test_no_command_lets_it_act = pytest.mark.slow(HostileTextTests.test_no_command_lets_it_act)
 

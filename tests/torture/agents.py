@@ -17,10 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from memtui.files.backups import last_good
-from memtui.files.json.editing import load_records
+from memtui.files.json.locating import load_records
 from memtui.files.reading import decode
 from memtui.library import Library, repair
-from memtui.tui.file_watcher import FileWatcher
+from memtui.tui.jobs import FileWatcher
 from memtui.tui.library_worker import REFRESH_EVERY
 
 SEEDS = 60

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, RecordEdit
-from memtui.files import failpoints
-from memtui.files.json.editing import load_records
+from memtui.files import save_hooks
+from memtui.files.json.locating import load_records
+from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NullRecorder
 from memtui.journal import ActionState, Journal
 from tests.torture.cases import AMBIENT
 from tests.torture.kills import do
@@ -138,11 +138,11 @@ def _in_between(store: Path) -> Iterator[list[str]]:
             while any(now == before[name] for name, now in AMBIENT.contents(store).items()):
                 time.sleep(0.001)
 
-    failpoints.install(hook)
+    save_hooks.install(hook)
     try:
         yield exchanges
     finally:
-        failpoints.install(None)
+        save_hooks.install(None)
 
 
 def _replace(path: Path, text: str, content: str) -> str:

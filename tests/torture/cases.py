@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit
-from memtui.files.json.editing import load_records, new_record, raw_value, set_member
+from memtui.files.json.editing import new_record, raw_value, set_member
+from memtui.files.json.locating import load_records
 from memtui.library import Library
 from memtui.paths import bundled_folder
 

@@ -15,12 +15,13 @@ from pathlib import Path
 
 from memtui.changes import RecordEdit, TextEdit
 from memtui.errors import Conflict, SaveError, UnreadableFile
-from memtui.files.json.editing import load_records, new_record, set_member
-from memtui.files.late_writes import recover_late_writes
+from memtui.files.json.editing import new_record, set_member
+from memtui.files.json.locating import load_records
 from memtui.files.reading import decode, encode, read_bytes
 from memtui.files.revert_detection import EditState, find_statuses
+from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NullRecorder
+from memtui.journal.recovery import recover_late_writes
 from tests.torture.processes import fork, wait
 
 START = 20

@@ -19,9 +19,9 @@ import pytest
 
 from memtui.changes import TextEdit
 from memtui.errors import SaveError, UnreadableFile
-from memtui.files import failpoints
+from memtui.files import save_hooks
+from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NullRecorder
 from memtui.journal import ActionState, Journal
 from tests.torture.cases import AGENT, AMBIENT, GONE, NEW, NOTE, Case
 from tests.torture.kills import do, strangers
@@ -77,11 +77,11 @@ def failing(point: str, code: int) -> Iterator[None]:
             waiting.remove(reached)
             raise OSError(code, os.strerror(code))
 
-    failpoints.install(hook)
+    save_hooks.install(hook)
     try:
         yield
     finally:
-        failpoints.install(None)
+        save_hooks.install(None)
 
 
 def injected(folder: Path) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from memtui.errors import SaveError
 from memtui.files.locking import locked
+from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NullRecorder
 from tests.torture import crowds, errors, kills
 from tests.torture.cases import AGENT, NOTE
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.changes import Edit, StoreEdits
-from memtui.files import failpoints
+from memtui.files import save_hooks
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.files.save_transaction import commit
@@ -63,13 +63,13 @@ def _passes(place: Path, case: Case) -> list[str]:
     """`point:1`, `point:2`...: each time that a save of this kind passes a named point."""
     store = _made(place, case)
     count: Counter[str] = Counter()
-    failpoints.install(lambda point: count.update([point]))
+    save_hooks.install(lambda point: count.update([point]))
     try:
         do(Journal(place / "state"), case.plan(store, random.Random(1)))
     finally:
-        failpoints.install(None)
+        save_hooks.install(None)
     return [
-        f"{point}:{1 + number}" for point in failpoints.POINTS for number in range(count[point])
+        f"{point}:{1 + number}" for point in save_hooks.POINTS for number in range(count[point])
     ]
 
 
@@ -104,7 +104,7 @@ def _begun(place: Path, case: Case, fault: str, seed: int) -> _Begun:
     edits = case.plan(store, random.Random(seed))
 
     def work() -> None:
-        failpoints.install(failpoints.kill_at(fault))
+        save_hooks.install(save_hooks.kill_at(fault))
         do(Journal(state), edits)
 
     return _Begun(case, fault, store, state, old, fork(work))

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from memtui.changes import RecordEdit
-from memtui.files.json.editing import load_records, set_member
+from memtui.files.json.editing import set_member
+from memtui.files.json.locating import load_records
 from memtui.journal import Journal
 from tests.torture.kills import do
 

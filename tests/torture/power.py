@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, TextEdit
-from memtui.files import atomic_replace, failpoints
+from memtui.files import atomic_replace, save_hooks
 from memtui.journal import ActionState, Journal
 from tests.torture.cases import AGENT, AMBIENT, GONE, NEW, SIDECAR, Case, make_nothing
 from tests.torture.kills import do, strangers, take_back
@@ -142,14 +142,14 @@ def watching(watch: Watch) -> Iterator[None]:
     for name in real:
         setattr(os, name, {"open": opened, "fsync": fsynced}.get(name) or noted(name))
     atomic_replace._call = exchanged
-    failpoints.install(watch.note)
+    save_hooks.install(watch.note)
     try:
         yield
     finally:
         for name, function in real.items():
             setattr(os, name, function)
         atomic_replace._call = call
-        failpoints.install(None)
+        save_hooks.install(None)
 
 
 def _bytes_in(folder: Path) -> dict[str, bytes]:

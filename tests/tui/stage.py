@@ -168,7 +168,6 @@ class Stage:
         """Wait until no worker runs and every message has been handled."""
         for _ in range(3):
             await self._handled()
-            self._rest()
             await self._worked()
         await self._handled()
         if self.browse.detail_controller.resting:
@@ -178,10 +177,6 @@ class Stage:
                 await self._worked()
             await self._handled()
         self.app.screen._on_timer_update()
-
-    def _rest(self) -> None:
-        """Let go by, without waiting, the time for which some work keeps still after a key."""
-        self.app.key_queue._last = 0.0
 
     async def begun(self) -> None:
         """Wait until the first screen stands."""

@@ -18,7 +18,7 @@ from memtui.config import Settings
 from memtui.library import Library
 from memtui.testing import hostile_values
 from memtui.tui import first_frame, screen_cache
-from memtui.tui.controllers.cached_screen import CHECKING
+from memtui.tui.controllers.session import CHECKING
 
 from .stage import FACTS, NOW, Stage, fact, stage, write_store
 

@@ -18,10 +18,9 @@ from memtui.library import Library
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview
 from memtui.tui.dialogs import edit_form
-from memtui.tui.dialogs.copy import CopyScreen
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
-from memtui.tui.dialogs.import_ import ImportScreen
+from memtui.tui.dialogs.import_ import CopyScreen, ImportScreen
 from memtui.tui.dialogs.transfer import ExportScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen
 from memtui.tui.widgets.text_inputs import TextInput

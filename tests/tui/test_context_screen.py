@@ -13,8 +13,8 @@ from textual.widgets import Input
 from memtui.config import Settings
 from memtui.context import draft_pack, find_recipe, read_settings
 from memtui.progress import Cancelled
+from memtui.tui.context_packs import build_requested
 from memtui.tui.dialogs.context import PackScreen
-from memtui.tui.pack_building import build_requested
 from memtui.tui.widgets.pack_view import BudgetSlider, PackList
 
 from .stage import NOW, Stage, compare, fact, stage, write_store

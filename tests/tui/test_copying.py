@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.tui.clipboard import copy_with_tools
+from memtui.tui.terminal import copy_with_tools
 
 from .stage import Stage, stage, write_store
 

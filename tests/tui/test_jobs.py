@@ -13,7 +13,8 @@ from memtui.bundle import exporting
 from memtui.cli import main
 from memtui.library import Library
 from memtui.tui import change_worker
-from memtui.tui.dialogs import copy, import_
+from memtui.tui.dialogs import import_
+from memtui.tui.dialogs import import_ as copy
 
 from .sample_stage import ChangingStage, changing
 

@@ -11,7 +11,7 @@ from textual.events import MouseScrollDown
 from textual.widgets import Input
 
 from memtui.config import Settings
-from memtui.files import external_editor
+from memtui.files import drafts
 from memtui.tui import actions
 from memtui.tui.app import MemtuiApp
 from memtui.tui.layout import Pane, arrange
@@ -163,7 +163,7 @@ async def test_the_wheel_and_the_scrollbar(tmp_path: Path) -> None:
     ],
 )
 def test_the_editor_is_called_without_a_shell(setting: str, expected: list[str]) -> None:
-    assert external_editor.editor_command(setting, "/x y", 7) == expected
+    assert drafts.editor_command(setting, "/x y", 7) == expected
 
 
 def test_vi_is_guarded_where_it_is_vim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,10 +173,10 @@ def test_vi_is_guarded_where_it_is_vim(tmp_path: Path, monkeypatch: pytest.Monke
     for variable in ("VISUAL", "EDITOR"):
         monkeypatch.delenv(variable, raising=False)
     (tmp_path / "vi").symlink_to("nvi")
-    assert external_editor.editor_command("", "/x") == ["vi", "/x"]
+    assert drafts.editor_command("", "/x") == ["vi", "/x"]
     (tmp_path / "vi").unlink()
     (tmp_path / "vi").symlink_to("vim.basic")
-    assert external_editor.editor_command("", "/x") == ["vi", "--cmd", "set nomodeline", "/x"]
+    assert drafts.editor_command("", "/x") == ["vi", "--cmd", "set nomodeline", "/x"]
 
 
 async def test_the_source_is_opened_with_the_guards_of_drafts(

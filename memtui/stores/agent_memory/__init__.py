@@ -22,6 +22,6 @@ FORMAT = Format(
             "pipelines/*",
             "status.json",
         ),
-        convert=lazy_function("memtui.stores.agent_memory.importing", "convert"),
+        convert=lazy_function("memtui.stores.agent_memory.adding", "convert"),
     ),
 )

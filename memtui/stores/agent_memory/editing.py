@@ -11,7 +11,8 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Refused
-from memtui.files.json.editing import load, put_member
+from memtui.files.json.editing import put_member
+from memtui.files.json.locating import load
 from memtui.model import Memory
 from memtui.stores.agent_memory import records
 from memtui.stores.agent_memory.adding import mark_historical, new_fact, plan_add, slug_and_type
@@ -26,13 +27,6 @@ from memtui.stores.agent_memory.records import (
     edge_link,
 )
 from memtui.stores.agent_memory.rules import broken_rule, most_similar
-from memtui.stores.change_validation import (
-    UNADDRESSABLE,
-    changed_values,
-    check_unchanged,
-    content_of,
-    word_of,
-)
 from memtui.stores.importing import texts_in
 from memtui.stores.json_file import NamedRecord
 from memtui.stores.plans import (
@@ -47,7 +41,14 @@ from memtui.stores.plans import (
     tag_edits,
 )
 from memtui.stores.sidecar import entry_ids
-from memtui.stores.values import text_of
+from memtui.stores.values import (
+    UNADDRESSABLE,
+    changed_values,
+    check_unchanged,
+    content_of,
+    text_of,
+    word_of,
+)
 
 FACT_FIELDS = frozenset({"content", "type", "entity", "tags"})
 

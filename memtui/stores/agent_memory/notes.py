@@ -17,10 +17,9 @@ from memtui.changes import Act, Change, Edit, Plan, TextEdit
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
-from memtui.stores.change_validation import changed_values, check_unchanged, content_of
 from memtui.stores.plans import SIDECAR_ACTS, PlanContext, plan_one, tag_edits
 from memtui.stores.scanning import as_refused
-from memtui.stores.values import from_iso
+from memtui.stores.values import changed_values, check_unchanged, content_of, from_iso
 
 NOTES = "notes"
 """The entity of daily notes and of MEMORY.md."""

@@ -20,19 +20,18 @@ from typing import Any
 
 from memtui.changes import Plan, RecordEdit, SidecarEdit
 from memtui.errors import Conflict, UnreadableFile
-from memtui.files.json.editing import load
+from memtui.files.json.locating import load
 from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import UNTYPED, Link, Memory, Place
 from memtui.stores.agent_memory import layout
 from memtui.stores.agent_memory.layout import ENTITIES, ITEMS, SUMMARY, shard_key
 from memtui.stores.agent_memory.notes import stated_type
 from memtui.stores.agent_memory.rules import FactRules
-from memtui.stores.change_validation import UNADDRESSABLE, with_unique_ids
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_or_new
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import LastRead
 from memtui.stores.sidecar import entry_ids
-from memtui.stores.values import from_iso, text_of
+from memtui.stores.values import UNADDRESSABLE, from_iso, text_of, with_unique_ids
 
 ACTIVE = "active"
 HISTORICAL = "historical"

@@ -34,10 +34,9 @@ from memtui.stores.ambient.project_files import (
     retire_event,
 )
 from memtui.stores.ambient.records import EventCopy, EventFile
-from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
 from memtui.stores.format import Compaction, Expiry, UpkeepRules
 from memtui.stores.importing import is_import, texts_in
-from memtui.stores.values import to_milliseconds
+from memtui.stores.values import content_of, created_of, importance_of, to_milliseconds, word_of
 
 DECISION = "decision"
 _NO_KEYWORD = re.compile(r"[^a-z0-9\s-]")

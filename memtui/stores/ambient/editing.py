@@ -29,14 +29,6 @@ from memtui.stores.ambient.project_files import (
     shard_of,
 )
 from memtui.stores.ambient.records import ARCHIVED_TAG, EventCopy, EventFile
-from memtui.stores.change_validation import (
-    UNADDRESSABLE,
-    changed_values,
-    check_unchanged,
-    content_of,
-    importance_of,
-    word_of,
-)
 from memtui.stores.importing import texts_in
 from memtui.stores.json_file import with_members
 from memtui.stores.plans import (
@@ -48,7 +40,15 @@ from memtui.stores.plans import (
     tag_edits,
 )
 from memtui.stores.sidecar import entry_ids
-from memtui.stores.values import text_of
+from memtui.stores.values import (
+    UNADDRESSABLE,
+    changed_values,
+    check_unchanged,
+    content_of,
+    importance_of,
+    text_of,
+    word_of,
+)
 
 EDITABLE = frozenset({"content", "type", "importance", "tags"})
 KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | SIDECAR_ACTS

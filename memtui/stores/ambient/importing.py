@@ -29,7 +29,6 @@ from memtui.stores.ambient.project_files import (
     task_key,
 )
 from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY, EventFile
-from memtui.stores.change_validation import content_of, created_of, importance_of, word_of
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     converted_ids,
@@ -46,7 +45,15 @@ from memtui.stores.importing import (
 )
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.sidecar import kept_value
-from memtui.stores.values import is_number, list_of, to_milliseconds
+from memtui.stores.values import (
+    content_of,
+    created_of,
+    importance_of,
+    is_number,
+    list_of,
+    to_milliseconds,
+    word_of,
+)
 
 _WRITTEN_ELSEWHERE = frozenset(
     {"id", "type", "timestamp", "content", "importance", "metadata"}

@@ -23,15 +23,14 @@ from typing import Any
 
 from memtui.changes import RecordEdit
 from memtui.errors import UnreadableFile
-from memtui.files.json.editing import load
+from memtui.files.json.locating import load
 from memtui.files.reading import decode, read_bytes
 from memtui.model import IMPORTANCES, Memory, Place
 from memtui.stores.ambient import layout
 from memtui.stores.base import Reading, Unreadable
-from memtui.stores.change_validation import UNADDRESSABLE
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json
 from memtui.stores.scanning import as_unreadable
-from memtui.stores.values import from_milliseconds, list_of, text_of
+from memtui.stores.values import UNADDRESSABLE, from_milliseconds, list_of, text_of
 
 IDLE_LIMIT = timedelta(days=90)
 """After this long without activity a file loads as nothing (src/memory/store.ts:799-850)."""

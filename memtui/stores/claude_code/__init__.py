@@ -16,6 +16,6 @@ FORMAT = Format(
     transfer=TransferSupport(
         place_facts=lazy_function("memtui.stores.claude_code.store", "place_facts"),
         local_keys=("transcript",),
-        convert=lazy_function("memtui.stores.claude_code.importing", "convert"),
+        convert=lazy_function("memtui.stores.claude_code.adding", "convert"),
     ),
 )

@@ -12,9 +12,7 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, RefError, Refused
 from memtui.files.frontmatter import set_field
 from memtui.model import Memory
-from memtui.stores.change_validation import changed_values, check_unchanged, content_of
-from memtui.stores.claude_code.adding import index_edit, open_index, plan_topic
-from memtui.stores.claude_code.importing import plan_import
+from memtui.stores.claude_code.adding import index_edit, open_index, plan_import, plan_topic
 from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, MemoryFolder
 from memtui.stores.claude_code.records import (
     IMPORTS,
@@ -27,8 +25,7 @@ from memtui.stores.claude_code.records import (
 from memtui.stores.claude_code.rules import imports_in, with_type
 from memtui.stores.importing import is_import
 from memtui.stores.listed_texts import TEXT_KEY, text_key
-from memtui.stores.markdown import with_body
-from memtui.stores.markdown_documents import open_document, planned_text, with_heading
+from memtui.stores.markdown_documents import open_document, planned_text, with_body, with_heading
 from memtui.stores.markdown_items import (
     MarkdownItem,
     remove_item,
@@ -36,6 +33,7 @@ from memtui.stores.markdown_items import (
     without_blanks,
 )
 from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one, tag_edits
+from memtui.stores.values import changed_values, check_unchanged, content_of
 
 EDITABLE = frozenset({"content", "title", "type", "tags"})
 

@@ -34,8 +34,13 @@ from memtui.stores.claude_code.rules import (
     loaded_part,
     topic_field,
 )
-from memtui.stores.markdown import MarkdownFile, linked_documents, outline, parse_document
-from memtui.stores.markdown_documents import to_json_value
+from memtui.stores.markdown_documents import (
+    MarkdownFile,
+    linked_documents,
+    outline,
+    parse_document,
+    to_json_value,
+)
 from memtui.stores.markdown_items import MarkdownItem, name_items, parse_items
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import as_unreadable

@@ -44,7 +44,7 @@ from memtui.stores.claude_code.rules import (
     imports_in,
 )
 from memtui.stores.file_store import FileStore
-from memtui.stores.markdown import parse_document
+from memtui.stores.markdown_documents import parse_document
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
 from memtui.stores.session_start import (
     LimitUse,

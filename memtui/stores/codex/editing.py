@@ -11,10 +11,8 @@ from pathlib import Path
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused
 from memtui.model import CURRENT, Memory
-from memtui.stores.change_validation import check_unchanged, content_of, word_of
 from memtui.stores.codex.layout import NOTES, SUFFIX, is_note
-from memtui.stores.codex.records import PENDING, STATUS
-from memtui.stores.codex.rules import asking_note
+from memtui.stores.codex.records import PENDING, STATUS, asking_note
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     is_import,
@@ -25,12 +23,12 @@ from memtui.stores.importing import (
     slug,
     text_with_title,
 )
-from memtui.stores.markdown import outline
 from memtui.stores.markdown_documents import (
     edit_document,
     file_stem,
     new_file,
     open_document,
+    outline,
     planned_text,
 )
 from memtui.stores.plans import (
@@ -41,6 +39,7 @@ from memtui.stores.plans import (
     plan_one,
     planned_before,
 )
+from memtui.stores.values import check_unchanged, content_of, word_of
 
 LONGEST_SLUG = 40
 _NOTE_KEY = "request"

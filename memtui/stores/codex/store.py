@@ -11,11 +11,10 @@ from memtui.files.reading import file_stamp
 from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.codex import editing
 from memtui.stores.codex.layout import MEMORY, SUMMARY, is_note, memory_files
-from memtui.stores.codex.records import file_memory, item_memories
-from memtui.stores.codex.rules import FIRST_LINE
+from memtui.stores.codex.records import FIRST_LINE, file_memory, item_memories
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown import parse_document
-from memtui.stores.markdown_lists import EMPTY, parse_item_file, time_of_change
+from memtui.stores.markdown_documents import parse_document
+from memtui.stores.markdown_items import EMPTY, parse_item_file, time_of_change
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import FoundShard
 from memtui.stores.session_start import LoadedText

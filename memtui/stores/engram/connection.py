@@ -47,7 +47,7 @@ from typing import BinaryIO, TypeVar
 from urllib.parse import quote
 
 from memtui.errors import Refused, SaveError
-from memtui.files.failpoints import failpoint
+from memtui.files.save_hooks import failpoint
 
 BUSY_SECONDS = 5.0
 """How long SQLite itself waits for a lock; Engram's own busy_timeout."""
@@ -60,7 +60,7 @@ READ_LIMIT_SECONDS = 60.0
 TICK_NANOSECONDS = 50_000_000
 """Well above the step of file times on Linux (4 ms) and of clocks elsewhere (16 ms)."""
 POINTS = ("begin", "lock", "commit", "done")
-"""Where a test may kill a transaction (see `files.failpoints`)."""
+"""Where a test may kill a transaction (see `files.save_hooks`)."""
 SMALLEST_DATABASE = 512
 """Bytes: the smallest SQLite page; a shorter file holds no table."""
 _STEPS = 1_000_000

@@ -18,7 +18,6 @@ from typing import Any
 from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
-from memtui.stores.change_validation import created_of
 from memtui.stores.engram import adding, rules
 from memtui.stores.engram.records import (
     PROMPT,
@@ -32,7 +31,7 @@ from memtui.stores.engram.records import (
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS, Schema
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import entity_parts, lost_fields, lost_kind, short_hash
-from memtui.stores.values import from_iso
+from memtui.stores.values import created_of, from_iso
 
 _FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}
 _PROMPT_COLUMNS = ("sync_id", "session_id", "project", "created_at")

@@ -9,11 +9,9 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts
-from memtui.stores.change_validation import check_unchanged
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.gemini.layout import ADDED, FOLDER, GLOBAL, PROJECTS, is_note, target_of
-from memtui.stores.gemini.records import PATCH
-from memtui.stores.gemini.rules import apply_patch, parse_patch
+from memtui.stores.gemini.records import PATCH, apply_patch, parse_patch
 from memtui.stores.importing import (
     CONVERTED,
     convert_to_text,
@@ -24,9 +22,10 @@ from memtui.stores.importing import (
 )
 from memtui.stores.listed_texts import ListContext, is_kept, list_handlers, plan_listed_add
 from memtui.stores.markdown_documents import planned_text
-from memtui.stores.markdown_lists import SECTION, parse_item_file
+from memtui.stores.markdown_items import SECTION, parse_item_file
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, plan_one
 from memtui.stores.sidecar import kept_value
+from memtui.stores.values import check_unchanged
 
 
 def is_patch(memory: Memory) -> bool:

@@ -14,7 +14,7 @@ from memtui.stores.gemini import editing
 from memtui.stores.gemini.layout import GLOBAL, entity_of, is_note, is_patch, memory_files
 from memtui.stores.gemini.records import as_unfit, item_memories, patch_memory
 from memtui.stores.markdown_documents import planned_text
-from memtui.stores.markdown_lists import EMPTY, MarkdownList, parse_item_file
+from memtui.stores.markdown_items import EMPTY, MarkdownList, parse_item_file
 from memtui.stores.scanning import FoundShard
 from memtui.stores.session_start import LoadedText
 from memtui.stores.sidecar import Sidecar

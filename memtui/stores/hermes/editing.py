@@ -10,8 +10,7 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.hermes.records import FILES, listed_entries
-from memtui.stores.hermes.rules import DELIMITER, parse_entries, size_of
+from memtui.stores.hermes.records import DELIMITER, FILES, listed_entries, parse_entries, size_of
 from memtui.stores.importing import convert_to_text, is_import, plan_listed_import, text_with_title
 from memtui.stores.listed_texts import (
     ListContext,

@@ -4,18 +4,115 @@
 * The format has no ids, times, types or tags. An id is a digest of the text; what memtui knows
   beyond it stands in the sidecar.
 * Importance: what a person chose, else medium; low for an exact copy, which Hermes drops on load.
+
+The rules of reading and limits are those of hermes-agent 0.19.0, tools/memory_tool.py: `_read_file`
+(entries), `load_from_disk` (duplicates), `add` and `replace` (limits), `_detect_external_drift`
+(refusals), `_render_block` (what a session is given). Hermes reads with universal newlines, so a
+carriage return counts as a line feed here too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from memtui.files.frontmatter import BadYaml, read_yaml
 from memtui.model import Memory, Place
 from memtui.stores.hermes.layout import MEMORY, USER
-from memtui.stores.hermes.rules import HermesEntry, size_of, usage
 from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import whole_number
+
+DELIMITER = "\n§\n"
+_LINE_END = r"(?:\r\n|\r|\n)"
+_DELIMITED = re.compile(f"{_LINE_END}§{_LINE_END}")
+_LINE_ENDS = re.compile(_LINE_END)
+RULE = "═" * 46
+
+
+@dataclass(frozen=True, slots=True)
+class HermesLimits:
+    """Most characters of each file; `memory` in config.yaml can set others."""
+
+    memory: int = 2200
+    user: int = 1375
+
+
+@dataclass(frozen=True, slots=True)
+class HermesEntry:
+    """One entry, stripped, and where it stands."""
+
+    text: str
+    start: int
+    end: int
+    line: int
+
+
+def parse_limits(text: str) -> HermesLimits:
+    """The limits that config.yaml sets; the usual ones where it says nothing usable."""
+    try:
+        table = read_yaml(text).get("memory")
+    except BadYaml:
+        return HermesLimits()
+    if not isinstance(table, dict):
+        return HermesLimits()
+    usual = HermesLimits()
+    return HermesLimits(
+        whole_number(table.get("memory_char_limit"), usual.memory),
+        whole_number(table.get("user_char_limit"), usual.user),
+    )
+
+
+def parse_entries(text: str) -> list[HermesEntry]:
+    """The entries in order; empty ones are none."""
+    found, start = [], 0
+    ends = [(match.start(), match.end()) for match in _DELIMITED.finditer(text)]
+    for end, after in [*ends, (len(text), len(text))]:
+        segment = text[start:end]
+        entry = segment.strip()
+        if entry:
+            at = start + segment.index(entry)
+            line = 1 + len(_LINE_ENDS.findall(text, 0, at))
+            found.append(HermesEntry(entry, at, at + len(entry), line))
+        start = after
+    return found
+
+
+def size_of(entries: Sequence[str]) -> int:
+    """Characters that Hermes counts: of the distinct entries, joined."""
+    joined = DELIMITER.join(dict.fromkeys(_as_read(entry) for entry in entries))
+    return len(joined)
+
+
+def _as_read(text: str) -> str:
+    return _LINE_ENDS.sub("\n", text)
+
+
+def why_refused(text: str, limit: int) -> str:
+    """Why Hermes would refuse to replace or remove an entry of this file; "" if it would not."""
+    entries = [_as_read(entry.text) for entry in parse_entries(text)]
+    longest = max(map(len, entries), default=0)
+    if longest > limit:
+        return f"Hermes refuses to write it: an entry of {longest:,} characters, limit {limit:,}"
+    if _as_read(text).strip() != DELIMITER.join(entries):
+        return "Hermes refuses to write it: it is not a clean list of entries"
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return "Hermes cannot load it: it is not UTF-8"
+    return ""
+
+
+def usage(size: int, limit: int) -> str:
+    """`56% — 1,234/2,200 chars`, as in the header of the block."""
+    percent = min(100, int((size / limit) * 100)) if limit > 0 else 0
+    return f"{percent}% — {size:,}/{limit:,} chars"
+
+
+# ---- memories ------------------------------------------------------------------------------------
+
 
 ENTITIES = {MEMORY: "memory", USER: "user"}
 FILES = {entity: name for name, entity in ENTITIES.items()}

@@ -14,11 +14,12 @@ from memtui.stores.base import Reading, StoreView, Unreadable, WriteRecorder
 from memtui.stores.file_store import ListedTextStore
 from memtui.stores.hermes import editing
 from memtui.stores.hermes.layout import CONFIG, MEMORY, NAMES, memory_folder
-from memtui.stores.hermes.records import ENTITIES, entry_memories
-from memtui.stores.hermes.rules import (
+from memtui.stores.hermes.records import (
     DELIMITER,
+    ENTITIES,
     RULE,
     HermesLimits,
+    entry_memories,
     parse_entries,
     parse_limits,
     size_of,

@@ -1,21 +1,39 @@
-"""Plan a new note: its path, its frontmatter and its text."""
+"""Add notes: new ones, imported ones, those of other formats."""
 
 from __future__ import annotations
 
+import os
 import posixpath
 from typing import Any
 
-from memtui.changes import Change, TextEdit
+from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.files.frontmatter import set_field
-from memtui.stores.change_validation import content_of, created_of, word_of
-from memtui.stores.importing import slug, texts_in
-from memtui.stores.markdown import outline
-from memtui.stores.markdown_documents import SKIPPED, SUFFIX, file_stem, new_file
+from memtui.files.reading import real_path, safe_join
+from memtui.model import CURRENT, Memory
+from memtui.stores.format import ConvertedMemory
+from memtui.stores.importing import (
+    entity_parts,
+    extra_in,
+    lost_fields,
+    lost_kind,
+    short_hash,
+    sidecar_values,
+    slug,
+    texts_in,
+)
+from memtui.stores.markdown_documents import (
+    SKIPPED,
+    SUFFIX,
+    file_stem,
+    new_file,
+    outline,
+    parse_document,
+)
 from memtui.stores.markdown_folder.records import NoteContext
-from memtui.stores.markdown_folder.rules import BASIC, MEMFS
-from memtui.stores.plans import planned_before
-from memtui.stores.values import to_iso_seconds
+from memtui.stores.markdown_folder.rules import BASIC, MEMFS, observations
+from memtui.stores.plans import plan_duplicate, planned_before
+from memtui.stores.values import content_of, created_of, to_iso_seconds, word_of
 
 LONGEST_DESCRIPTION = 120
 
@@ -74,3 +92,89 @@ def _description(content: str, title: str) -> str:
     description = " ".join((title or line).lstrip("# ").split())
     plain = "".join(letter for letter in description if letter.isprintable())
     return plain[:LONGEST_DESCRIPTION] or "a note"
+
+
+# ---- importing -----------------------------------------------------------------------------------
+
+
+FRONTMATTER = "front"
+"""Key of `extra` of an ADD: keys for the frontmatter of a converted memory."""
+ARCHIVE = "archive"
+"""Folder of what is no longer current: a note has no status."""
+
+
+def plan_import(change: Change, context: NoteContext) -> Plan:
+    """Plan the import of one note. Raises Refused."""
+    path, _, line = str(change.fields["id"]).partition("#")
+    if line:
+        return plan_duplicate(change, "the note that holds this line", context.ref(path))
+    file = context.root
+    for name in path.split("/"):
+        if name in SKIPPED:
+            raise Refused("notes in hidden folders are not read", where=path)
+        file = safe_join(file, name)
+    if not path.endswith(SUFFIX) or not real_path(file).is_relative_to(real_path(context.root)):
+        raise Refused("notes cannot be added here", where=path)
+    if os.path.lexists(file):
+        return plan_duplicate(change, "a note of this name", context.ref(path))
+    document = change.fields.get("document")
+    text = document if isinstance(document, str) else _text(change, context, path)
+    edits: tuple[Edit, ...] = (TextEdit(str(file), None, text),)
+    edits += context.entry_edits(path, path, **_sidecar_values(change, context))
+    refs = [context.ref(path)]
+    if context.profile.observations:
+        body = parse_document(path, "", text, None).body
+        refs += [context.ref(f"{path}#{each.key}") for each in observations(body)]
+    return Plan((change,), edits, Outcome.ADDED, f"Added {path}", tuple(refs))
+
+
+def _text(change: Change, context: NoteContext, path: str) -> str:
+    title = str(change.fields.get("title") or "") if context.profile.frontmatter else ""
+    text = note_text(change, context, path, " ".join(title.split()))
+    front = extra_in(change).get(FRONTMATTER)
+    if context.profile.tags and isinstance(front, dict):
+        for key, value in front.items():
+            text = set_field(text, key, value)
+    return text
+
+
+def _sidecar_values(change: Change, context: NoteContext) -> dict[str, Any]:
+    values = sidecar_values(change, links=change.fields.get("links") or ())
+    if context.profile.tags:
+        values["tags"] = None
+    return values | dict.fromkeys(("supersedes", "superseded_by"))
+
+
+def convert(memory: Memory) -> ConvertedMemory:
+    """Convert a memory to a note; its file name ends in a hash of the original ref."""
+    folder = "/".join(entity_parts(memory))
+    if memory.status not in CURRENT:
+        folder = f"{ARCHIVE}/{folder}"
+    front: dict[str, Any] = {"source": memory.ref}
+    if memory.status != "active":
+        front["status"] = memory.status
+    if memory.updated and memory.updated != memory.created:
+        front["updated"] = to_iso_seconds(memory.updated)
+    if memory.importance != "medium":
+        front["importance"] = memory.importance
+    fields = {
+        "id": f"{folder}/{slug(memory.headline) or 'memory'}-{short_hash(memory.ref, 6)}{SUFFIX}",
+        "content": memory.content or memory.headline,
+        "title": memory.title,
+        "type": memory.type,
+        "entity": folder,
+        "created": memory.created,
+        "tags": memory.tags,
+        "pinned": memory.pinned,
+        "extra": {FRONTMATTER: front},
+    }
+    changed: tuple[str, ...] = ()
+    if memory.status != "active":
+        changed += (f"status {memory.status} (stands in the frontmatter, if the notes have one)",)
+    changed += lost_kind(memory, "document")
+    if memory.entity not in ("", folder):
+        changed += ("entity (becomes a folder)",)
+    if memory.importance != "medium":
+        changed += ("importance (stands in the frontmatter, if the notes have one)",)
+    names = ("confidence", "source", "supersedes", "superseded_by", "links")
+    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

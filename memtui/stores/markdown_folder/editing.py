@@ -10,21 +10,21 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Conflict, Refused
 from memtui.files.frontmatter import set_field, split
 from memtui.model import IMPORTANCES, Memory
-from memtui.stores.change_validation import RATING_OF, changed_values, check_unchanged, content_of
 from memtui.stores.importing import is_import
-from memtui.stores.markdown import parse_document, with_body
 from memtui.stores.markdown_documents import (
     OpenDocument,
     open_document,
+    parse_document,
     planned_text,
+    with_body,
     with_heading,
     words_of,
 )
-from memtui.stores.markdown_folder.adding import new_note
-from memtui.stores.markdown_folder.importing import plan_import
+from memtui.stores.markdown_folder.adding import new_note, plan_import
 from memtui.stores.markdown_folder.records import NoteContext
 from memtui.stores.markdown_folder.rules import observations
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, dangling_warnings, plan_one, tag_edits
+from memtui.stores.values import RATING_OF, changed_values, check_unchanged, content_of
 
 EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
 _IN_SIDECAR = SIDECAR_ACTS - {Act.TAG}

@@ -18,10 +18,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from memtui.model import Link, Memory, Place
-from memtui.stores.change_validation import importance_of_rating
 from memtui.stores.importing import slug
-from memtui.stores.markdown import MarkdownFile, linked_documents, outline
-from memtui.stores.markdown_documents import SUFFIX, to_json_value, words_of
+from memtui.stores.markdown_documents import (
+    SUFFIX,
+    MarkdownFile,
+    linked_documents,
+    outline,
+    to_json_value,
+    words_of,
+)
 from memtui.stores.markdown_folder.rules import (
     BASIC,
     MEMFS,
@@ -34,7 +39,7 @@ from memtui.stores.markdown_folder.rules import (
     relations,
 )
 from memtui.stores.plans import PlanContext
-from memtui.stores.values import from_iso
+from memtui.stores.values import from_iso, importance_of_rating
 
 CREATED_KEYS = ("created", "date")
 UPDATED_KEYS = ("updated", "modified", "last_updated", "last_modified")

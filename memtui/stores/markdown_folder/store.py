@@ -20,8 +20,7 @@ from memtui.files.reading import digest
 from memtui.model import Memory
 from memtui.stores.base import Reading, StoreView, Unreadable, WriteRecorder
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown import parse_document
-from memtui.stores.markdown_documents import SUFFIX, documents
+from memtui.stores.markdown_documents import SUFFIX, documents, parse_document
 from memtui.stores.markdown_folder import editing
 from memtui.stores.markdown_folder.layout import SETTINGS, profile_of
 from memtui.stores.markdown_folder.records import NoteContext, link_names, note_memories

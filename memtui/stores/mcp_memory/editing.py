@@ -8,11 +8,15 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
-from memtui.files.json.editing import insert_record, put_member, remove_records, replace_record
-from memtui.files.json.style import Spelling
+from memtui.files.json.editing import (
+    Spelling,
+    insert_record,
+    put_member,
+    remove_records,
+    replace_record,
+)
 from memtui.model import Memory
 from memtui.stores import listed_texts
-from memtui.stores.change_validation import changed_values, word_of
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     CONVERTED,
@@ -52,6 +56,7 @@ from memtui.stores.plans import (
     requested_link,
 )
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import changed_values, word_of
 
 DEFAULT_TYPE = "concept"
 """Type of an entity that memtui makes, where none is given."""

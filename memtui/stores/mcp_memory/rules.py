@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memtui.errors import UnreadableFile
+from memtui.files.json.editing import JsonStyle, Spelling, splice
 from memtui.files.json.editing import insert_record as insert_json
-from memtui.files.json.editing import load_records, splice
 from memtui.files.json.editing import remove_records as remove_json
-from memtui.files.json.style import JsonStyle, Spelling
+from memtui.files.json.locating import load_records
 
 ENTITY, RELATION = "entity", "relation"
 OBSERVATIONS = ("observations",)

@@ -18,8 +18,8 @@ from typing import Any
 
 from memtui.model import Memory, Place
 from memtui.stores.listed_texts import importance_in
-from memtui.stores.markdown import MarkdownFile
-from memtui.stores.markdown_lists import SECTION, ItemFile
+from memtui.stores.markdown_documents import MarkdownFile
+from memtui.stores.markdown_items import SECTION, ItemFile
 from memtui.stores.openclaw.layout import FOLDER, SUFFIX, day_of
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.file_store import ListedTextStore
-from memtui.stores.markdown import parse_document
-from memtui.stores.markdown_documents import planned_text
-from memtui.stores.markdown_lists import (
+from memtui.stores.markdown_documents import parse_document, planned_text
+from memtui.stores.markdown_items import (
     EMPTY,
     MarkdownList,
     parse_item_file,

@@ -25,7 +25,7 @@ from memtui.stores.plans import (
 )
 from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory import adding
-from memtui.stores.simple_memory.importing import plan_import
+from memtui.stores.simple_memory.adding import plan_import
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,

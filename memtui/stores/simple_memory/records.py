@@ -32,18 +32,20 @@ from memtui.changes import RecordEdit, SidecarEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.model import IMPORTANCES, Link, Memory, Place
 from memtui.stores.base import Reading, Unreadable
-from memtui.stores.change_validation import UNADDRESSABLE, importance_of_rating, with_unique_ids
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json, read_or_new
 from memtui.stores.plans import PlanContext, SidecarEntry
 from memtui.stores.scanning import LastRead, as_unreadable
 from memtui.stores.sidecar import Entry, Sidecar
 from memtui.stores.simple_memory.layout import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
 from memtui.stores.values import (
+    UNADDRESSABLE,
     from_iso,
+    importance_of_rating,
     is_number,
     lower_word,
     text_of,
     texts_of,
+    with_unique_ids,
 )
 
 KEPT = "kept"

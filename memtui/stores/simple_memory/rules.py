@@ -16,7 +16,6 @@ from memtui.changes import Change, Edit, SidecarEdit
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import IMPORTANCES, Memory
-from memtui.stores.change_validation import RATING_OF, changed_values, check_unchanged, content_of
 from memtui.stores.format import UpkeepRules
 from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory.records import (
@@ -29,7 +28,15 @@ from memtui.stores.simple_memory.records import (
     sentence,
     tags_of,
 )
-from memtui.stores.values import is_number, text_of, whole_number
+from memtui.stores.values import (
+    RATING_OF,
+    changed_values,
+    check_unchanged,
+    content_of,
+    is_number,
+    text_of,
+    whole_number,
+)
 
 EDITABLE = frozenset({"content", "title", "type", "importance", "entity", "tags", "confidence"})
 

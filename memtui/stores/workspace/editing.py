@@ -10,29 +10,31 @@ from typing import Any
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit, ValueEdit
 from memtui.errors import Refused
 from memtui.files.frontmatter import set_field, split
-from memtui.files.json.editing import load, raw_value
+from memtui.files.json.editing import raw_value
+from memtui.files.json.locating import load
 from memtui.model import IMPORTANCES, Memory
-from memtui.stores.change_validation import (
-    RATING_OF,
-    changed_values,
-    check_unchanged,
-    content_of,
-    created_of,
-    word_of,
-)
 from memtui.stores.importing import is_import, texts_in
-from memtui.stores.markdown import outline, with_body
 from memtui.stores.markdown_documents import (
     SKIPPED,
     SUFFIX,
     OpenDocument,
     file_stem,
     new_file,
+    outline,
+    with_body,
     with_heading,
     words_of,
 )
 from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one, planned_before
-from memtui.stores.values import to_iso_seconds
+from memtui.stores.values import (
+    RATING_OF,
+    changed_values,
+    check_unchanged,
+    content_of,
+    created_of,
+    to_iso_seconds,
+    word_of,
+)
 from memtui.stores.workspace.importing import plan_import
 from memtui.stores.workspace.records import LESSONS, TASKS, DocumentContext, state_key
 from memtui.stores.workspace.rules import (

@@ -15,7 +15,6 @@ from memtui.errors import Refused
 from memtui.files.frontmatter import set_field
 from memtui.files.reading import real_path, safe_join
 from memtui.model import CURRENT, Memory
-from memtui.stores.change_validation import content_of, created_of
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     entity_parts,
@@ -29,10 +28,9 @@ from memtui.stores.importing import (
     slug,
     texts_in,
 )
-from memtui.stores.markdown import outline
-from memtui.stores.markdown_documents import SKIPPED, SUFFIX
+from memtui.stores.markdown_documents import SKIPPED, SUFFIX, outline
 from memtui.stores.plans import plan_duplicate
-from memtui.stores.values import from_iso, to_iso_seconds
+from memtui.stores.values import content_of, created_of, from_iso, to_iso_seconds
 from memtui.stores.workspace.records import FRONTMATTER, DocumentContext
 
 _WRITTEN_ELSEWHERE = frozenset(

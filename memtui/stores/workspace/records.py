@@ -29,24 +29,21 @@ from pathlib import Path
 from typing import Any
 
 from memtui.model import Link, Memory, Place
-from memtui.stores.change_validation import importance_of_rating
-from memtui.stores.markdown import (
+from memtui.stores.markdown_documents import (
     MarkdownFile,
+    OpenDocument,
     Outline,
     date_in_path,
     linked_documents,
-    outline,
-)
-from memtui.stores.markdown_documents import (
-    OpenDocument,
     open_document,
+    outline,
     read_text,
     to_json_value,
     words_of,
 )
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import ParsedFile
-from memtui.stores.values import from_iso, lower_word
+from memtui.stores.values import from_iso, importance_of_rating, lower_word
 from memtui.stores.workspace import layout
 from memtui.stores.workspace.rules import DocumentType, TypeMap
 

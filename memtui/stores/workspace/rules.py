@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from memtui.errors import UnreadableFile
-from memtui.files.json.editing import load
+from memtui.files.json.locating import load
 from memtui.model import UNTYPED, Memory
 from memtui.stores.markdown_documents import words_of
 from memtui.stores.values import lower_word

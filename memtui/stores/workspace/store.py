@@ -17,8 +17,7 @@ from memtui.changes import Act, Change, Plan
 from memtui.errors import RefError, Refused
 from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown import parse_document
-from memtui.stores.markdown_documents import SUFFIX, documents
+from memtui.stores.markdown_documents import SUFFIX, documents, parse_document
 from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile
 from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import MemtuiError, SaveError
-from memtui.tui.controllers.copying import copy_text
+from memtui.tui.controllers.viewing import copy_text
 
 if TYPE_CHECKING:
     from memtui.context import Pack, PackEntry, Recipe
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.controllers.selection import Selection
+    from memtui.tui.context_packs import BuiltPack, PackRequest
+    from memtui.tui.controllers.changes import Selection
     from memtui.tui.jobs import Failed, Job
-    from memtui.tui.pack_building import BuiltPack, PackRequest
     from memtui.tui.screen_interface import ScreenInterface
+
 
 ANY_STORE = "prime"
 """The recipe to begin with in a store whose program has none."""
@@ -42,8 +43,8 @@ class ContextActions:
     def open(self) -> None:
         """Show the context screen, with the words of the search as the task."""
         from memtui.context import list_recipes, read_settings
+        from memtui.tui.context_packs import PackRequest
         from memtui.tui.dialogs.context import PackScreen
-        from memtui.tui.pack_building import PackRequest
 
         screen = self._screen
         settings = screen.app.settings
@@ -85,7 +86,7 @@ class ContextActions:
         failed: Failed,
     ) -> None:
         """Build a pack in a job, in place of one that is being built."""
-        from memtui.tui.pack_building import build_requested
+        from memtui.tui.context_packs import build_requested
 
         past = self._screen.worker.past
         settings, now = self._settings, (past.at if past else self._screen.now()).astimezone()

@@ -5,36 +5,27 @@ Unsaved drafts of an earlier session are announced at the start and reopened in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.files import form_drafts
+from memtui.files import drafts
 from memtui.tui import key_bindings
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.controllers.forms import FormActions
-from memtui.tui.controllers.selection import Selection
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from memtui.files.form_drafts import FormDraft
-    from memtui.tui.actions import ActionHandlers
-    from memtui.tui.screen_interface import ScreenInterface
-
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-from memtui.tui.controllers.changes import ChangeActions
+from memtui.tui.controllers.changes import ChangeActions, Selection
 from memtui.tui.controllers.context import ContextActions
-from memtui.tui.controllers.journal import JournalActions
-from memtui.tui.controllers.repair import RepairActions
+from memtui.tui.controllers.forms import FormActions
+from memtui.tui.controllers.recovery import JournalActions, RepairActions
 from memtui.tui.controllers.review import ReviewActions
 from memtui.tui.controllers.transfer import TransferActions
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memtui.errors import ForeignOwner
+    from memtui.files.drafts import FormDraft
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -161,7 +152,7 @@ class DraftActions:
         if state is None or library is None:
             return False
         roots = [store.root for store in library.stores if not store.read_only]
-        self._drafts = form_drafts.find_drafts(state, roots)
+        self._drafts = drafts.find_drafts(state, roots)
         return bool(self._drafts)
 
     def _age(self, draft: FormDraft) -> str:
@@ -191,7 +182,7 @@ class DraftActions:
         path, draft = found
         self._drafts.remove(found)
         self._screen.update_keys()
-        if (file := form_drafts.claim(path)) is not None:
+        if (file := drafts.claim(path)) is not None:
             self._forms.resume(file, draft)
 
 

@@ -13,14 +13,13 @@ from memtui import query as queries
 from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError, RefError, SaveError
-from memtui.files import external_editor, form_drafts
-from memtui.files.external_editor import EditorDraft
-from memtui.files.form_drafts import DraftFile, FormDraft
+from memtui.files import drafts
+from memtui.files.drafts import DraftFile, EditorDraft, FormDraft
 from memtui.model import Memory
 from memtui.tui import change_forms, change_worker, terminal
+from memtui.tui.change_forms import Form, changed_underneath, resumed
 from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import WritingController, of_one_store
-from memtui.tui.form import Form, changed_underneath, resumed
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.stores.base import WritableStore
     from memtui.tui.actions import ActionHandlers
+
 
 KNOWN = 500
 """Values of a field that are offered while typing."""
@@ -88,7 +88,7 @@ class FormActions(WritingController):
 
         state = self._screen.app.launch.state
         if file is None and state is not None:
-            file = form_drafts.new_file(state)
+            file = drafts.new_form_draft(state)
 
         def left(planned: Planned | None) -> None:
             if planned is not None:
@@ -196,7 +196,8 @@ class FormActions(WritingController):
             self._changes.show_refusal(why)
             return
         keeper = current if current in memories and current is not None else memories[0]
-        self._show(change_forms.merge(keeper, [m for m in memories if m is not keeper]))
+        others = [memory for memory in memories if memory is not keeper]
+        self._show(change_forms.merge([keeper, *others]))
 
     def _tag(self) -> None:
         able, reason = self._selection.able("tag")
@@ -249,12 +250,12 @@ class FormActions(WritingController):
             return
         app = self._screen.app
         try:
-            draft = external_editor.new_draft(memory.content, state)
+            draft = drafts.new_draft(memory.content, state)
         except MemtuiError as error:
             app.notify(str(error), severity="error")
             return
         try:
-            arguments = external_editor.editor_command(app.settings.editor, str(draft.path))
+            arguments = drafts.editor_command(app.settings.editor, str(draft.path))
             status = terminal.run_program(app, arguments)
         except SuspendNotSupported:
             draft.discard()

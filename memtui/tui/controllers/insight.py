@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from memtui.library import Library, SearchResult
-    from memtui.library.finding import SimilarMemories
-    from memtui.model import Memory
-    from memtui.tui.actions import ActionHandlers
-    from memtui.tui.dialogs.picker import Picker
-    from memtui.tui.dialogs.why import Hit
-    from memtui.tui.screen_interface import ScreenInterface
-
+from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID
-
-if TYPE_CHECKING:
-    from memtui.query import TimeCondition
-    from memtui.tui.actions import ActionHandlers
-    from memtui.tui.screen_interface import ScreenInterface
-
-from dataclasses import replace
-from datetime import timedelta
-from typing import TYPE_CHECKING
-
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
@@ -35,9 +16,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from memtui.insight.comparison import Difference
-    from memtui.library import Library
+    from memtui.library import Library, SearchResult
+    from memtui.library.finding import SimilarMemories
+    from memtui.model import Memory
     from memtui.progress import IsCancelled
+    from memtui.query import TimeCondition
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.dialogs.picker import Picker
+    from memtui.tui.dialogs.why import Hit
     from memtui.tui.screen_interface import ScreenInterface
 
 

@@ -113,12 +113,12 @@ class MemoryActions:
             self._screen.app.notify(f"New memories are hidden by filters. {keys}".rstrip())
 
     def _source(self) -> None:
-        from memtui.files import external_editor
+        from memtui.files import drafts
 
         memory = self._current()
         if memory is not None:
             found = self._screen.found
-            place = external_editor.find_line(memory, found.words if found else ())
+            place = drafts.find_line(memory, found.words if found else ())
             terminal.open_source(self._screen.app, place)
 
     def _page(self) -> None:

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.errors import MemtuiError, WorkerError
 from memtui.tui.change_worker import ChangeWorker, Preview
-from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
-from memtui.tui.controllers.journal import JournalActions
-from memtui.tui.controllers.selection import Selection
+from memtui.tui.controllers.changes import SHOWN, ChangeActions, Selection, WritingController
+from memtui.tui.controllers.recovery import JournalActions
 from memtui.tui.diff_lines import diff_files, name_below
 from memtui.tui.key_bindings import hint
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from memtui.tui.jobs import Job
     from memtui.tui.screen_interface import ScreenInterface
     from memtui.upkeep.proposals import Proposal
+
 
 RESCAN_AFTER = 1.5
 """Seconds after a change of the stores before they are scanned again."""

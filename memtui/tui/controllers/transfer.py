@@ -103,7 +103,7 @@ class TransferActions(WritingController):
         )
 
     def _show_comparison(self, left: str, right: str, entity: str) -> None:
-        from memtui.tui.dialogs.copy import copy_at_once, preview_copy
+        from memtui.tui.dialogs.import_ import copy_at_once, preview_copy
         from memtui.tui.dialogs.store_comparison import StoreComparisonScreen
 
         screen = self._screen
@@ -143,7 +143,7 @@ class TransferActions(WritingController):
         )
 
     def _copy(self) -> None:
-        from memtui.tui.dialogs.copy import CopyScreen
+        from memtui.tui.dialogs.import_ import CopyScreen
 
         def done(copied: bool | None) -> None:
             if copied and self._screen.memories.marked:

@@ -1,33 +1,20 @@
-"""Compare two memories, set bookmarks and go to them, open the web addresses in a text.
-
-The detail shows the memory under the cursor: at once, or when the cursor rests after a run. While
-moves follow each other (a held key) only the list is drawn. What acts ask for, the memory itself,
-is always the one under the cursor.
-"""
+"""Actions on the shown memory: compare two, bookmarks, web addresses, copying to the clipboard."""
 
 from __future__ import annotations
 
-from time import monotonic
-from typing import TYPE_CHECKING
-
-from memtui.model import Memory
-
-if TYPE_CHECKING:
-    from memtui.tui.messages import Related
-    from memtui.tui.screen_interface import ScreenInterface
-    from memtui.tui.status_text import StatusText
-
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import MemtuiError
-from memtui.tui import key_bindings
-from memtui.tui.controllers.copying import copy_text
+from memtui.model import Memory, to_record
+from memtui.tui import actions, key_bindings, sanitizing
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.app_interface import AppInterface, CopyOutcome
     from memtui.tui.screen_interface import ScreenInterface
 
 
@@ -198,68 +185,103 @@ def _open(url: str) -> str:
     return "" if browser.open(url) else "the browser did not start"
 
 
-REST = 0.06
-"""Seconds the cursor must rest before a run of moves is over and references are asked for."""
-RUN = 0.1
-"""Seconds between two moves up to which they are a run; a held key sends one each 0.03 to 0.09."""
+FORMS = {
+    "text": "the text, without hidden characters",
+    "text exactly": "hidden characters included",
+    "markdown": "a chapter per entity",
+    "json": "all fields, as --json prints them",
+    "reference": "store and id, for commands and queries",
+}
+"""What can be copied of memories, and what it is."""
 
 
-class DetailController:
-    """Shows the memory under the cursor in the detail pane."""
+class CopyActions:
+    """Copies the marked memories, or the one that is shown."""
 
-    def __init__(self, screen: ScreenInterface, status_text: StatusText) -> None:
+    def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
-        self._status_text = status_text
-        self.resting = False
-        """The references of the memory under the cursor are still to be asked for."""
-        self._moved = 0.0
-        self._waits = False
 
-    def show(self, memory: Memory | None) -> None:
-        """Show a memory in the detail, and load its references once the cursor rests."""
-        screen, now = self._screen, monotonic()
-        changed = memory is not screen.detail.memory
-        words = screen.found.words if screen.found else ()
-        if memory is not None and memory.store not in screen.detail.roots:
-            library = screen.worker.library
-            stores = library.snapshot.stores if library else ()
-            screen.detail.roots = {store.label: store.root for store in stores}
-        screen.detail.show(memory, words, later=changed and now - self._moved < RUN)
-        if not changed:
+    def handlers(self) -> ActionHandlers:
+        return {
+            "copy": partial(self._copy, "text"),
+            "copy.exact": partial(self._copy, "text exactly"),
+            "copy.as": self._pick,
+        }
+
+    def _copy(self, form: str) -> None:
+        current = self._screen.detail.memory
+        chosen = self._screen.marked_memories() or ([current] if current is not None else [])
+        if not chosen:
             return
-        self._moved = now
-        self.resting = memory is not None
-        if not self._waits:
-            self._check_after(REST)
+        what = text.counted(len(chosen), "memory") if len(chosen) > 1 else "the memory"
+        if form == "text":
+            what = what if len(chosen) > 1 else "the memory's text"
+        elif form != "text exactly":
+            what = f"{what} as {'a ' if form == 'reference' else ''}{FORM_NAMES.get(form, form)}"
+        exact = form != "text"
+        copy_text(self._screen.app, written(form, chosen), what, exact=exact)
 
-    def _check_after(self, seconds: float) -> None:
-        self._waits = True
-        self._screen.set_timer(seconds, self._end_run_if_rested)
+    def _pick(self) -> None:
+        from memtui.tui.dialogs.picker import Choice, Picker
 
-    def _end_run_if_rested(self) -> None:
-        left = self._moved + REST - monotonic()
-        if not self._waits:
+        choices = [Choice(form, form, note=about) for form, about in FORMS.items()]
+
+        def picked(values: tuple[str, ...] | None) -> None:
+            if values:
+                self._copy(values[0])
+
+        picker = Picker("Copy as", choices, several=False, accept="copy")
+        self._screen.app.push_screen(picker, picked)
+
+
+FORM_NAMES = {"markdown": "Markdown", "json": "JSON"}
+
+
+def written(form: str, memories: Sequence[Memory]) -> str:
+    """Memories in one of `FORMS`."""
+    if form == "markdown":
+        from memtui.bundle.exporting import encode_markdown
+
+        return "".join(encode_markdown(memories))
+    if form == "json":
+        import json
+
+        records = [to_record(memory) for memory in memories]
+        found = records if len(records) > 1 else records[0]
+        return json.dumps(found, ensure_ascii=False, indent=2) + "\n"
+    if form == "reference":
+        return "\n".join(memory.ref for memory in memories)
+    return "\n\n".join(memory.content or memory.title for memory in memories)
+
+
+def copy_text(
+    app: AppInterface, whole: str, what: str, *, exact: bool = False, exact_id: str = "copy.exact"
+) -> None:
+    """Copy a text to the clipboard and say so, or why it could not be copied.
+
+    Args:
+        app: Knows the clipboard.
+        whole: The text.
+        what: What it is, for the toast.
+        exact: Hidden characters too.
+        exact_id: The action that copies the same exactly.
+    """
+    words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
+
+    def done(outcome: CopyOutcome) -> None:
+        if outcome.refused:
+            app.notify(f"Not copied: {outcome.refused}.", severity="warning", timeout=8)
             return
-        if left > 0:
-            self._check_after(left)
+        message = f"Copied {what}" if outcome.taken else f"Sent {what} to the terminal's clipboard"
+        if left_out:
+            key = key_bindings.first_key(actions.BY_ID[exact_id], app.key_overrides)
+            app.notify(
+                f"{message} without {text.counted(left_out, 'hidden character')}. "
+                f"{key} copies the exact text.",
+                severity="warning",
+                timeout=6,
+            )
         else:
-            self.end_run()
+            app.notify(f"{message}{', hidden characters too' if exact else ''}.", timeout=2)
 
-    def end_run(self) -> None:
-        """Show the memory under the cursor completely, now that the cursor rests."""
-        self._waits = self.resting = False
-        self._screen.detail.catch_up()
-        self.relate()
-
-    def relate(self) -> None:
-        """Load the references of the memory, in both directions."""
-        memory = self._screen.detail.memory
-        if memory is not None:
-            self._screen.worker.relate(memory)
-
-    def related(self, event: Related) -> None:
-        """Show the references that were found for a memory."""
-        screen = self._screen
-        if event.memory is screen.detail.memory:
-            screen.detail.show_references(self._status_text.references(event.lineage))
-            screen.update_keys()
+    app.copy_text(text.without_lone_surrogates(words), done)

@@ -19,8 +19,16 @@ from memtui import text
 from memtui.context import PackEntry, Recipe
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK
+from memtui.tui.context_packs import (
+    BuiltPack,
+    ItemKind,
+    PackHost,
+    PackItem,
+    PackRequest,
+    compare_packs,
+    list_items,
+)
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.pack_building import BuiltPack, PackHost, PackRequest
 from memtui.tui.pack_explanation import (
     describe_budget,
     describe_compared,
@@ -29,7 +37,6 @@ from memtui.tui.pack_explanation import (
     explain_compared,
     explain_item,
 )
-from memtui.tui.pack_rows import ItemKind, PackItem, compare_packs, list_items
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.pack_view import BudgetSlider, PackComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine

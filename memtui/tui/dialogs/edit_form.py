@@ -17,13 +17,20 @@ from textual.widgets import Input, Static, TextArea
 from memtui import text
 from memtui.changes import DESTRUCTIVE, Outcome
 from memtui.errors import Conflict, MemtuiError, RefError, SaveError
-from memtui.files.form_drafts import DraftFile, FormDraft
+from memtui.files.drafts import DraftFile, FormDraft
 from memtui.library.planning import Planned
-from memtui.tui import plan_summary
+from memtui.tui import change_worker
+from memtui.tui.change_forms import (
+    LABELS,
+    Form,
+    FormField,
+    Kind,
+    changed_underneath,
+    value_of,
+)
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import ConfirmDialog, FittingDialog, Reply
 from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
-from memtui.tui.form import LABELS, Form, FormField, Kind, both_texts, changed_underneath, value_of
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
@@ -211,19 +218,19 @@ class FormScreen(FittingDialog[Planned]):
             self._say(NO_CHANGES)
         else:
             lines = self._describe(found, library)
-            self._say(*lines, *plan_summary.describe_files(found.planned, found.lines))
+            self._say(*lines, *change_worker.describe_files(found.planned, found.lines))
 
     def _describe(self, found: Preview, library: Library) -> tuple[OutcomeLine, ...]:
-        lines = plan_summary.describe_plan(found.planned, library.get)
+        lines = change_worker.describe_plan(found.planned, library.get)
         if self._form.as_possible:
-            lines = (*plan_summary.describe_count(found.planned, found.left_out), *lines)
+            lines = (*change_worker.describe_count(found.planned, found.left_out), *lines)
         return lines
 
     def _failed(self, number: int, error: MemtuiError) -> None:
         if number != self._number:
             return
         self.is_previewing, self._preview = False, None
-        self._say(plan_summary.describe_failure(error))
+        self._say(change_worker.describe_failure(error))
 
     @property
     def _stopped(self) -> bool:
@@ -281,7 +288,7 @@ class FormScreen(FittingDialog[Planned]):
             library = self._worker.library
             summary = self._describe(found, library) if library else ()
             if library and self._form.as_possible:
-                summary = (*summary, *plan_summary.describe_targets(planned, library.get))
+                summary = (*summary, *change_worker.describe_targets(planned, library.get))
             self.app.push_screen(
                 DiffScreen(planned.title, summary, found.lines, found.texts, yes=self._form.save),
                 lambda yes: self._save(planned) if yes else None,
@@ -350,7 +357,7 @@ class FormScreen(FittingDialog[Planned]):
             return
         if choice == BOTH:
             prose = self.query_one(TextInput)
-            prose.set_raw(both_texts(conflict))
+            prose.set_raw("\n\n".join(filter(None, (conflict.theirs, conflict.yours))))
             prose.focus()
             self._update_preview()
         elif choice == MINE:

@@ -24,7 +24,7 @@ from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.library.guarded_store import link_relations
 from memtui.model import Memory
-from memtui.tui import plan_summary
+from memtui.tui import change_worker
 from memtui.tui.change_worker import ChangeWorker, Preview, preview
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.picker import PickerInput
@@ -189,7 +189,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def _failed(self, error: MemtuiError) -> None:
         self.searching = False
-        self.query_one(OutcomeLines).say(plan_summary.describe_failure(error))
+        self.query_one(OutcomeLines).say(change_worker.describe_failure(error))
 
     def action_link(self) -> None:
         """Plan the link; close only if it can be made, so that the input is not lost."""

@@ -3,17 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from memtui import text
-from memtui.tui.dialogs.dialog import ConfirmDialog, PromptDialog, Reply
-from memtui.tui.widgets.outcome import OutcomeLine
-
-if TYPE_CHECKING:
-    from memtui.tui.app_interface import AppInterface
-
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -23,14 +14,17 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input
 
+from memtui import text
 from memtui.errors import MemtuiError
 from memtui.query import TimeCondition, parse_time, parse_time_end
-from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.widgets.outcome import OutcomeLines, Tone
+from memtui.tui.dialogs.dialog import ConfirmDialog, FittingDialog, PromptDialog, Reply
+from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
+
+    from memtui.tui.app_interface import AppInterface
 
 
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"

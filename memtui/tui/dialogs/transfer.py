@@ -4,42 +4,30 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.bundle import exporting
 from memtui.errors import MemtuiError, SaveError
 from memtui.model import Memory
-from memtui.progress import IsCancelled, Report
+from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
-
-from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
-from textual.widgets import Static
-
-from memtui.progress import Progress
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import ConfirmDialog, FittingDialog, Reply
 from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.outcome import drawn
+from memtui.tui.widgets.outcome import OutcomeLine, Tone, drawn
 from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
+from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
     from textual.binding import BindingType

@@ -11,9 +11,7 @@ from textual.timer import Timer
 from memtui import query as queries
 from memtui import text
 from memtui.tui import messages
-from memtui.tui.action_context import ActionContext
-from memtui.tui.actions import ActionHandlers
-from memtui.tui.controllers.copying import CopyActions
+from memtui.tui.actions import ActionContext, ActionHandlers
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import (
     AsOfActions,
@@ -23,11 +21,11 @@ from memtui.tui.controllers.insight import (
 )
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
+from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
-from memtui.tui.controllers.viewing import ViewingActions
+from memtui.tui.controllers.viewing import CopyActions, ViewingActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
-from memtui.tui.session_state import SessionState, status_values
 from memtui.tui.status_text import describe_losses
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from memtui.tui import actions, key_bindings
-from memtui.tui.action_context import ActionContext
-from memtui.tui.actions import ANYWHERE, BY_ID, ActionHandlers
+from memtui.tui.actions import ANYWHERE, BY_ID, ActionContext, ActionHandlers
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.changed_cells import LineCompositor
 from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized, shape_of
@@ -186,6 +185,10 @@ class PaneScreen(ActionScreen):
 
     def now(self) -> datetime:
         return self.app.now()
+
+    def _on_timer_update(self) -> None:
+        if not self.app.key_queue.is_handling:
+            super()._on_timer_update()
 
     # Acts
 

@@ -12,8 +12,8 @@ from memtui import text
 from memtui.model import Memory
 from memtui.tui import messages
 from memtui.tui.changed_cells import draw_lines
-from memtui.tui.controllers.cached_screen import CachedScreenController
-from memtui.tui.controllers.viewing import DetailController
+from memtui.tui.controllers.panes import DetailController
+from memtui.tui.controllers.session import CachedScreenController
 from memtui.tui.cursor_restore import keep_selected, restore_cursor
 from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import ENTITY_MAX, Pane

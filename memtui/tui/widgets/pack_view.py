@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.context import PackEntry
-from memtui.tui.pack_rows import ComparedEntry, ItemKind, PackDifference, PackItem
+from memtui.tui.context_packs import ComparedEntry, ItemKind, PackDifference, PackItem
 from memtui.tui.widgets.list_window import EntryList, ListWindow
 from memtui.tui.widgets.themed_widget import ThemedWidget
 

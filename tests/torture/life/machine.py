@@ -14,7 +14,7 @@ from memtui.bundle.bundle_reader import read_document, verify_document
 from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.import_plan import plan_import
 from memtui.bundle.restoring import plan_restore
-from memtui.files import failpoints
+from memtui.files import save_hooks
 from memtui.library import Library
 from memtui.library.planning import planned_import
 from memtui.query import parse_query
@@ -159,7 +159,7 @@ class Life(Living):
         act=st.sampled_from(ACTS),
         which=PAIR,
         word=WORD,
-        point=st.sampled_from(failpoints.POINTS),
+        point=st.sampled_from(save_hooks.POINTS),
         passing=st.integers(1, 3),
     )
     def crash(

@@ -13,7 +13,7 @@ from typing import Any
 from hypothesis.stateful import RuleBasedStateMachine
 
 from memtui.errors import Conflict, MemtuiError, RefError, Refused
-from memtui.files import failpoints
+from memtui.files import save_hooks
 from memtui.files.reading import encode
 from memtui.library import Library
 from memtui.library.planning import Planned
@@ -159,7 +159,7 @@ class Living(RuleBasedStateMachine):
 
     def killed_at(self, fault: str, doing: str, planned: Planned | None) -> Callable[[], None]:
         def work() -> None:
-            failpoints.install(failpoints.kill_at(fault))
+            save_hooks.install(save_hooks.kill_at(fault))
             library = self.seen(state=self.state)
             if planned is not None:
                 library.apply(planned)

@@ -19,7 +19,7 @@ from memtui.bundle.bundle_writer import pack_stores
 from memtui.bundle.restoring import plan_restore
 from memtui.changes import Act, Change
 from memtui.errors import Refused
-from memtui.files import failpoints
+from memtui.files import save_hooks
 from memtui.files.staging_dir import POINTS, clear_leftovers, new_stage
 from memtui.journal import ActionState, Journal
 from memtui.library import Library
@@ -238,7 +238,7 @@ def redo(folder: Path) -> None:
 
 def killed(folder: Path, point: str, work: Callable[[Path], None]) -> None:
     def to_the_point() -> None:
-        failpoints.install(failpoints.kill_at(point))
+        save_hooks.install(save_hooks.kill_at(point))
         work(folder)
 
     assert in_child(to_the_point) == KILLED

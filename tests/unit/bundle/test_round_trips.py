@@ -20,7 +20,7 @@ from memtui.bundle.restoring import plan_restore
 from memtui.errors import BundleError, Refused
 from memtui.journal import ActionState
 from memtui.library import Library
-from memtui.search.access_frequency import count_accesses
+from memtui.search.salience import count_accesses
 from memtui.stores.engram.rebuild import dump, rebuild
 
 SAMPLES = Path(__file__).parents[3] / "sample-data"

@@ -13,7 +13,7 @@ import pytest
 
 from memtui.errors import Refused
 from memtui.library import Library
-from memtui.search.access_frequency import count_accesses, find_last_access
+from memtui.search.salience import count_accesses, find_last_access
 from tests.unit.context.packs_for_tests import FORMATS, NOW, SAMPLES, library_of, memory, pack_of
 
 Call = Callable[..., int]

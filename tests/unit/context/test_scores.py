@@ -18,22 +18,19 @@ from memtui.context.relevance import choose_diverse, jaccard, text_words
 from memtui.library import Library, SearchResult
 from memtui.model import IMPORTANCES
 from memtui.query import parse_query
-from memtui.search.access_frequency import (
-    count_accesses,
-    count_revisions,
-    find_last_access,
-    frequency,
-)
-from memtui.search.priority import priority_parts
 from memtui.search.ranking import read_weights
-from memtui.search.recency import halved
 from memtui.search.salience import (
     base_salience,
+    count_accesses,
+    count_revisions,
     decayed_salience,
     describe_range,
+    find_last_access,
+    frequency,
+    halved,
     read_constants,
 )
-from memtui.search.sort_orders import salience_now
+from memtui.search.sort_orders import priority_parts, salience_now
 from tests.unit.context.packs_for_tests import NOW, ListStore, library_of, memory
 
 

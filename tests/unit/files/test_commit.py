@@ -13,12 +13,14 @@ import pytest
 
 from memtui.changes import RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit, invert_edits
 from memtui.errors import Conflict, Refused, SaveError, UnreadableFile
-from memtui.files import atomic_replace, backups, late_writes
-from memtui.files.json.editing import load_records, set_member
+from memtui.files import atomic_replace, backups
+from memtui.files.json.editing import set_member
+from memtui.files.json.locating import load_records
 from memtui.files.locking import locked
+from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit, preview
 from memtui.files.sidecar_lines import sidecar_path
-from memtui.files.write_recorder import NullRecorder
+from memtui.journal import recovery
 
 
 @pytest.fixture
@@ -365,10 +367,10 @@ def test_what_is_written_into_a_replaced_file_is_found_and_brought_back(
         commit([TextEdit(str(note), "# a\n", "# b\n"), edit(path, 0, "mine")], recorder)
         agent.write("- late\n")
         other.write("[]      ")
-    assert [one.is_recovered for one in late_writes.recover_late_writes(note, recorder)] == [True]
+    assert [one.is_recovered for one in recovery.recover_late_writes(note, recorder)] == [True]
     assert note.read_text() == "# b\n- late\n"
-    assert late_writes.recover_late_writes(note, recorder) == []
-    assert [one.is_recovered for one in late_writes.recover_late_writes(path, recorder)] == [False]
+    assert recovery.recover_late_writes(note, recorder) == []
+    assert [one.is_recovered for one in recovery.recover_late_writes(path, recorder)] == [False]
     assert '"mine"' in path.read_text()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from memtui.changes import Act
 from memtui.errors import SaveError
-from memtui.files.form_drafts import FormDraft, claim, find_drafts, new_file
+from memtui.files.drafts import FormDraft, claim, find_drafts, new_form_draft
 
 ROOT = Path("/stores/one")
 DRAFT = FormDraft(Act.EDIT, str(ROOT), ((str(ROOT), "7"),), {"content": "half \ud800 a text"})
@@ -18,7 +18,7 @@ DRAFT = FormDraft(Act.EDIT, str(ROOT), ((str(ROOT), "7"),), {"content": "half \u
 
 def _abandoned(state: Path, draft: FormDraft = DRAFT) -> Path:
     """A draft whose process has ended: nobody holds its lock."""
-    file = new_file(state)
+    file = new_form_draft(state)
     child = os.fork()
     if child == 0:
         file.save(draft)
@@ -42,7 +42,7 @@ def test_a_draft_is_offered_when_its_process_has_ended(tmp_path: Path) -> None:
 
 
 def test_an_open_form_is_not_offered_to_another_program(tmp_path: Path) -> None:
-    file = new_file(tmp_path)
+    file = new_form_draft(tmp_path)
     file.save(DRAFT)
     file.save(DRAFT)
     assert find_drafts(tmp_path, [ROOT]) == []
@@ -52,7 +52,7 @@ def test_an_open_form_is_not_offered_to_another_program(tmp_path: Path) -> None:
 
 
 def test_what_was_saved_is_not_kept_again(tmp_path: Path) -> None:
-    file = new_file(tmp_path)
+    file = new_form_draft(tmp_path)
     file.save(DRAFT)
     file.discard()
     file.save(DRAFT)
@@ -79,4 +79,4 @@ def test_a_damaged_draft_is_passed_over(tmp_path: Path, damage: bytes) -> None:
 def test_a_folder_that_takes_no_draft_is_told(tmp_path: Path) -> None:
     (tmp_path / "drafts").write_text("a file where the folder should be")
     with pytest.raises(SaveError):
-        new_file(tmp_path).save(DRAFT)
+        new_form_draft(tmp_path).save(DRAFT)

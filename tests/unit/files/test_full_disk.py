@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from memtui.errors import SaveError
-from memtui.files import atomic_replace, backups, external_editor
+from memtui.files import atomic_replace, backups, drafts
 from memtui.library import Library
 from memtui.paths import bundled_folder
 from memtui.stores.engram import rebuild
@@ -97,10 +97,10 @@ def test_a_database_that_has_no_room_is_the_fault_of_the_disk_and_not_of_the_lin
 def test_half_a_draft_is_not_kept(tmp_path: Path) -> None:
     def work() -> None:
         with pytest.raises(SaveError, match="no draft"):
-            external_editor.new_draft("x" * 2 * ROOM, tmp_path)
+            drafts.new_draft("x" * 2 * ROOM, tmp_path)
 
     without_room(work)
-    assert list((tmp_path / external_editor.FOLDER).iterdir()) == []
+    assert list((tmp_path / drafts.FOLDER).iterdir()) == []
 
 
 def test_half_a_copy_of_a_good_file_is_not_kept(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json import editing as spans
+from memtui.files.json.locating import load, load_records, members
 from memtui.files.reading import decode, encode
 from tests.long_run import count
 
@@ -64,27 +65,27 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_only_the_value_changes(name: str) -> None:
     text = decode(HOSTILE[name])
-    record = spans.load_records(text)[0]
+    record = load_records(text)[0]
     old = spans.raw_value(record.raw, ("content",))
     new_raw = spans.set_member(record.raw, "content", 'new "text" \U0001f600 \ud83d\n')
     after = encode(spans.replace_record(text, (), 0, new_raw))
     new = spans.raw_value(new_raw, ("content",))
     assert after == HOSTILE[name].replace(encode(old), encode(new), 1)
-    assert spans.load_records(decode(after))[0].value["content"] == 'new "text" \U0001f600 \ud83d\n'
+    assert load_records(decode(after))[0].value["content"] == 'new "text" \U0001f600 \ud83d\n'
     back = spans.set_member(new_raw, "content", record.value["content"])
     if name != "odd spacing":
-        assert spans.load(back) == spans.load(record.raw) or name == "nan"
+        assert load(back) == load(record.raw) or name == "nan"
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_insert_then_remove_gives_the_same_bytes(name: str) -> None:
     text = decode(HOSTILE[name])
-    neighbour = spans.load_records(text)[0].raw
+    neighbour = load_records(text)[0].raw
     raw = spans.new_record(neighbour, {"id": "n", "content": "c", "tags": ["a", "b"], "m": {}})
     for index in (0, 1, 2, None, 99):
         with_it = spans.insert_record(text, (), raw, index)
         where = 2 if index in (None, 99) else index
-        records = spans.load_records(with_it)
+        records = load_records(with_it)
         assert (len(records), records[where].raw) == (3, raw)
         assert spans.remove_record(with_it, (), where) == text
 
@@ -96,7 +97,7 @@ def test_a_new_record_looks_as_the_real_programs_write_it() -> None:
         (whole if not array else whole["events"]).append(values)
         final = "\n" if data is AGENT else ""
         text = decode(data).replace("\\u0007", "")
-        neighbour = spans.load_records(text, array)[-1].raw
+        neighbour = load_records(text, array)[-1].raw
         got = spans.insert_record(text, array, spans.new_record(neighbour, values), None)
         expected = json.dumps(whole, indent=2, ensure_ascii=False).replace("\\u0007", "") + final
         assert got == expected
@@ -150,7 +151,7 @@ def test_an_equal_value_changes_nothing_and_types_are_told_apart() -> None:
 def test_members_come_and_go_without_a_trace() -> None:
     for raw in ('{"a": 1}', '{\n    "a": 1,\n    "b": {}\n  }', '{"a":1,"b":2}', '{ "a" : 1 }'):
         with_it = spans.add_member(raw, "pinned", True)
-        assert spans.load(with_it) == {**spans.load(raw), "pinned": True}
+        assert load(with_it) == {**load(raw), "pinned": True}
         assert spans.remove_member(with_it, "pinned") == raw
         assert spans.put_member(with_it, "pinned", True) == with_it
     assert spans.add_member("{}", "a", 1) == '{"a": 1}'
@@ -163,10 +164,10 @@ def test_a_doubled_key_is_never_edited() -> None:
         spans.set_member(raw, "content", "c")
     with pytest.raises(Refused, match="twice"):
         spans.remove_member(raw, "content")
-    assert spans.load_records(f"[{raw}]")[0].value["content"] == "b"
+    assert load_records(f"[{raw}]")[0].value["content"] == "b"
     assert '"content": "a", "content": "b"' in spans.set_member(raw, "id", "2")
     doubled = '{"events": [], "events": [{"id": "1"}]}'
-    assert len(spans.load_records(doubled, ("events",))) == 1
+    assert len(load_records(doubled, ("events",))) == 1
     with pytest.raises(Refused, match="twice"):
         spans.remove_record(doubled, ("events",), 0)
 
@@ -190,7 +191,7 @@ def test_a_doubled_key_is_never_edited() -> None:
 )
 def test_a_broken_file_says_where(text: str, why: str) -> None:
     with pytest.raises(UnreadableFile, match=why) as caught:
-        spans.load_records(text, where="f.json")
+        load_records(text, where="f.json")
     assert caught.value.where == "f.json"
 
 
@@ -207,7 +208,7 @@ def test_values_are_set_by_pointer() -> None:
 
 def test_lines_count_newlines_only() -> None:
     text = '[{"a": "\u2028\u0085"},\n\n{"a": 2}, {"a": 3}]'
-    assert [record.line for record in spans.load_records(text)] == [1, 3, 3]
+    assert [record.line for record in load_records(text)] == [1, 3, 3]
 
 
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -244,13 +245,13 @@ def test_any_document_keeps_every_other_byte(
     text, expected = document
     index = data.draw(st.integers(0, len(expected) - 1))
     key = data.draw(st.sampled_from(sorted(expected[index])))
-    record = spans.load_records(text)[index]
-    member = next(m for m in spans.members(record.raw) if m.key == key)
+    record = load_records(text)[index]
+    member = next(m for m in members(record.raw) if m.key == key)
     after = spans.replace_record(text, (), index, spans.set_member(record.raw, key, value))
     assert after.startswith(text[: record.start + member.start])
     assert after.endswith(text[record.start + member.end :])
     expected[index][key] = value
-    assert spans.load(after) == expected
+    assert load(after) == expected
 
 
 @pytest.mark.slow
@@ -259,11 +260,11 @@ def test_any_insertion_is_undone_by_its_removal(
     document: tuple[str, list[dict[str, Any]]], value: dict[str, Any], index: int
 ) -> None:
     text, expected = document
-    raw = spans.new_record(spans.load_records(text)[0].raw, value)
+    raw = spans.new_record(load_records(text)[0].raw, value)
     after = spans.insert_record(text, (), raw, index)
     index = min(index, len(expected))
     expected.insert(index, value)
-    assert spans.load(after) == expected
+    assert load(after) == expected
     assert spans.remove_record(after, (), index) == text
 
 
@@ -273,8 +274,8 @@ def test_any_removal_leaves_the_others_as_they_were(
     document: tuple[str, list[dict[str, Any]]], gone: set[int]
 ) -> None:
     text, _ = document
-    raws = [record.raw for record in spans.load_records(text)]
+    raws = [record.raw for record in load_records(text)]
     after = spans.remove_records(text, (), gone & set(range(len(raws))))
-    assert [record.raw for record in spans.load_records(after)] == [
+    assert [record.raw for record in load_records(after)] == [
         raw for i, raw in enumerate(raws) if i not in gone
     ]

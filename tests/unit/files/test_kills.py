@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Edit
-from memtui.files import failpoints
+from memtui.files import save_hooks
 from memtui.files.json.editing import insert_record
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
@@ -63,7 +63,7 @@ def test_killed_while_another_programs_write_is_being_merged(tmp_path: Path, poi
             path: Path = path, edits: tuple[Edit, ...] = edits, theirs: str = theirs,
             state: Path = state,
         ) -> None:  # fmt: skip
-            kill, written = failpoints.kill_at(point), []
+            kill, written = save_hooks.kill_at(point), []
 
             def hook(reached: str) -> None:
                 if reached == "exchange" and not written:
@@ -72,7 +72,7 @@ def test_killed_while_another_programs_write_is_being_merged(tmp_path: Path, poi
                     written.append(path.write_bytes(encode(grown)))
                 kill(reached)
 
-            failpoints.install(hook)
+            save_hooks.install(hook)
             kills.do(Journal(state), edits)
 
         assert in_child(work) == KILLED

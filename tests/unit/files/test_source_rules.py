@@ -21,8 +21,7 @@ MAY_WRITE = {
     "files/atomic_replace.py",
     "files/backups.py",  # copies, in the state folder
     "files/locking.py",  # lock files, in the state folder
-    "files/external_editor.py",  # drafts, in the state folder
-    "files/form_drafts.py",  # what was written in forms, in the state folder
+    "files/drafts.py",  # what a person is writing, in the state folder
     "journal/database.py",  # the journal, in the state folder
     "journal/recovery.py",  # takes away what a killed save left
     "paths.py",  # `write_private`: memtui's own small files

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit
-from memtui.files.json.editing import load_records, set_member
+from memtui.files.json.editing import set_member
+from memtui.files.json.locating import load_records
 from memtui.files.revert_detection import EditState, EditStatus, find_statuses
+from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NullRecorder
 
 HELD, UNDONE, CHANGED = EditState.HELD, EditState.REVERTED, EditState.CHANGED
 

@@ -13,8 +13,9 @@ import pytest
 
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, StoreEdits, TextEdit, ValueEdit
 from memtui.errors import Conflict, Refused, SaveError
-from memtui.files import backups, failpoints
-from memtui.files.json.editing import load_records, set_member
+from memtui.files import backups, save_hooks
+from memtui.files.json.editing import set_member
+from memtui.files.json.locating import load_records
 from memtui.files.revert_detection import EditState, find_statuses
 from memtui.files.save_transaction import commit
 from memtui.journal import ActionState, Journal, JournalAction
@@ -276,10 +277,10 @@ def writes_when(point: str, path: Path, text: str) -> None:
 
     def hook(reached: str) -> None:
         if reached == point:
-            failpoints.install(None)
+            save_hooks.install(None)
             path.write_text(text)
 
-    failpoints.install(hook)
+    save_hooks.install(hook)
 
 
 @pytest.mark.parametrize("point", ["temp", "check", "exchange"])
@@ -313,10 +314,10 @@ def test_a_failed_second_file_takes_the_first_back_and_leaves_nothing_to_undo(
     def hook(reached: str) -> None:
         passes.append(reached)
         if passes.count("exchange") == 2:
-            failpoints.install(None)
+            save_hooks.install(None)
             raise OSError(errno.EIO, "the disk is full of holes")
 
-    failpoints.install(hook)
+    save_hooks.install(hook)
     with pytest.raises(SaveError):
         do(journal, "edit both", *edits)
     assert (path.read_bytes(), second.read_bytes()) == before

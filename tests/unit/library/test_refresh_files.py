@@ -10,7 +10,7 @@ from queue import Empty, Queue
 import pytest
 
 from memtui.library import Library
-from memtui.tui.file_watcher import FileWatcher
+from memtui.tui.jobs import FileWatcher
 from tests.bench.corpus import write_facts
 
 PLACES = 3

@@ -16,7 +16,7 @@ from memtui.config import Embedding
 from memtui.errors import EmbeddingError, RefError
 from memtui.library import Library
 from memtui.query import parse_query
-from memtui.search import static_model
+from memtui.search import embedding
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 from tests.unit.search.carrier_for_tests import install
 
@@ -156,7 +156,7 @@ def test_vectors_follow_when_slots_are_given_anew(
 def test_without_a_model_everything_is_as_if_meaning_did_not_exist(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(static_model, "WEIGHTS_PACKAGE", "memtui_no_such_package")
+    monkeypatch.setattr(embedding, "WEIGHTS_PACKAGE", "memtui_no_such_package")
     without = library(home, tmp_path / "cache")
     off = library(home, tmp_path / "cache", Embedding("off"))
     assert not without.can_embed

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.files.external_editor import find_line
+from memtui.files.drafts import find_line
 from memtui.model import Memory, Place
 
 CONTENT = "# Log\n\nfirst thing\n\nthe winch turns left\n\nlast thing"

@@ -10,8 +10,8 @@ import pytest
 from memtui.model import Memory
 from memtui.query import parse_query
 from memtui.search import columns, finder, matching, postings, ranking
-from memtui.search.access_frequency import MAX_USES, measure_frequency
 from memtui.search.documents import to_document
+from memtui.search.salience import MAX_USES, measure_frequency
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 

@@ -13,7 +13,8 @@ import pytest
 from memtui import child_processes
 from memtui.model import Memory
 from memtui.query import parse_query
-from memtui.search import builder, catalog, columns, segment_files
+from memtui.search import catalog, columns, segment_files
+from memtui.search.index_worker import build_index
 from memtui.search.whoosh_index import WhooshIndex
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -36,8 +37,8 @@ def found(home: Path, text: str) -> set[str]:
 def test_arrays_are_made_and_progress_is_told(tmp_path: Path) -> None:
     folder = generation(tmp_path, MEMORIES)
     told: list[tuple[int, int]] = []
-    assert builder.build_arrays(
-        folder, lambda progress: told.append((progress.done, progress.total))
+    assert build_index(
+        "arrays", folder, lambda progress: told.append((progress.done, progress.total))
     )
     assert (0, 40) in told
     segment = segment_files.load_segment(folder, folder.name)
@@ -48,22 +49,22 @@ def test_arrays_are_made_and_progress_is_told(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_whoosh_is_made_then_only_brought_up_to_date(tmp_path: Path) -> None:
     folder = generation(tmp_path, MEMORIES)
-    assert builder.build_whoosh(folder)
+    assert build_index("whoosh", folder)
     assert found(tmp_path, "many") == {f"s:{n}" for n in range(40)}
     made = stat.S_IMODE((tmp_path / "whoosh").stat().st_mode), (tmp_path / "whoosh").stat().st_ino
     changed = [replace(MEMORIES[0], content="other words"), *MEMORIES[1:39]]
-    assert builder.build_whoosh(generation(tmp_path, changed))
+    assert build_index("whoosh", generation(tmp_path, changed))
     assert found(tmp_path, "many") == {f"s:{n}" for n in range(1, 39)}
     assert found(tmp_path, "other") == {"s:0"}
     assert made == (0o700, (tmp_path / "whoosh").stat().st_ino)
 
 
 def test_a_child_that_fails_is_noticed(tmp_path: Path) -> None:
-    assert not builder.build_arrays(tmp_path / "nothing there")
+    assert not build_index("arrays", tmp_path / "nothing there")
 
 
 def test_called_off(tmp_path: Path) -> None:
-    assert not builder.build_arrays(generation(tmp_path, MEMORIES), cancelled=lambda: True)
+    assert not build_index("arrays", generation(tmp_path, MEMORIES), cancelled=lambda: True)
 
 
 def test_a_child_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +74,7 @@ def test_a_child_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(child_processes.sys, "executable", str(hanging))
     monkeypatch.setattr(child_processes, "SILENCE_LIMIT", 0.1)
     start = time.monotonic()
-    assert not builder.build_arrays(tmp_path)
+    assert not build_index("arrays", tmp_path)
     assert time.monotonic() - start < 30
 
 
@@ -86,4 +87,4 @@ def test_modules_of_the_current_folder_are_not_imported(
     here.mkdir()
     (here / "numpy.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(here)
-    assert builder.build_arrays(folder)
+    assert build_index("arrays", folder)

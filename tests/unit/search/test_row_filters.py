@@ -9,7 +9,7 @@ import pytest
 
 from memtui.library import Library
 from memtui.query import parse_query
-from memtui.search import regex_scan
+from memtui.search import row_filters
 from tests.bench.corpus import write_facts
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -75,13 +75,13 @@ def test_the_words_of_a_group_are_highlighted(library: Library) -> None:
 @pytest.mark.slow
 def test_the_matches_before_the_limit_are_kept() -> None:
     hostile = "a" * 64 + "!"
-    found = regex_scan.scan("^(a|aa)+$", ["aa", hostile], time_limit=0.5)
+    found = row_filters.scan("^(a|aa)+$", ["aa", hostile], time_limit=0.5)
     assert not found.is_complete
     assert set(found.numbers) <= {0}
 
 
 def test_a_pattern_is_matched_in_all_texts() -> None:
     texts = ["lone \ud800", "two\nlines", "LINES"] * 1000
-    found = regex_scan.scan("^lines$", texts)
+    found = row_filters.scan("^lines$", texts)
     assert found.is_complete
     assert found.numbers == tuple(number for number in range(3000) if number % 3)

@@ -14,17 +14,10 @@ from memtui.config import Embedding
 from memtui.errors import EmbeddingError
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search import (
-    builder,
-    catalog,
-    columns,
-    embedding,
-    static_model,
-    vector_building,
-    vectors,
-)
+from memtui.search import catalog, columns, embedding, vector_building, vectors
 from memtui.search.array_types import Floats
 from memtui.search.embedding import PieceCounts
+from memtui.search.index_worker import build_index
 from tests.unit.search.carrier_for_tests import GROUPS, install
 
 
@@ -85,7 +78,7 @@ def run(folder: Path, embedder: embedding.Embedder) -> tuple[int, int]:
 
 
 def test_without_the_package_there_is_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(static_model, "WEIGHTS_PACKAGE", "memtui_no_such_package")
+    monkeypatch.setattr(embedding, "WEIGHTS_PACKAGE", "memtui_no_such_package")
     assert vector_building.choose_embedder(Embedding()) is None
 
 
@@ -127,7 +120,7 @@ def test_a_file_that_is_no_table_is_refused(tmp_path: Path, damage: bytes) -> No
     file = tmp_path / "x.safetensors"
     file.write_bytes(damage)
     with pytest.raises(ValueError, match=r"safetensors|tables|header|JSON|Expecting|mmap"):
-        static_model.read_table(file)
+        embedding.read_table(file)
 
 
 # Making
@@ -257,8 +250,8 @@ def test_a_child_process_makes_them_too(tmp_path: Path, carrier: Path) -> None:
     texts = [word for group in GROUPS for word in group.split()]
     folder = generation(tmp_path / "home", words(*texts))
     told: list[tuple[int, int]] = []
-    assert builder.build_vectors(
-        folder, lambda progress: told.append((progress.done, progress.total))
+    assert build_index(
+        "vectors", folder, lambda progress: told.append((progress.done, progress.total))
     )
     assert told[-1] == (len(texts), len(texts))
     held = vectors.load(folder.parent, "sif:tiny_256")

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.query import Query, parse_query
-from memtui.search import columns, finder, fusion, matching, postings, ranking, word_expansion
+from memtui.search import columns, finder, fusion, matching, postings, ranking
 from memtui.search.array_types import Floats
 from memtui.search.documents import to_document
 from memtui.search.embedding import PieceCounts
@@ -37,6 +37,7 @@ MEMORIES = [
 ]
 COLUMNS = columns.build(MEMORIES)
 SEGMENT = postings.build([to_document(memory) for memory in MEMORIES])
+METHODS = (fusion.SUM, fusion.RANK)
 NEAR = np.array([0.9, 0.8, 0.7, 0.0, 0.4, -0.3], np.float32)
 
 
@@ -61,13 +62,13 @@ def slots(line: str, way: str = fusion.SUM) -> list[int]:
     return list(found(line, way=way)[1].slots)
 
 
-@pytest.mark.parametrize("way", fusion.METHODS)
+@pytest.mark.parametrize("way", METHODS)
 def test_what_only_the_vectors_know_is_added_below_all_words(way: str) -> None:
     assert slots("login", way)[:2] == [0, 1]
     assert slots("login", way)[2:] == [2, 4]
 
 
-@pytest.mark.parametrize("way", fusion.METHODS)
+@pytest.mark.parametrize("way", METHODS)
 def test_what_is_near_wins_among_equal_texts(way: str) -> None:
     assert slots("login fails flour", way).index(0) < slots("login fails flour", way).index(3)
     nearer = np.array([0, 0.9, 0, 0, 0, 0], np.float32)
@@ -131,7 +132,7 @@ lines = st.lists(
 ).map(" ".join)
 
 
-@given(lines, cosines, st.sampled_from(fusion.METHODS), st.floats(0, 5))
+@given(lines, cosines, st.sampled_from(METHODS), st.floats(0, 5))
 def test_parts_add_up_and_all_words_stay_first(
     line: str, near: Floats, way: str, weight: float
 ) -> None:
@@ -190,8 +191,8 @@ class WordsByGroup:
 def expanded(line: str) -> RankedHits:
     query = parse_query(line, NOW)
     match = matching.match_terms([SEGMENT], len(MEMORIES), query.terms)
-    known = [word_expansion.embed_words(SEGMENT, WordsByGroup())]
-    match = word_expansion.add_near_words(match, known, WordsByGroup())
+    known = [fusion.embed_words(SEGMENT, WordsByGroup())]
+    match = fusion.add_near_words(match, known, WordsByGroup())
     return finder.find_hits(query, COLUMNS, match, NOW)
 
 
@@ -217,8 +218,8 @@ def test_near_words_bring_in_nothing_that_is_excluded(line: str) -> None:
 def test_a_word_that_is_still_being_typed_has_no_near_words() -> None:
     query = parse_query("login", NOW, typing=True)
     match = matching.match_terms([SEGMENT], len(MEMORIES), query.terms)
-    known = [word_expansion.embed_words(SEGMENT, WordsByGroup())]
-    assert word_expansion.add_near_words(match, known, WordsByGroup()) is match
+    known = [fusion.embed_words(SEGMENT, WordsByGroup())]
+    assert fusion.add_near_words(match, known, WordsByGroup()) is match
 
 
 def test_a_query_that_no_text_answers_has_a_few_neighbours_and_names_their_words() -> None:
@@ -226,8 +227,8 @@ def test_a_query_that_no_text_answers_has_a_few_neighbours_and_names_their_words
     segment = postings.build([to_document(memory) for memory in many])
     match = matching.match_terms([segment], len(many), parse_query("authentication", NOW).terms)
     assert match.missing == ("authentication",)
-    known = [word_expansion.embed_words(segment, WordsByGroup())]
-    near = word_expansion.add_near_words(match, known, WordsByGroup())
-    assert len(near.slots) == word_expansion.MAX_INSTEAD
+    known = [fusion.embed_words(segment, WordsByGroup())]
+    near = fusion.add_near_words(match, known, WordsByGroup())
+    assert len(near.slots) == fusion.MAX_INSTEAD
     assert not near.missing
     assert [(one.typed, one.words) for one in near.substituted] == [("authentication", ("login",))]

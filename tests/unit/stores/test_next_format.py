@@ -15,14 +15,13 @@ from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.editing import put_member
 from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Shard
-from memtui.stores.change_validation import changed_values, check_unchanged, content_of
 from memtui.stores.file_store import FileStore
 from memtui.stores.format import Format
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.plans import ActionSupport, PlanContext, plan_one
 from memtui.stores.scanning import FoundShard, as_unreadable
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import text_of
+from memtui.stores.values import changed_values, check_unchanged, content_of, text_of
 
 from .json_stores.opened import LABEL, Opened
 

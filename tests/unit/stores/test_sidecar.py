@@ -8,9 +8,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
 from memtui.files.sidecar_lines import sidecar_path
-from memtui.files.write_recorder import NullRecorder
 from memtui.model import Link, Memory, to_record
 from memtui.stores.scanning import SidecarReader
 from memtui.stores.sidecar import (

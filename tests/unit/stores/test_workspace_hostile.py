@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from memtui.errors import UnreadableFile
 from memtui.model import Memory, from_record, to_record
-from memtui.stores.markdown import parse_document
+from memtui.stores.markdown_documents import parse_document
 from memtui.stores.workspace import layout, rules
 from memtui.stores.workspace.records import memory_of
 

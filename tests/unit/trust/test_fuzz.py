@@ -27,7 +27,8 @@ from memtui.changes import RecordEdit, SidecarEdit
 from memtui.config import loading as config
 from memtui.errors import MemtuiError
 from memtui.files import frontmatter, sidecar_lines
-from memtui.files.json.editing import add_member, load_records, set_member
+from memtui.files.json.editing import add_member, set_member
+from memtui.files.json.locating import load_records
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.model import Memory, to_record

@@ -22,11 +22,12 @@ from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit, i
 from memtui.errors import Refused
 from memtui.files import frontmatter, sidecar_lines
 from memtui.files.json import editing as spans
+from memtui.files.json.locating import load_records
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
+from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
-from memtui.files.write_recorder import NullRecorder
-from memtui.stores.markdown import parse_document, with_body
+from memtui.stores.markdown_documents import parse_document, with_body
 
 NEW: tuple[Any, ...] = ('new "text" é\n\U0001f600', ["a", "é"])
 """What every field is set to."""
@@ -362,7 +363,7 @@ def test_on_disk_and_back(tmp_path: Path, kind: str) -> None:
         edit: RecordEdit | TextEdit = TextEdit(str(path), text, f"{text}\nmore")
         if kind == "json":
             array = () if text.lstrip("\ufeff")[0] == "[" else ("events",)
-            raw = spans.load_records(text, array)[0].raw
+            raw = load_records(text, array)[0].raw
             after = spans.set_member(raw, "content", NEW[0])
             edit = RecordEdit(str(path), array, "id", "a1", raw, after)
         assert decode(path.read_bytes()) == text

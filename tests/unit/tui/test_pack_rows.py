@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from memtui.context import DroppedEntry, Pack, PackEntry, Section
 from memtui.context.pack import COUNT, draft
 from memtui.testing.hostile_values import CONTROLS, HIDDEN, MARKUP
-from memtui.tui.pack_rows import (
+from memtui.tui.context_packs import (
     ItemKind,
     PackDifference,
     compare_packs,

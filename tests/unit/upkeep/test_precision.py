@@ -17,7 +17,7 @@ from memtui.library import Library
 from memtui.library.review import ReviewQueue
 from memtui.model import Link, Memory
 from memtui.stores import registry
-from memtui.stores.change_validation import with_unique_ids
+from memtui.stores.values import with_unique_ids
 from memtui.text import hidden_count
 from memtui.upkeep.checks import (
     check_dangling_references,

@@ -15,7 +15,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.stores.gemini.layout import detect
-from memtui.stores.gemini.rules import apply_patch, parse_patch
+from memtui.stores.gemini.records import apply_patch, parse_patch
 from memtui.testing.fixtures import contents
 
 SAMPLES = paths.bundled_folder("sample-data")

@@ -26,7 +26,7 @@ from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.hermes.editing import EntryFile
 from memtui.stores.hermes.layout import detect
-from memtui.stores.hermes.rules import parse_entries, parse_limits, why_refused
+from memtui.stores.hermes.records import parse_entries, parse_limits, why_refused
 from memtui.stores.hermes.store import HermesStore
 from memtui.stores.sidecar import Sidecar
 

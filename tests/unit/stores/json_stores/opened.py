@@ -10,7 +10,7 @@ from typing import Any
 
 from memtui.changes import Act, Change, Edit, Plan, TextEdit, invert_edits
 from memtui.errors import RefError
-from memtui.files.write_recorder import NullRecorder
+from memtui.files.save_hooks import NullRecorder
 from memtui.model import Memory
 from memtui.stores.agent_memory.store import AgentMemory
 from memtui.stores.ambient.store import Ambient

@@ -9,7 +9,7 @@ import pytest
 
 from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
-from memtui.files.write_recorder import NullRecorder
+from memtui.files.save_hooks import NullRecorder
 from memtui.model import Link
 
 from .opened import LABEL, Opened, files_below, open_agent_memory
