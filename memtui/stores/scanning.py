@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -66,6 +66,18 @@ def as_unreadable(error: UnreadableFile, path: Path) -> Unreadable:
     return Unreadable(error.where or str(path), error.what, gone=isinstance(error, MissingFile))
 
 
+MOST_FAULTS = 20
+"""Faults in one file that are listed one by one; the rest are counted."""
+
+
+def listed_faults(file: Path, reasons: Sequence[str], rest: str) -> list[Unreadable]:
+    """The faults in a file; `rest` says of those that are only counted what they are."""
+    listed = [Unreadable(str(file), reason) for reason in reasons[:MOST_FAULTS]]
+    if len(reasons) > MOST_FAULTS:
+        listed.append(Unreadable(str(file), f"{len(reasons) - MOST_FAULTS} more {rest}"))
+    return listed
+
+
 def as_refused(error: UnreadableFile, path: Path) -> Refused:
     """The error as the reason why the file is not written."""
     return Refused(
@@ -75,6 +87,7 @@ def as_refused(error: UnreadableFile, path: Path) -> Refused:
     )
 
 
+EMPTY = "it is empty, as after a write that was cut off"
 OUTSIDE = "it is a symbolic link to a place outside the store"
 MOST_LOOKED_AT = 1_000
 """Entries that are checked to tell a store from another folder of the same name."""

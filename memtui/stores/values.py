@@ -111,10 +111,21 @@ def word_of(change: Change, name: str, otherwise: str) -> str:
 
 
 def importance_of(change: Change, otherwise: str) -> str:
-    value = change.fields.get("importance") or otherwise
+    return checked_importance(change.fields.get("importance") or otherwise)
+
+
+def checked_importance(value: object) -> str:
+    """The value, if it is an importance. Raises Refused."""
     if value not in IMPORTANCES:
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
     return str(value)
+
+
+def tag_words(value: object) -> list[str]:
+    """Tags as stripped words, each once. Raises Refused for what is no list."""
+    if not isinstance(value, list | tuple):
+        raise Refused("tags are a list of words")
+    return [tag for tag in dict.fromkeys(str(each).strip() for each in value) if tag]
 
 
 def created_of(change: Change, otherwise: datetime) -> datetime:

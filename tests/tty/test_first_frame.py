@@ -85,7 +85,7 @@ def test_a_signal_meanwhile_gives_the_terminal_back(
         else:
             os.kill(on._child, number)
         code = wait_for_end(on, before)
-        # Python ends by the signal itself where ^C came in the midst of an `exec`, as of named tuples.
+        # Python ends by the signal itself where ^C came amid an `exec`, as of named tuples.
         assert code in ((1, -number) if number is signal.SIGINT else (128 + number,))
         assert "hello" not in on.text()
 

@@ -18,7 +18,8 @@ from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.gemini.layout import entity_of, target_of
 from memtui.stores.listed_texts import importance_in, text_key
-from memtui.stores.markdown_items import SECTION, ItemFile, parse_items, time_of_change
+from memtui.stores.markdown_documents import time_of_change
+from memtui.stores.markdown_items import SECTION, ItemFile, parse_items
 from memtui.stores.sidecar import Sidecar
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -199,8 +200,3 @@ def _first_id(patches: list[FilePatch], path: str, root: Path) -> str:
             if item.text not in texts:
                 return f"{target}#{text_key(item.text)}"
     return ""
-
-
-def as_unfit(error: Refused) -> str:
-    """Why a patch cannot be shown as a proposal."""
-    return f"it cannot be offered: {error}"

@@ -21,9 +21,8 @@ from memtui.stores.listed_texts import (
     text_key,
 )
 from memtui.stores.plans import ActionSupport
+from memtui.stores.scanning import EMPTY
 from memtui.stores.sidecar import Sidecar
-
-EMPTY = "it is empty, as after a write that was cut off"
 
 
 class EntryFile(ListFile):
@@ -98,7 +97,7 @@ def _add(change: Change, context: ListContext) -> Plan:
         raise Refused(f"the entity is one of {', '.join(FILES)}", where=entity)
     file = context.open_list(name or FILES["memory"], context.view)
     if is_import(change):
-        return plan_import(change, context, file)
+        return plan_listed_import(change, context, file, "")
     return plan_listed_add(change, context, file, "")
 
 
@@ -117,11 +116,6 @@ ACTS = ActionSupport(
 
 
 _OF_USER = frozenset({"user", "preference", "identity", "person"})
-
-
-def plan_import(change: Change, context: ListContext, file: ListFile) -> Plan:
-    """Plan the import of one entry. Raises Refused."""
-    return plan_listed_import(change, context, file, "")
 
 
 def convert(memory: Memory) -> ConvertedMemory:

@@ -18,6 +18,7 @@ from memtui.files.json.editing import JsonStyle, Spelling, splice
 from memtui.files.json.editing import insert_record as insert_json
 from memtui.files.json.editing import remove_records as remove_json
 from memtui.files.json.locating import load_records
+from memtui.stores.scanning import EMPTY
 
 ENTITY, RELATION = "entity", "relation"
 OBSERVATIONS = ("observations",)
@@ -107,7 +108,7 @@ def parse_graph(text: str) -> Graph:
     """Parse a whole file. Raises UnreadableFile if nothing of it can be read."""
     first = next((line for line in text.split("\n") if line.strip()), "")
     if not first:
-        raise UnreadableFile("it is empty, as after a write that was cut off")
+        raise UnreadableFile(EMPTY)
     value = _loaded(first)
     if text.lstrip().startswith("{") and not (isinstance(value, dict) and "type" in value):
         document = _parse_document(text)
