@@ -188,6 +188,7 @@ class CopyScreen(TransferScreen):
     """Dismissed with True when something was copied or moved."""
 
     TITLE_WORDS = "Copy or move to another store"
+    LEAST_ROWS = 8
     AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
 
     def __init__(
