@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import SemanticSearch
-from memtui.library.snapshot import Rows, SelectedRows
+from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
@@ -63,17 +63,22 @@ class IndexState:
         """The slots that the bases cover."""
         return [range(base.first, base.first + base.count) for base in self.bases]
 
-    def covering(self, rows: Sequence[Memory], alive: Mask) -> IndexState:
-        """Return this state with overlays for the rows it lacks; dead rows are not indexed."""
+    def covering(self, row_at: Callable[[int], Memory], alive: Mask) -> IndexState:
+        """Return this state with overlays for the rows it lacks; dead rows are not indexed.
+
+        Args:
+            row_at: Gives the row in a slot.
+            alive: Of each slot whether its row is alive.
+        """
         overlays = list(self.overlays)
-        for slots in _gaps([*self.bases, *overlays], len(rows)):
-            overlays.append(_overlay(rows, slots, alive))
+        for slots in _gaps([*self.bases, *overlays], len(alive)):
+            overlays.append(_overlay(row_at, slots, alive))
         overlays.sort(key=lambda segment: segment.first)
         at = _first_to_merge(overlays)
         if at < len(overlays):
             slots = range(overlays[at].first, overlays[-1].first + overlays[-1].count)
             parts = _gaps([*self.bases, *overlays[:at]], slots.stop)
-            overlays[at:] = [_overlay(rows, part_slots, alive) for part_slots in parts]
+            overlays[at:] = [_overlay(row_at, part_slots, alive) for part_slots in parts]
         return replace(self, overlays=tuple(overlays), is_ready=True)
 
     def renumbered(self, rows: Rows, alive: Mask, kept_slots: Slots) -> IndexState:
@@ -87,7 +92,8 @@ class IndexState:
         bases = [
             replace(s, first=renumber_slot(kept_slots, s.first), cached_hits={}) for s in self.bases
         ]
-        return IndexState(tuple(bases)).covering(SelectedRows(rows, kept_slots), alive[kept_slots])
+        renumbered = IndexState(tuple(bases))
+        return renumbered.covering(lambda slot: rows[int(kept_slots[slot])], alive[kept_slots])
 
 
 class Index:
@@ -127,7 +133,7 @@ class Index:
     def cover(self, rows: Rows, alive: Mask) -> None:
         """Index the rows that no segment covers; meant for few rows beside the bases."""
         with self._lock:
-            self.state = self.state.covering(rows, alive)
+            self.state = self.state.covering(rows.__getitem__, alive)
             self.provisional = ProvisionalIndex()
 
     def set(self, state: IndexState) -> None:
@@ -177,8 +183,8 @@ class Index:
         return slots
 
 
-def _overlay(rows: Sequence[Memory], slots: range, alive: Mask) -> Segment:
-    documents = (to_document(rows[slot]) if alive[slot] else NO_DOCUMENT for slot in slots)
+def _overlay(row_at: Callable[[int], Memory], slots: range, alive: Mask) -> Segment:
+    documents = (to_document(row_at(slot)) if alive[slot] else NO_DOCUMENT for slot in slots)
     return postings.build(documents, slots.start)
 
 
