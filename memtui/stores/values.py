@@ -18,6 +18,20 @@ from memtui.errors import Conflict, Refused
 from memtui.model import IMPORTANCES, Memory
 
 
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text; None if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def parse_object(text: str | bytes) -> dict[str, Any]:
+    """The members of a JSON text that is an object; {} for any other."""
+    value = parse_json(text)
+    return value if isinstance(value, dict) else {}
+
+
 def text_of(value: object) -> str:
     """A text itself, "" for null, the JSON of any other value."""
     if isinstance(value, str):
