@@ -120,7 +120,13 @@ class Index:
         segment = segment_files.load_segment(folder, folder.name, first)
         if segment is None:
             if len(cache.base) > BUILT_IN_PROCESS:
-                _build_in_subprocess(cache, report, cancelled)
+                what = f"indexing {cache.store.label}"
+                build_index(
+                    "arrays",
+                    folder,
+                    lambda progress: report(progress._replace(what=what)),
+                    cancelled,
+                )
                 segment = segment_files.load_segment(folder, folder.name, first)
             if segment is None and not cancelled():
                 documents = map(to_document, rows[first : cache.base.stop])
@@ -141,7 +147,7 @@ class Index:
         with self._lock:
             self.state = state
 
-    def save(self, cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
+    def save(self, cache: StoreCache, cancelled: IsCancelled) -> None:
         """Bring one store's index on disk up to date, for the next start.
 
         From then on, until the store changes, Whoosh answers its phrases, patterns and fuzzy terms.
@@ -150,7 +156,7 @@ class Index:
             return
         version = cache.version
         if not segment_files.has_segment(cache.catalog.folder):
-            _build_in_subprocess(cache, report, cancelled)
+            build_index("arrays", cache.catalog.folder, cancelled=cancelled)
         if build_index("whoosh", cache.catalog.folder, cancelled=cancelled):
             from memtui.search.whoosh_index import WhooshIndex
 
@@ -209,19 +215,6 @@ def _gaps(segments: Iterable[Segment], size: int) -> Iterator[range]:
         at = max(at, segment.first + segment.count)
     if at < size:
         yield range(at, size)
-
-
-def _build_in_subprocess(cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
-    """Build the index in another process, so that the screen stays responsive."""
-    if cache.catalog is None:
-        return
-    subject = f"indexing {cache.store.label}"
-    build_index(
-        "arrays",
-        cache.catalog.folder,
-        lambda progress: report(progress._replace(what=subject)),
-        cancelled,
-    )
 
 
 def _save(segment: Segment, cache: StoreCache) -> None:

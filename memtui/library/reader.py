@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,11 +27,12 @@ from memtui.query import Query
 from memtui.search import aggregates, numbering
 from memtui.search.documents import to_document
 from memtui.search.embedding import embedded_text
+from memtui.search.finder import explain_hit
 from memtui.search.nearest_memories import NearWords
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store, WritableStore
 from memtui.stores.values import utc_now
-from memtui.text import Passage, visible
+from memtui.text import Passage, find_passage, visible
 
 if TYPE_CHECKING:
     from memtui.insight.link_graph import Node
@@ -84,11 +84,7 @@ class LibraryReader:
         return self.loaded.snapshot
 
     def store(self, label: str) -> WritableStore:
-        """Return the open store with this label.
-
-        Raises:
-            Refused: no open store has this label.
-        """
+        """Return the open store with this label. Raises Refused."""
         for store in self.stores:
             if store.label == label:
                 return store
@@ -145,7 +141,7 @@ class LibraryReader:
         if not cancelled():
             self._updates.start()
 
-    def save_index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
+    def save_index(self, cancelled: IsCancelled = never) -> None:
         """Write changed rows to the cache and bring the Whoosh index on disk up to date.
 
         Search works without it; it speeds up the next start and lets Whoosh answer phrases,
@@ -156,7 +152,7 @@ class LibraryReader:
         if self._links is not None:
             self._links.save()
         for cache in self.loaded.caches:
-            self._index.save(cache, report, cancelled)
+            self._index.save(cache, cancelled)
 
     @property
     def can_embed(self) -> bool:
@@ -199,22 +195,22 @@ class LibraryReader:
             Cancelled: `cancelled` returned True.
         """
         with self._updates.slots_lock.reading():
-            scope, revision = self._searchable()
-            found = finding.find(query, scope, self.loaded.slots, self.now(), cancelled)
-        return replace(found, revision=revision)
+            return finding.find(query, self._searchable(), self.loaded.slots, cancelled)
 
     def passage(self, found: SearchResult, position: int) -> Passage | None:
         """Return the passage of the hit of `found` at `position` with most of the words."""
-        return finding.passage(found, found.slots[position])
+        content = found.rows[found.slots[position]].content
+        return find_passage(content, found.words) if found.words else None
 
     def explain(self, found: SearchResult, position: int) -> tuple[ScorePart, ...]:
         """Return the parts of the score of the hit of `found` at `position`."""
-        return finding.explain(found, found.slots[position], self.weights, self.now())
+        slot, now = found.slots[position], self.now()
+        return explain_hit(found.query, found.hits, found.columns, slot, now, self.weights)
 
     def near_words(self, found: SearchResult, position: int) -> NearWords:
         """Return the words that make the hit of `found` at `position` near in meaning, if any."""
         slot = found.slots[position]
-        if found.hits is None or found.hits.match is None or found.hits.match.meaning is None:
+        if found.hits.match is None or found.hits.match.meaning is None:
             return ()
         text = embedded_text(to_document(found.rows[slot]))
         return self.semantic.find_near_words(found.query, self._index.state.segments, text)
@@ -238,14 +234,14 @@ class LibraryReader:
         """
         with self._updates.slots_lock.reading():
             slot = self.loaded.slot(ref)
-            scope, _ = self._searchable()
+            scope = self._searchable()
             cosines = self.semantic.cosines_to_slot(slot, len(scope.columns))
             return finding.similar(slot, scope, cosines, limit, cancelled)
 
-    def _searchable(self) -> tuple[Searchable, int]:
+    def _searchable(self) -> Searchable:
         index = self._index.state  # first: it may know fewer rows than there are, never more
         loaded = self.loaded.state
-        scope = Searchable(
+        return Searchable(
             rows=loaded.snapshot.rows,
             columns=loaded.columns,
             segments=index.segments,
@@ -255,8 +251,9 @@ class LibraryReader:
             weights=self.weights,
             semantic=self.semantic,
             linked_to=lambda name: self.links.linked_to(name),
+            now=self.now(),
+            revision=loaded.snapshot.revision,
         )
-        return scope, loaded.snapshot.revision
 
     def statistics(self, found: SearchResult, *, counted: bool = True) -> Statistics:
         """Summarize a search result.
@@ -283,22 +280,18 @@ class LibraryReader:
             unit: length of a bucket; None picks one that fits.
             width: most buckets.
         """
-        return finding.timeline(found, unit, width)
+        days, undated = aggregates.count_days(found.columns, found.slots)
+        return timelines.build(days, undated, unit, width=width)
 
     def get(self, ref: str) -> Memory:
-        """Return the memory with exactly this ref.
-
-        Raises:
-            RefError: there is none.
-        """
+        """Return the memory with exactly this ref. Raises RefError."""
         with self.loaded.lock:
             return self.snapshot.rows[self.loaded.slot(ref)]
 
     def resolve(self, text: str) -> Memory:
         """Return the memory named by a full ref, an id or an unambiguous prefix of an id.
 
-        Raises:
-            RefError: no memory matches, or several do.
+        Raises RefError.
         """
         return self.loaded.resolve(text)
 

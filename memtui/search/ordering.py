@@ -64,9 +64,10 @@ class OrderedSlots(Sequence[int]):
             return self._first_positions
         return self._sorted(np.arange(len(self._slots)))
 
-    def _positions(self, stop: int) -> Longs:
-        """Positions in order, at least `stop` of them."""
-        return self._first_positions if stop <= len(self._first_positions) else self._all_positions
+    def positions(self, count: int) -> Longs:
+        """The positions of the first `count` in the slots as they were given, in order."""
+        known = self._first_positions if count <= SORTED_FIRST else self._all_positions
+        return known[:count]
 
     @cached_property
     def scores(self) -> OrderedScores:
@@ -76,7 +77,7 @@ class OrderedSlots(Sequence[int]):
     def score(self, index: int) -> float:
         """The score at this place of the order."""
         index = range(len(self))[index]
-        return float(self._values[self._positions(index + 1)[index]])
+        return float(self._values[self.positions(index + 1)[index]])
 
     def all_scores(self) -> list[float]:
         """All scores, highest first."""
@@ -100,11 +101,11 @@ class OrderedSlots(Sequence[int]):
             indices = range(len(self))[index]
             stop = max(indices[0], indices[-1]) + 1 if indices else 0
             slots: list[int] = self._slots.take(
-                self._positions(stop)[index] if stop else []
+                self.positions(stop)[index] if stop else []
             ).tolist()
             return slots
         index = range(len(self))[index]
-        return int(self._slots[self._positions(index + 1)[index]])
+        return int(self._slots[self.positions(index + 1)[index]])
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._slots.take(self._all_positions).tolist())

@@ -13,13 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.listed_texts import ListedText, ListFile, name_texts, text_key
-from memtui.stores.markdown_documents import MarkdownFile, parse_document, with_body
+from memtui.stores.markdown_documents import MarkdownFile, parse_document, time_of_change, with_body
+from memtui.stores.scanning import EMPTY
 from memtui.stores.sidecar import Sidecar
 
 _BULLET = re.compile(r"( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
@@ -257,7 +258,12 @@ def without_blanks(text: str) -> str:
 
 SECTION = "section"
 """Key of `extra`: the heading that a memory stands under."""
-EMPTY = "it is empty, as after a write that was cut off"
+
+
+def item_extra(item: MarkdownItem) -> dict[str, Any]:
+    """What `Memory.extra` holds of every item: the heading, and that the time is the file's."""
+    extra: dict[str, Any] = {"updated_from": "file time"}
+    return {**extra, SECTION: item.section} if item.section else extra
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,13 +278,6 @@ def parse_item_file(path: str, file: Path, text: str, sidecar: Sidecar) -> ItemF
     """Parse the whole text of a file; `path` is its id and the key of its shard."""
     document = parse_document(path, str(file), text, time_of_change(file))
     return ItemFile(document, name_items(parse_items(document.body), f"{path}#", sidecar, path))
-
-
-def time_of_change(path: Path) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except (OSError, OverflowError, ValueError):
-        return None
 
 
 class MarkdownList(ListFile):

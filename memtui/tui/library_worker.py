@@ -80,6 +80,13 @@ class LibraryWorker:
         """The shown library: the stores as they are now, or as of a time."""
         return self.past or self.present
 
+    def find_memory(self, ref: str) -> Memory | None:
+        """The memory with this ref; None if there is none."""
+        try:
+            return self.library.get(ref) if self.library is not None and ref else None
+        except MemtuiError:
+            return None
+
     # As of a time
 
     def prepare_past(self) -> None:
@@ -202,10 +209,8 @@ class LibraryWorker:
         removed_serials, added_serials = library.diff_memories(before, self._present)
         removed = before.rows.with_serials(removed_serials) if before is not None else {}
         added = self._present.rows.with_serials(added_serials)
-        fresh, again = (
-            cursor_restore.find_changed(removed, added),
-            cursor_restore.map_replaced(removed, added),
-        )
+        fresh = cursor_restore.find_changed(removed, added)
+        again = cursor_restore.map_replaced(removed, added)
         job.post(messages.RowsChanged(complete=True, fresh=fresh, again=again))
 
     def _post_vocabulary(self, library: Library, job: Job) -> None:

@@ -150,7 +150,7 @@ class Destination:
 
 def _branch_of(target: EventTarget, high: bool) -> str:
     """The branch to write to; empty only for a high event of the whole project."""
-    live = [file.branch for file in target.files.branches]
+    live = [file.branch for file in target.files.project.branches]
     own = target.files.own is not None or bool(target.new_name)
     if target.branch or (high and own):
         return target.branch

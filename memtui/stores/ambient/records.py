@@ -95,6 +95,16 @@ class Project:
         """The project's name as an entity."""
         return self.name or self.key[:SHORT_KEY]
 
+    @property
+    def own(self) -> EventFile | None:
+        """project.json, if it can be read."""
+        return next((file for file in self.files if file.is_project), None)
+
+    @property
+    def branches(self) -> tuple[EventFile, ...]:
+        """The branches that are not archived."""
+        return tuple(f for f in self.files if not f.is_project and not f.is_archived)
+
 
 def project_of(folder: Path, files: Iterable[EventFile]) -> Project:
     """The project that these files belong to."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +38,11 @@ from memtui.stores.markdown_documents import (
     linked_documents,
     outline,
     parse_document,
-    to_json_value,
+    time_of_change,
 )
 from memtui.stores.markdown_items import MarkdownItem, name_items, parse_items
 from memtui.stores.plans import PlanContext
-from memtui.stores.scanning import as_unreadable
+from memtui.stores.scanning import EMPTY, as_unreadable
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso
 
@@ -53,8 +52,6 @@ INDEXES = "indexes"
 """Relation of an index line to its topic file."""
 IMPORTS = "imports"
 """Relation of an instruction file to one that it imports."""
-
-EMPTY_INDEX = "it is empty, as after a write that was cut off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ def read_folder(
             faults.append(as_unreadable(error, path))
             continue
         if path.name == INDEX and not text:
-            faults.append(Unreadable(name, EMPTY_INDEX))
+            faults.append(Unreadable(name, EMPTY))
         elif path.name == INDEX:
             index = parse_index(text, folder, sidecar, folder.key)
         else:
@@ -201,7 +198,8 @@ def _topic_memory(
     found = outline(document.body)
     file = document.path.removeprefix(records.folder.prefix)
     modified = from_iso(topic_field(front, "modified"))
-    extra = {str(key): to_json_value(value) for key, value in front.items() if key != "name"}
+    extra = document.extra
+    extra.pop("name", None)
     if front:
         extra["frontmatter"] = "newer" if is_newer(front) else "older"
     extra["indexed"] = document.path in indexed
@@ -211,10 +209,6 @@ def _topic_memory(
     transcript = _transcript(records.folder, session)
     if transcript:
         extra["transcript"] = transcript
-    if document.crlf:
-        extra["line_endings"] = "crlf"
-    if document.has_bom:
-        extra["byte_order_mark"] = True
     pairs = linked_documents(found, document.path, lambda name: names.get(name, ""))
     return Memory(
         ref=f"{label}:{document.path}",
@@ -252,16 +246,11 @@ def instruction_memory(
     """An instruction file. `imports` are relations and ids, `outside` the paths out of the store
     that it imports, `missing` those where no file is."""
     found = outline(document.body)
-    extra = {str(key): to_json_value(value) for key, value in document.frontmatter.items()}
-    extra |= {"loaded_at_start": True, "updated_from": "file time"}
+    extra = document.extra | {"loaded_at_start": True, "updated_from": "file time"}
     if outside:
         extra["imports_outside"] = outside
     if missing:
         extra["imports_missing"] = missing
-    if document.crlf:
-        extra["line_endings"] = "crlf"
-    if document.has_bom:
-        extra["byte_order_mark"] = True
     pairs = dict.fromkeys([*imports, *linked_documents(found, document.path, lambda _: "")])
     return Memory(
         ref=f"{label}:{document.path}",
@@ -278,10 +267,3 @@ def instruction_memory(
         origin=Place(document.file, document.line),
         extra=extra,
     )
-
-
-def time_of_change(path: Path) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except (OSError, OverflowError, ValueError):
-        return None

@@ -22,7 +22,7 @@ from typing import Any
 from memtui.model import Link, Memory, Place
 from memtui.stores.codex.layout import MEMORY, NOTES, ROLLOUTS, SUMMARY
 from memtui.stores.markdown_documents import MarkdownFile, outline, to_json_value
-from memtui.stores.markdown_items import SECTION, ItemFile
+from memtui.stores.markdown_items import ItemFile, item_extra
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso
 
@@ -132,9 +132,7 @@ def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Me
         group = next((g for g in reversed(groups) if g.start <= item.start), None)
         if group is not None and is_head_line(item.text):
             continue
-        extra: dict[str, Any] = {"updated_from": "file time"}
-        if item.section:
-            extra[SECTION] = item.section
+        extra = item_extra(item)
         if group is not None:
             extra |= _about(group)
         if document.path == SUMMARY:

@@ -11,14 +11,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.gemini.layout import entity_of, target_of
 from memtui.stores.listed_texts import importance_in, text_key
-from memtui.stores.markdown_items import SECTION, ItemFile, parse_items, time_of_change
+from memtui.stores.markdown_documents import time_of_change
+from memtui.stores.markdown_items import ItemFile, item_extra, parse_items
 from memtui.stores.sidecar import Sidecar
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -148,9 +148,7 @@ def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Me
     """The memories of one file."""
     document = parsed.document
     for id, item in parsed.items:
-        extra: dict[str, Any] = {"updated_from": "file time", "loaded_at_start": True}
-        if item.section:
-            extra[SECTION] = item.section
+        extra = item_extra(item) | {"loaded_at_start": True}
         yield Memory(
             ref=f"{label}:{id}",
             id=id,
@@ -199,8 +197,3 @@ def _first_id(patches: list[FilePatch], path: str, root: Path) -> str:
             if item.text not in texts:
                 return f"{target}#{text_key(item.text)}"
     return ""
-
-
-def as_unfit(error: Refused) -> str:
-    """Why a patch cannot be shown as a proposal."""
-    return f"it cannot be offered: {error}"

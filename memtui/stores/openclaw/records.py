@@ -14,12 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from memtui.model import Memory, Place
 from memtui.stores.listed_texts import importance_in
 from memtui.stores.markdown_documents import MarkdownFile
-from memtui.stores.markdown_items import SECTION, ItemFile
+from memtui.stores.markdown_items import ItemFile, item_extra
 from memtui.stores.openclaw.layout import FOLDER, SUFFIX, day_of
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso
@@ -76,9 +75,7 @@ def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Me
     is_curated = not document.path.startswith(f"{FOLDER}/")
     size = len(document.head) + len(document.body)
     for id, item in parsed.items:
-        extra: dict[str, Any] = {"updated_from": "file time"}
-        if item.section:
-            extra[SECTION] = item.section
+        extra = item_extra(item)
         loaded = len(document.head) + item.end <= BOOTSTRAP_CHARACTERS
         if is_curated:
             extra["loaded_at_start"] = loaded
