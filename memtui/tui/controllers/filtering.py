@@ -153,7 +153,7 @@ class FilterActions:
 
     def _save(self, current: str, *, rename: str = "") -> None:
         """Save a filter under a name that is asked for; `rename`: its name until now."""
-        from memtui.tui.dialogs.dialog import PromptDialog
+        from memtui.tui.dialogs.prompts import PromptDialog
 
         app = self._screen.app
 

@@ -29,10 +29,10 @@ from memtui.tui.change_forms import (
     value_of,
 )
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
-from memtui.tui.dialogs.dialog import ConfirmDialog, FittingDialog, Reply
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
+from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
 
 if TYPE_CHECKING:
@@ -51,14 +51,14 @@ class FormScreen(FittingDialog[Planned]):
     """Dismissed with the saved plan, None if nothing was saved."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "save", show=False, priority=True),
-        Binding("f2", "diff", show=False, priority=True),
-        Binding("f4", "force", show=False, priority=True),
-        Binding("escape", "cancel", show=False, priority=True),
-        Binding("ctrl+c", "cancel", show=False),
-        Binding("enter", "next", show=False),
-        Binding("down", "next", show=False),
-        Binding("up", "previous", show=False),
+        Binding("ctrl+s", "save", priority=True),
+        Binding("f2", "diff", priority=True),
+        Binding("f4", "force", priority=True),
+        Binding("escape", "cancel", priority=True),
+        ("ctrl+c", "cancel"),
+        ("enter", "next"),
+        ("down", "next"),
+        ("up", "previous"),
     ]
 
     def __init__(
@@ -71,6 +71,8 @@ class FormScreen(FittingDialog[Planned]):
     ) -> None:
         """`file`: the draft file that unsaved input is kept in, for when the program ends."""
         super().__init__()
+        has_prose = any(field.kind is Kind.PROSE for field in form.fields)
+        self.heading, self.box_classes = form.title, f"form {'full' if has_prose else 'wide'}"
         self._form, self._base, self._worker, self._file = form, form.base, worker, file
         self._draft_error_shown = False
         self._initial: dict[str, str] = {}
@@ -85,17 +87,11 @@ class FormScreen(FittingDialog[Planned]):
 
     # Widgets
 
-    def compose(self) -> ComposeResult:
-        has_prose = any(field.kind is Kind.PROSE for field in self._form.fields)
-        with Vertical(classes="box form " + ("full" if has_prose else "wide")) as box:
-            box.border_title = Content(text.one_line(self._form.title))
-            if self._form.base is not None:
-                box.border_subtitle = Content(text.cut(text.one_line(self._form.base.id), 40))
-            with VerticalScroll(can_focus=False):
-                for field in self._form.fields:
-                    yield from self._row(field)
-            yield OutcomeLines()
-            yield KeyLine(id="form-keys")
+    def content(self) -> ComposeResult:
+        with VerticalScroll(can_focus=False):
+            for field in self._form.fields:
+                yield from self._row(field)
+        yield OutcomeLines()
 
     def _row(self, field: FormField) -> Iterator[Vertical | Horizontal]:
         label = Static(Content(field.label), classes="label", markup=False)
@@ -117,6 +113,9 @@ class FormScreen(FittingDialog[Planned]):
 
     def on_mount(self) -> None:
         self._initial = self.values()
+        if self._base is not None:
+            subtitle = text.cut(text.one_line(self._base.id), 40)
+            self.query_one(".box").border_subtitle = Content(subtitle)
         for widget in self._inputs():
             if widget.name == self._form.focus:
                 widget.focus()
@@ -239,15 +238,13 @@ class FormScreen(FittingDialog[Planned]):
 
     def _say(self, *lines: OutcomeLine) -> None:
         self.query_one(OutcomeLines).say(*lines)
-        save = ("f4", f"{self._form.save} anyway", "") if self._stopped else None
-        self.query_one(KeyLine).show(
-            [
-                save or ("^s", self._form.save, ""),
-                *([("f2", "diff", "")] if self._preview and self._preview.lines else []),
-                ("⇥", "next field", ""),
-            ],
-            [("esc", "cancel", "")],
-        )
+        self.update_keys()
+
+    def keys(self) -> list[tuple[str, str]]:
+        save = self._form.save
+        diff = [("f2", "diff")] if self._preview and self._preview.lines else []
+        first = ("f4", f"{save} anyway") if self._stopped else ("^s", save)
+        return [first, *diff, ("⇥", "next field")]
 
     # Saving
 

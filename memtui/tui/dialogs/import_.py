@@ -54,7 +54,7 @@ def _advice() -> tuple[OutcomeLine, ...]:
 class ImportScreen(TransferScreen):
     """Dismissed with True when something was imported."""
 
-    TITLE_WORDS = "Import"
+    heading = "Import"
     AUTO_FOCUS: ClassVar[str] = "LineInput"
 
     def __init__(self, writer: ChangeWorker, stores: list[str], path: str = "") -> None:
@@ -65,14 +65,13 @@ class ImportScreen(TransferScreen):
         )
         self._folder = LineInput("", name="folder", placeholder="path of a new or empty folder")
         self._plan: ImportPlan | Restoration | None = None
-        self._document: ImportDocument | None = None
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("File", self._file), ("Into", self._into), ("Folder", self._folder)]
 
-    def keys(self) -> list[tuple[str, str, str]]:
+    def idle_keys(self) -> list[tuple[str, str]]:
         go = "preview" if self._plan is None else "import"
-        return [("enter", go, ""), ("⇥", "next field", ""), ("←→", "choose", "")]
+        return [("enter", go), ("⇥", "next field"), ("←→", "choose")]
 
     def on_mount(self) -> None:
         self._show_folder()
@@ -187,7 +186,7 @@ COPY, MOVE = "copy", "move"
 class CopyScreen(TransferScreen):
     """Dismissed with True when something was copied or moved."""
 
-    TITLE_WORDS = "Copy or move to another store"
+    heading = "Copy or move to another store"
     AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
 
     def __init__(
@@ -205,9 +204,9 @@ class CopyScreen(TransferScreen):
     def fields(self) -> list[tuple[str, Widget]]:
         return [("To", self._to), ("How", self._how)]
 
-    def keys(self) -> list[tuple[str, str, str]]:
-        go = [("enter", self._how.raw, "")] if self._planned else []
-        return [*go, ("←→", "choose", ""), ("⇥", "next field", "")]
+    def idle_keys(self) -> list[tuple[str, str]]:
+        go = [("enter", self._how.raw)] if self._planned else []
+        return [*go, ("←→", "choose"), ("⇥", "next field")]
 
     def on_mount(self) -> None:
         self._plan_again()
