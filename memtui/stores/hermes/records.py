@@ -23,7 +23,7 @@ from memtui.model import Memory, Place
 from memtui.stores.hermes.layout import MEMORY, USER
 from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import whole_number
+from memtui.stores.values import memory_name, whole_number
 
 DELIMITER = "\n§\n"
 _LINE_END = r"(?:\r\n|\r|\n)"
@@ -136,9 +136,7 @@ def entry_memories(
         if entry.text in ids:
             extra["duplicate"] = True
         yield Memory(
-            ref=f"{label}:{item.id}",
-            id=item.id,
-            store=label,
+            **memory_name(label, item.id),
             kind="fact",
             content=entry.text,
             entity=ENTITIES[name],
