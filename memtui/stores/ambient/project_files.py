@@ -264,12 +264,7 @@ def new_project_file(
 
 
 def new_branch_file(
-    files: ProjectFiles,
-    branch: str,
-    event: Mapping[str, Any],
-    now: int,
-    *,
-    archived: bool = False,
+    files: ProjectFiles, branch: str, event: Mapping[str, Any], now: int, *, archived: bool = False
 ) -> list[Edit]:
     """The edits that create a branch file with its first event. Raises Refused."""
     key = task_key(branch)

@@ -129,9 +129,7 @@ class EventCopy:
     @property
     def place(self) -> Place:
         return Place(
-            str(self.where.file.path),
-            self.named.record.line,
-            self.where.file.key(self.named.index),
+            str(self.where.file.path), self.named.record.line, self.where.file.key(self.named.index)
         )
 
     def set(self, after: str | None) -> RecordEdit:

@@ -121,12 +121,7 @@ def listed_entries(entries: Sequence[HermesEntry], name: str, sidecar: Sidecar) 
 
 
 def entry_memories(
-    entries: Sequence[HermesEntry],
-    name: str,
-    file: str,
-    limit: int,
-    sidecar: Sidecar,
-    label: str,
+    entries: Sequence[HermesEntry], name: str, file: str, limit: int, sidecar: Sidecar, label: str
 ) -> Iterator[Memory]:
     """The memories of one file."""
     used = usage(size_of([entry.text for entry in entries]), limit)

@@ -18,15 +18,7 @@ from memtui.stores.scanning import Entry, has_entry, list_folder, markdown_names
 MEMORY_NAMES = ("MEMORY.md", "memory.md")
 FOLDER = "memory"
 SUFFIX = ".md"
-NOTES = (
-    "AGENTS.md",
-    "SOUL.md",
-    "IDENTITY.md",
-    "USER.md",
-    "TOOLS.md",
-    "HEARTBEAT.md",
-    "DREAMS.md",
-)
+NOTES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "HEARTBEAT.md", "DREAMS.md")
 """Notes in the order in which a session is given them; the last is not given."""
 NOT_GIVEN = ("DREAMS.md",)
 _MARKS = ("SOUL.md", "IDENTITY.md", "HEARTBEAT.md")
