@@ -146,10 +146,7 @@ def _rate(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
 
 
 def plan_sidecar_act(
-    change: Change,
-    entry: SidecarEntry,
-    now: datetime,
-    native_tags: Iterable[str] = (),
+    change: Change, entry: SidecarEntry, now: datetime, native_tags: Iterable[str] = ()
 ) -> Plan:
     """Plan an act of `SIDECAR_ACTS`. Raises Refused."""
     match change.act:
@@ -345,14 +342,6 @@ ActHandler = Callable[[Change, Memory, AnyContext], Plan]
 """Plans one act on a memory that exists. Raises Refused, Conflict or RefError."""
 
 
-def _no_reason(_act: Act, _memory: Memory) -> str:
-    return ""
-
-
-def _no_tags(_memory: Memory) -> Iterable[str]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class ActionSupport(Generic[AnyContext]):
     """How a format does what it can, and why it cannot do the rest.
@@ -369,7 +358,7 @@ class ActionSupport(Generic[AnyContext]):
     """Why the format has no way to do an act."""
     shard_of: Callable[[Memory], str]
     """Key of the shard that holds a memory."""
-    not_on: Callable[[Act, Memory], str] = _no_reason
+    not_on: Callable[[Act, Memory], str] = field(default=lambda _act, _memory: "")
     """Why an act that the format has cannot be done on this memory; empty when it can."""
-    native_tags: Callable[[Memory], Iterable[str]] = _no_tags
+    native_tags: Callable[[Memory], Iterable[str]] = field(default=lambda _memory: ())
     """Tags that the files themselves give, so that they are not kept twice."""

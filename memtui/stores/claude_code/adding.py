@@ -12,17 +12,12 @@ from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
-from memtui.stores.claude_code.records import (
-    EMPTY_INDEX,
-    ClaudeContext,
-    IndexFile,
-    own_name,
-    parse_index,
-)
+from memtui.stores.claude_code.records import ClaudeContext, IndexFile, own_name, parse_index
 from memtui.stores.claude_code.rules import TYPES, checked_type, index_line, new_topic
 from memtui.stores.document_editing import named_stem, new_file, plan_file_import, planned_text
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
+    CONVERTED,
     extra_in,
     lost_fields,
     lost_kind,
@@ -35,6 +30,7 @@ from memtui.stores.listed_texts import text_key
 from memtui.stores.markdown_documents import outline, with_body
 from memtui.stores.markdown_items import MarkdownItem, add_item, without_blanks
 from memtui.stores.plans import plan_duplicate
+from memtui.stores.scanning import EMPTY
 from memtui.stores.values import content_of, to_iso_seconds, word_of
 
 DEFAULT_TYPE = "project"
@@ -51,7 +47,7 @@ def open_index(folder: MemoryFolder, context: ClaudeContext) -> tuple[str | None
     """
     text = planned_text(folder.path / INDEX, context.root, context.view)
     if text == "":
-        raise Refused(EMPTY_INDEX, where=str(folder.path / INDEX), do="fix the file first")
+        raise Refused(EMPTY, where=str(folder.path / INDEX), do="fix the file first")
     return text, parse_index(text or "", folder, context.sidecar, folder.key)
 
 
@@ -144,8 +140,6 @@ def has_newer_topics(folder: MemoryFolder, context: ClaudeContext) -> bool:
 # ---- importing -----------------------------------------------------------------------------------
 
 
-CONVERTED = "converted"
-"""Key of `extra` of an ADD that was converted from another format."""
 UNTOLD_TITLE = "its title is not in its text"
 """The value of that key where it would be lost if the topic files have the newer frontmatter."""
 
@@ -271,12 +265,5 @@ def convert(memory: Memory) -> ConvertedMemory:
     changed += lost_kind(memory, "document")
     if memory.importance != "medium":
         changed += ("importance (medium, as the index names it)",)
-    names = (
-        "updated",
-        "confidence",
-        "source",
-        "supersedes",
-        "superseded_by",
-        "links",
-    )
+    names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
     return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

@@ -33,7 +33,7 @@ from memtui.stores.markdown_folder.rules import (
     patterns_in,
 )
 from memtui.stores.scanning import CachedFile, FoundShard, read_place_facts
-from memtui.stores.session_start import LoadedEntry, LoadedText
+from memtui.stores.session_start import LoadedText, loaded_whole
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -123,21 +123,10 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         parsed = self._patterns.current()
         return NamePatterns(fault=parsed.fault) if parsed.fault else parsed.value
 
-    def session_start(
-        self,
-        view: StoreView,
-        entity: str,  # noqa: ARG002
-        now: datetime,  # noqa: ARG002
-    ) -> Sequence[LoadedText]:
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The notes that the folder's program puts into every prompt; () where it puts none."""
         return tuple(
-            LoadedText(
-                memory.id,
-                memory.content,
-                memory.origin.file,
-                entries=(LoadedEntry(memory.ref, 0, len(memory.content)),),
-                note=f"{self.profile.title} gives it to every session",
-            )
+            loaded_whole(memory, f"{self.profile.title} gives it to every session")
             for memory in view.memories(self.label)
             if memory.kind == "document" and memory.extra.get("loaded_at_start")
         )

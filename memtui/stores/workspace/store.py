@@ -9,6 +9,7 @@ documents, which a scan does not; for documents under `tasks/` any change of the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.markdown_documents import SUFFIX, documents, parse_document, time_of_change
 from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile
-from memtui.stores.session_start import LoadedEntry, LoadedText
+from memtui.stores.session_start import LoadedText, loaded_whole
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 from memtui.stores.workspace import editing, layout, rules
@@ -133,14 +134,8 @@ class WorkspaceStore(TextFileStore[DocumentContext]):
         """The core documents, whole, in the order that the prompt has them."""
         found = []
         for path in layout.prompt_files(self.root):
-            ref = f"{self.label}:{path}"
-            try:
-                memory = view.get(ref)
-            except RefError:
-                continue
-            entries = (LoadedEntry(ref, 0, len(memory.content)),)
-            file = memory.origin.file
-            found.append(LoadedText(path, memory.content, file, entries=entries, note=LOADED))
+            with suppress(RefError):
+                found.append(loaded_whole(view.get(f"{self.label}:{path}"), LOADED))
         return tuple(found)
 
     def _by_stem(self, stem: str) -> str:

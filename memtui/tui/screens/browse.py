@@ -92,6 +92,10 @@ class BrowseScreen(SearchableScreen):
             self.set_view(view)
         self.update_keys()
 
+    def draw_as_at_start(self) -> str:
+        self._editing = None  # the footer shows its keys once the stores are open
+        return super().draw_as_at_start()
+
     @property
     def last_seen(self) -> datetime | None:
         """When the stores were last open on the screen; None if unknown."""
