@@ -191,7 +191,7 @@ def _run_reported(
     except SuspendNotSupported:
         app.notify(f"This terminal cannot run the {name}.", severity="warning")
     except SaveError as error:
-        app.notify(str(error), severity="error")
+        app.report_error(error)
     except (OSError, ValueError) as error:
         reason = text.one_line(getattr(error, "strerror", "") or str(error))
         words = f"Cannot start the {name}: {reason}. Set ${name.upper()}."

@@ -147,7 +147,7 @@ class FilterActions:
         try:
             change()
         except MemtuiError as error:
-            app.notify(str(error), severity="error")
+            app.report_error(error)
         else:
             app.notify(done, timeout=3)
 

@@ -224,7 +224,7 @@ class FormActions(WritingController):
         try:
             draft = drafts.new_draft(memory.content, state)
         except MemtuiError as error:
-            app.notify(str(error), severity="error")
+            app.report_error(error)
             return
         status = terminal.run_editor(app, str(draft.path))
         if status is None:

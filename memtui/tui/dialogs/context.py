@@ -168,7 +168,7 @@ class PackScreen(FittingDialog[str]):
         built = self.built
         items = list_items(built.pack, built.whole) if built is not None else []
         recipe = self._recipes[self.request.recipe]
-        advice = self._error or describe_empty(recipe, self.request, built, self.app.key_overrides)
+        advice = self._error or describe_empty(recipe, self.request, built, self.app.press)
         if built is not None and items and not any(item.ref for item in items):
             items = [PackItem(ItemKind.NOTE, advice), *items]
         self._list.show(items, advice, is_other=is_other)

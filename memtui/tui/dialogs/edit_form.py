@@ -64,7 +64,7 @@ class FormScreen(FittingDialog[Planned]):
     def __init__(
         self,
         form: Form,
-        worker: ChangeWorker,
+        writer: ChangeWorker,
         *,
         changed: bool = False,
         file: DraftFile | None = None,
@@ -73,7 +73,7 @@ class FormScreen(FittingDialog[Planned]):
         super().__init__()
         has_prose = any(field.kind is Kind.PROSE for field in form.fields)
         self.heading, self.box_classes = form.title, f"form {'full' if has_prose else 'wide'}"
-        self._form, self._base, self._worker, self._file = form, form.base, worker, file
+        self._form, self._base, self._writer, self._file = form, form.base, writer, file
         self._draft_error_shown = False
         self._initial: dict[str, str] = {}
         self._unsaved = changed
@@ -147,7 +147,7 @@ class FormScreen(FittingDialog[Planned]):
         self._timer = self.set_timer(PREVIEW_DELAY, self._update_preview)
 
     def _draft(self) -> FormDraft | None:
-        form, library = self._form, self._worker.library
+        form, library = self._form, self._writer.library
         if library is None:
             return None
         roots = {store.label: str(store.root) for store in library.stores}
@@ -187,7 +187,7 @@ class FormScreen(FittingDialog[Planned]):
             self._previewed(number, None)
             return
         self.is_previewing = True
-        self._worker.worker.ask(
+        self._writer.worker.ask(
             partial(self._planned, values, False),
             self.if_open(partial(self._previewed, number)),
             self.if_open(partial(self._failed, number)),
@@ -212,7 +212,7 @@ class FormScreen(FittingDialog[Planned]):
         if number != self._number:
             return
         self.is_previewing, self._preview = False, found
-        library = self._worker.library
+        library = self._writer.library
         if found is None or library is None:
             self._say(NO_CHANGES)
         else:
@@ -258,7 +258,7 @@ class FormScreen(FittingDialog[Planned]):
             return
         self._saving = True
         self._number += 1
-        self._worker.worker.ask(
+        self._writer.worker.ask(
             partial(self._planned, values, force),
             self.if_open(self._to_save),
             self.if_open(self._not_saved),
@@ -282,7 +282,7 @@ class FormScreen(FittingDialog[Planned]):
         acts = {change.act for plan in planned.plans for change in plan.changes}
         many = len(planned.plans) > 1 or len(planned.refs) > 2
         if planned.supersedes or acts & DESTRUCTIVE or many:
-            library = self._worker.library
+            library = self._writer.library
             summary = self._describe(found, library) if library else ()
             if library and self._form.as_possible:
                 summary = (*summary, *change_worker.describe_targets(planned, library.get))
@@ -305,7 +305,7 @@ class FormScreen(FittingDialog[Planned]):
                 self._file.discard()
             return action
 
-        self._worker.write(apply, self.if_open(done), self.if_open(self._not_saved))
+        self._writer.write(apply, self.if_open(done), self.if_open(self._not_saved))
 
     def _not_saved(self, error: MemtuiError) -> None:
         """Show why it was not saved; the input stays."""
@@ -328,7 +328,7 @@ class FormScreen(FittingDialog[Planned]):
             self._saving = False
             self.app.push_screen(ConflictScreen(conflict), partial(self._decided, conflict))
 
-        self._worker.worker.ask(
+        self._writer.worker.ask(
             lambda library: library.refresh(),
             self.if_open(seen),
             self.if_open(self._not_saved),
@@ -337,7 +337,7 @@ class FormScreen(FittingDialog[Planned]):
         )
 
     def _decided(self, conflict: Conflict, choice: str | None) -> None:
-        library, base = self._worker.library, self._base
+        library, base = self._writer.library, self._base
         if choice is None or library is None:
             self._say(OutcomeLine("conflict with a change on disk, not resolved yet", Tone.WARNING))
             return

@@ -125,7 +125,7 @@ class GraphScreen(PageDialog[str]):
 
         def failed(error: MemtuiError) -> None:
             self.working = False
-            self.app.notify(str(error), severity="error")
+            self.app.report_error(error)
 
         self._worker.run(
             "graph",

@@ -166,11 +166,7 @@ class SettingsScreen(FittingDialog[None]):
                 value=shown_value(setting, settings),
                 placeholder=default,
             )
-            self.app.push_screen(dialog, lambda words: self._typed(setting, words))
-
-    def _typed(self, setting: Setting, words: str | None) -> None:
-        if words is not None:
-            self._save(setting, file_value(setting, words))
+            self.app.ask(dialog, lambda words: self._save(setting, file_value(setting, words)))
 
     def _pick(self, setting: Setting, value: Any) -> None:
         several = type(value) is tuple
@@ -185,11 +181,11 @@ class SettingsScreen(FittingDialog[None]):
             for name, about in named
         ]
 
-        def picked(values: tuple[str, ...] | None) -> None:
+        def picked(values: tuple[str, ...]) -> None:
             if values:
                 self._save(setting, list(values) if several else values[0])
 
-        self.app.push_screen(Picker(setting.key, choices, several=several), picked)
+        self.app.ask(Picker(setting.key, choices, several=several), picked)
 
     def action_reset(self) -> None:
         """Remove the setting from the file, so that its default holds."""
@@ -205,7 +201,7 @@ class SettingsScreen(FittingDialog[None]):
         except ValueError as error:
             self.app.notify(f"{setting.key} {error}.", severity="warning")
         except MemtuiError as error:
-            self.app.notify(str(error), severity="error")
+            self.app.report_error(error)
         self._show()
 
     def action_edit_file(self) -> None:

@@ -110,7 +110,6 @@ class TransferScreen(FittingDialog[bool]):
         self,
         what: Callable[[Library, Report, IsCancelled], Answer],
         done: Callable[[Answer], None],
-        failed: Callable[[MemtuiError], None],
     ) -> None:
         """Start a job; escape stops it."""
         if self.working:
@@ -121,7 +120,7 @@ class TransferScreen(FittingDialog[bool]):
             "transfer",
             lambda library, job: what(library, job.report, job.is_cancelled),
             self.if_open(lambda answer: self._ended(lambda: done(answer))),
-            self.if_open(lambda error: self._ended(lambda: failed(error))),
+            self.if_open(lambda error: self._ended(lambda: self.failed(error))),
             on_progress=self.if_open(self._progress),
         )
 
@@ -134,6 +133,23 @@ class TransferScreen(FittingDialog[bool]):
         self.query_one(ProgressLine).show("")
         self.update_keys()
         tell()
+
+    def start_writing(self) -> None:
+        """Note that a write runs, which cannot be stopped."""
+        self.working = True
+        self.update_keys()
+
+    def finish(self, words: str, timeout: float = 5) -> None:
+        """Say what was transferred, with the key that undoes it, and close."""
+        self.working = False
+        self.app.notify(f"{words}{self.app.hint('undo')}", timeout=timeout)
+        self.dismiss(True)
+
+    def failed(self, error: MemtuiError) -> None:
+        """Show why planning or writing failed."""
+        self.working = False
+        self.say(OutcomeLine(str(error), Tone.BAD, "error:"))
+        self.update_keys()
 
     def action_stop(self) -> None:
         """Stop the job, or close the dialog if none runs."""
@@ -245,7 +261,7 @@ class ExportScreen(TransferScreen):
                 ) from error
             return made.notes
 
-        self.work(export, partial(self._done, path), self._failed)
+        self.work(export, partial(self._done, path))
 
     def _done(self, path: Path, notes: tuple[str, ...]) -> None:
         name = text.file_name(str(path))
@@ -253,5 +269,5 @@ class ExportScreen(TransferScreen):
         self.app.notify(f"Exported to {name}.{more}", timeout=8)
         self.dismiss(True)
 
-    def _failed(self, error: MemtuiError) -> None:
+    def failed(self, error: MemtuiError) -> None:
         self.say(OutcomeLine(str(error), Tone.BAD, "export failed:"))

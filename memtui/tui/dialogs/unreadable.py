@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -44,20 +44,23 @@ class Fault:
         return Path(self.item.file)
 
 
-@dataclass(frozen=True, slots=True)
-class FaultActs:
-    """Actions on a fault, implemented by the caller."""
+class FaultHost(Protocol):
+    """What can be done with a fault; implemented by the controller."""
 
-    edit: Callable[[Fault], None]
-    """Open the file in the editor, at the line of the fault."""
-    show: Callable[[Fault], None]
-    """Show the file as it is."""
-    restore: Callable[[Fault], None]
-    """Replace the file by its last good copy."""
-    reveal: Callable[[Fault], None]
-    """Show the file in its folder."""
-    has_copy: Callable[[Fault], bool]
-    """Whether there is a good copy that may be restored."""
+    def has_copy(self, fault: Fault) -> bool:
+        """Whether there is a good copy that may be restored."""
+
+    def show(self, fault: Fault) -> None:
+        """Show the file as it is."""
+
+    def edit(self, fault: Fault) -> None:
+        """Open the file in the editor, at the line of the fault."""
+
+    def restore(self, fault: Fault) -> None:
+        """Replace the file by its last good copy."""
+
+    def reveal(self, fault: Fault) -> None:
+        """Show the file in its folder."""
 
 
 FaultRow = tuple[Sequence[tuple[str, Style]], Fault | None]
@@ -109,10 +112,10 @@ class UnreadableScreen(FittingDialog[None]):
         ("o", "act_on('reveal')"),
     ]
 
-    def __init__(self, stores: Callable[[], Sequence[StoreState]], acts: FaultActs) -> None:
+    def __init__(self, stores: Callable[[], Sequence[StoreState]], host: FaultHost) -> None:
         """`stores`: the stores as they are now; asked again while the list is open."""
         super().__init__()
-        self._stores, self._acts = stores, acts
+        self._stores, self._host = stores, host
         self._shown: Sequence[StoreState] = ()
 
     def content(self) -> ComposeResult:
@@ -153,7 +156,7 @@ class UnreadableScreen(FittingDialog[None]):
             found = [("enter", "show", "show")]
             if not is_database(fault.path):
                 found.append(("e", "$EDITOR at the error", "edit"))
-        if self._acts.has_copy(fault):
+        if self._host.has_copy(fault):
             found.append(("r", "restore last good copy", "restore"))
         return [*found, ("o", "open folder", "reveal")]
 
@@ -161,7 +164,7 @@ class UnreadableScreen(FittingDialog[None]):
         """Run an action on the fault under the cursor, if it is possible."""
         fault = self.query_one(FaultList).fault
         if fault is not None and act in {act for _, _, act in self._possible_acts()}:
-            getattr(self._acts, act)(fault)
+            getattr(self._host, act)(fault)
 
 
 def _store(store: StoreState, width: int, palette: Palette) -> Iterator[FaultRow]:
