@@ -257,9 +257,9 @@ class Detail(ListWindow):
 
     def _settle(self) -> None:
         """Draw what is in view; the lines below it may move."""
-        before = len(self._lines)
-        self.top = self._lines.settle(min(self.top, max(0, before - self.page)), self.page)
-        if len(self._lines) != before:
+        before = len(self._lines), self.top
+        self.top = self._lines.settle(min(self.top, max(0, before[0] - self.page)), self.page)
+        if (len(self._lines), self.top) != before:
             self.redraw()
 
     def scroll_lines(self, lines: int) -> None:
