@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.changes import Act, Change
-from memtui.cli.applying import apply_planned, confirm_deletion
 from memtui.cli.options import dry_run_option, force_option, json_option, store_option
+from memtui.cli.output import apply_planned, confirm_deletion
 from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
 from memtui.text import one_line

@@ -111,7 +111,7 @@ def _settings() -> ContextSettings:
     """The settings of recipes; a constant that there is none of is told."""
     from memtui import config, paths
     from memtui.context import read_settings
-    from memtui.context.constants import NAMES
+    from memtui.context.task import NAMES
 
     settings = config.load(paths.config_file()).settings  # its faults are told on opening
     for name in settings.recipe_constants:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from memtui.cli.applying import confirm_owner
 from memtui.cli.options import DEFAULT_LIMIT, json_option, store_option
-from memtui.cli.output import print_json
+from memtui.cli.output import confirm_owner, print_json
 from memtui.cli.store_selection import open_library
 from memtui.text import date, one_line
 from memtui.tui.actions import BY_ID

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from memtui.cli.applying import confirm_owner
 from memtui.cli.options import json_option, store_option
-from memtui.cli.output import clear_progress, print_diffs, print_json, show_progress
+from memtui.cli.output import clear_progress, confirm_owner, print_diffs, print_json, show_progress
 from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
 from memtui.text import counted, one_line, visible
@@ -19,7 +18,7 @@ from memtui.text import counted, one_line, visible
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.review import ReviewQueue
-    from memtui.library.review_decisions import Queue
+    from memtui.library.review_files import Queue
     from memtui.upkeep.model_requests import ModelRequest
     from memtui.upkeep.proposals import Proposal, ProposalKind
 
@@ -79,7 +78,7 @@ def review(
         raise click.UsageError(f"review {verb} needs the id of a proposal")
     chosen = [found.get(id) for id in ids]
     if verb in ("decline", "snooze"):
-        from memtui.library.review_decisions import Decision
+        from memtui.library.review_files import Decision
 
         queue.decisions.decide(chosen, Decision.DECLINED if verb == "decline" else Decision.SNOOZED)
         word = "Declined" if verb == "decline" else "Snoozed for a week"
@@ -192,7 +191,7 @@ def extract(
     Prints what the store would do with each fact; --apply adds them as one step. FILE may be -.
     """
     from memtui.changes import Act, Change
-    from memtui.cli.applying import apply_planned
+    from memtui.cli.output import apply_planned
     from memtui.upkeep.model_requests import extraction_request, parse_facts
 
     library = load_library(stores)

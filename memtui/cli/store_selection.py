@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memtui.cli.commands import COMMANDS
 from memtui.errors import StoreError
-from memtui.text import one_line
+from memtui.text import counted, one_line
 
 if TYPE_CHECKING:
     from memtui.config import Settings, StorePath
@@ -45,9 +45,7 @@ def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
     refuse_missing(names)
     named = [Path(name).absolute() for name in names]
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        from memtui.cli.output import print_summary
-
-        print_summary(load_library(names))
+        _print_summary(load_library(names))
         return 0
     from memtui.tui import start
 
@@ -61,6 +59,14 @@ def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
         return open_library(names)
 
     return start(open_chosen, roots=named, catalog=catalog)
+
+
+def _print_summary(library: Library) -> None:
+    """Print one line per store, and its unreadable files."""
+    for state in library.snapshot.stores:
+        print(f"{state.label}: {counted(state.count, 'memory')} in {one_line(str(state.root))}")
+        for item in state.unreadable:
+            print(f"  unreadable: {one_line(item.file)}: {one_line(item.reason)}")
 
 
 def load_library(names: Sequence[str]) -> Library:

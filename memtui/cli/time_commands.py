@@ -9,21 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.cli.applying import apply_planned
-from memtui.cli.options import (
-    dry_run_option,
-    filter_options,
-    json_option,
-    query_from,
-    store_option,
-)
-from memtui.cli.output import print_json
+from memtui.cli.options import dry_run_option, filter_options, json_option, query_from, store_option
+from memtui.cli.output import apply_planned, print_json
 from memtui.cli.store_selection import load_library
 from memtui.errors import QueryError, Refused
+from memtui.insight.comparison import diff_words, mark_piece, mark_words
 from memtui.model import to_record
 from memtui.query import parse_time, parse_time_end
 from memtui.text import date, one_line, visible
-from memtui.text.word_diff import diff_words, mark_piece, mark_words
 
 if TYPE_CHECKING:
     from memtui.insight.comparison import Difference

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.bundle.exporting import export_forms
-from memtui.cli.applying import confirm_owner
 from memtui.cli.options import (
     as_of_option,
     dry_run_option,
@@ -21,7 +20,7 @@ from memtui.cli.options import (
     query_from,
     store_option,
 )
-from memtui.cli.output import clear_progress, print_json, show_progress
+from memtui.cli.output import clear_progress, confirm_owner, print_json, show_progress
 from memtui.cli.store_selection import load_library, load_library_as_of, open_library
 from memtui.errors import MemtuiError, Refused, SaveError
 from memtui.query import Query, filter_values

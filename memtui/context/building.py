@@ -23,7 +23,6 @@ from difflib import get_close_matches
 from typing import Any
 
 from memtui import query as queries
-from memtui.context.constants import DEFAULTS, RecipeConstants, read_constants
 from memtui.context.entries import MAX_DROPPED, build_paged_in, cited_line, over_limit
 from memtui.context.intents import (
     build_decide,
@@ -35,7 +34,15 @@ from memtui.context.intents import (
 from memtui.context.pack import PackDraft, PackEntry, Section, draft
 from memtui.context.relevance import build_prime, build_typed
 from memtui.context.sessions import build_loaded, build_session
-from memtui.context.source import NO_FILTERS, PackSource, Task, task_words
+from memtui.context.task import (
+    DEFAULTS,
+    NO_FILTERS,
+    PackSource,
+    RecipeConstants,
+    Task,
+    read_constants,
+    task_words,
+)
 from memtui.context.tiers import build_tiers
 from memtui.errors import Refused
 from memtui.query import Query, Sort, Term, TermKind

@@ -1,8 +1,8 @@
 """Simple Memory's recipes by intent: plan, reflect, recall, decide, nudge.
 
-The sections are those of the white paper (Retrieval: Intent-Based Context Packs). Who plays which
-part in other stores is said in `memtui.context.roles`. Within a section the order is the relevance
-to the task plus Simple Memory's priority; ids are cited, and any can be paged in.
+The sections are those of the white paper (Retrieval: Intent-Based Context Packs). Which memories of
+other stores play each part is said in `memtui.context.entries`. Within a section the order is the
+relevance to the task plus Simple Memory's priority; ids are cited, and any can be paged in.
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from memtui.context.entries import MAX_DROPPED, cite, ranked_section
-from memtui.context.pack import PackEntry, Section
-from memtui.context.roles import (
+from memtui.context.entries import (
     BLOCKING,
     DECIDED,
+    MAX_DROPPED,
     OUTCOMES,
     Measurement,
+    cite,
+    ranked_section,
     read_measurement,
     slots_of_role,
 )
-from memtui.context.source import Found, Task
+from memtui.context.pack import PackEntry, Section
+from memtui.context.task import Found, Task
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.array_types import Longs, Mask

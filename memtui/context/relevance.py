@@ -20,7 +20,7 @@ from memtui.context.entries import (
     over_limit,
 )
 from memtui.context.pack import DroppedEntry, PackEntry, Section
-from memtui.context.source import Task
+from memtui.context.task import Task
 from memtui.model import UNTYPED, Memory
 from memtui.query import Sort
 from memtui.search import analysis

@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from memtui.context.entries import MAX_DROPPED, over_limit
+from memtui.context.entries import MAX_DROPPED, over_limit, slots_of_role
 from memtui.context.pack import DroppedEntry, PackEntry, Section
-from memtui.context.roles import slots_of_role
-from memtui.context.source import Task
+from memtui.context.task import Task
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.pack_ranking import join_slots, oldest_first, slots_in_entity
@@ -94,7 +93,6 @@ def _describe_cut(text: LoadedText) -> str:
     named = [f"{limit.lines:,} lines"] if limit.lines is not None else []
     named += [f"{limit.bytes:,} bytes"] if limit.bytes is not None else []
     named += [f"{limit.characters:,} characters"] if limit.characters is not None else []
-    named += [f"{limit.tokens:,} tokens"] if limit.tokens is not None else []
     source = f" ({limit.source})" if limit.source else ""
     return f"{text.title}: cut in line {line:,}; the limit is {' or '.join(named)}{source}"
 

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
-from memtui.context.entries import MAX_DROPPED, over_limit
+from memtui.context.entries import MAX_DROPPED, over_limit, slots_of_role
 from memtui.context.pack import COUNT, PackEntry, Section
-from memtui.context.roles import slots_of_role
-from memtui.context.source import Found, Task
+from memtui.context.task import Found, Task
 from memtui.model import Memory
 from memtui.search import analysis
 from memtui.search.array_types import Longs

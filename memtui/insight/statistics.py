@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from memtui.model import IMPORTANCES, STATUSES, Memory
+from memtui.model import IMPORTANCES, STATUSES
 
 if TYPE_CHECKING:
     from memtui.stores.session_start import LimitUse
@@ -63,22 +61,6 @@ class Statistics:
             "disk": dict(self.disk),
             "load_limits": [use.as_record() for use in self.limits],
         }
-
-
-def count_memories(memories: Sequence[Memory], disk: Mapping[str, int] | None = None) -> Statistics:
-    """Count memories; `disk` (store label -> bytes) is measured by the caller."""
-    counts = {name: Counter(map(attrgetter(name), memories)) for name in COUNTED}
-    counts["entity"].update(entity for memory in memories for entity in memory.also_entities)
-    times = [memory.when for memory in memories if memory.when is not None]
-    return from_counts(
-        counts,
-        total=len(memories),
-        pinned=sum(memory.pinned for memory in memories),
-        oldest=min(times, default=None),
-        newest=max(times, default=None),
-        undated=len(memories) - len(times),
-        disk=disk or {},
-    )
 
 
 def from_counts(

@@ -60,8 +60,9 @@ class SearchResult:
     total: int
     scores: Sequence[float] | None
     """One per slot where the order is by relevance."""
-    facets: Facets
     how: How
+    hits: RankedHits = field(compare=False, repr=False)
+    """The matches, for `explain`."""
     words: tuple[str, ...] = ()
     """Words to highlight."""
     hint: str = ""
@@ -74,14 +75,17 @@ class SearchResult:
     """What each filter hides of the memories with all words."""
     revision: int = 0
     """Of the snapshot that was searched."""
-    hits: RankedHits | None = field(default=None, compare=False, repr=False)
-    """The matches, for `explain`."""
     rows: Rows = field(default_factory=Rows, compare=False, repr=False)
     """Of the snapshot; in later ones the slots may belong to other memories."""
     columns: Columns = field(default_factory=lambda: build(()), compare=False, repr=False)
     """Of these rows."""
     segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
     """The index of these rows; empty if it is not ready."""
+
+    @property
+    def facets(self) -> Facets:
+        """How many hits a filter on each value would leave; counted when first asked for."""
+        return self.hits.facets
 
     def mask_with_parts(self, parts: Sequence[str]) -> Mask:
         """For each slot, also of others than found, whether one of its words may contain one of
@@ -121,34 +125,33 @@ class Searchable:
     weights: Weights = DEFAULTS
     semantic: SemanticSearch | None = None
     linked_to: LinkedTo = lambda _: None
-    now: datetime | None = None
-    """What `yesterday` in a query is counted from; None: no dates are looked for."""
+    now: datetime = datetime.max
+    """From which recency, and `yesterday` in a query, are counted."""
+    revision: int = 0
+    """Of the snapshot."""
 
 
 def find(
     query: Query,
     scope: Searchable,
     slots_of: Callable[[], Mapping[str, int]],
-    now: datetime,
     cancelled: Callable[[], bool],
 ) -> SearchResult:
     """Run the query. Raises Cancelled."""
-    scope = replace(scope, now=now)
     leaves = _Leaves(scope, slots_of, cancelled)
     match = _match(query, scope, leaves)
     ids = _match_ids(query, scope, slots_of)
-    hits = finder.find_hits(query, scope.columns, match, now, scope.weights, ids, leaves)
+    hits = finder.find_hits(query, scope.columns, match, scope.now, scope.weights, ids, leaves)
     words = query.words if match is None else (*_significant(query.words), *match.words)
-    ranked = hits.match
-    hidden = finder.count_hidden(query, scope.columns, ranked, leaves) if ranked else ()
+    hidden = finder.count_hidden(query, hits, leaves)
     how = "all" if match is None else "index" if scope.is_indexed else "scan"
     return SearchResult(
         query=query,
         slots=hits.slots,
         total=len(hits.slots),
         scores=hits.scores,
-        facets=hits.facets,
         how=how,  # type: ignore[arg-type]
+        hits=hits,
         words=words,
         hint=query.hint
         or "; ".join(leaves.rows.remarks)
@@ -159,7 +162,7 @@ def find(
         hidden=hidden,
         showing=match.substituted if match is not None else (),
         missing=match.missing if match is not None else (),
-        hits=hits,
+        revision=scope.revision,
         rows=scope.rows,
         columns=scope.columns,
         segments=scope.segments if scope.is_indexed else (),
@@ -194,13 +197,14 @@ class _Leaves:
     def match(self, terms: tuple[Term, ...], query: Query) -> Match | None:
         """Match the text of a query with these terms instead of its own. Raises Cancelled."""
         scope, size = self.scope, len(self.scope.columns)
-        subquery = replace(query, terms=terms, groups=())
+        is_whole = terms is query.terms and not query.groups
+        subquery = query if is_whole else replace(query, terms=terms, groups=())
         segments = scope.segments
         if terms and not scope.is_indexed:
             segments = scope.provisional.cover(scope.rows, size, self.cancelled)
         alive = scope.columns.alive
         literals = LiteralSearch(scope.rows, alive, self.cancelled)
-        dates = find_date_hits(terms, segments, scope.columns, scope.now) if scope.now else None
+        dates = find_date_hits(terms, segments, scope.columns, scope.now)
         return finder.match_text(
             subquery, segments, size, scope.exact, self.cancelled, alive, literals, dates
         )
@@ -314,8 +318,6 @@ def explain(
     found: SearchResult, slot: int, weights: Weights, now: datetime
 ) -> tuple[ScorePart, ...]:
     """Return the parts of the score that this slot got in the search."""
-    if found.hits is None:
-        return ()
     return finder.explain_hit(found.query, found.hits, found.columns, slot, now, weights)
 
 

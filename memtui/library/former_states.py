@@ -18,7 +18,7 @@ from typing import Any
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit
 from memtui.errors import RefError
 from memtui.files.git_history import GitHistory
-from memtui.insight.as_of import FormerStates
+from memtui.insight.versions import FormerStates
 from memtui.journal.action import JournalAction, last_steps
 from memtui.library.former_versions import FormerReader, read_actions, record_file, with_former_text
 from memtui.library.library import Library

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Act, Change
 from memtui.errors import Refused
-from memtui.insight import as_of
-from memtui.insight.as_of import FormerStates
+from memtui.insight import versions
 from memtui.insight.link_statements import END_KEYS, SUPERSEDES
-from memtui.insight.versions import VERSIONS_KEY
+from memtui.insight.versions import VERSIONS_KEY, FormerStates
 from memtui.library.former_states import find_former_states
 from memtui.library.indexing import Index
 from memtui.library.library import Library
@@ -96,16 +95,16 @@ class PastViews:
         known = dict(former.memories)
         for slot in self._versioned:
             memory = rows[slot]
-            earlier = as_of.text_at(memory, at)
-            if earlier is not memory and memory.ref not in known and as_of.was_there(memory, at):
+            earlier = versions.text_at(memory, at)
+            if earlier is not memory and memory.ref not in known and versions.was_there(memory, at):
                 ended = self._ends[slot]
                 until = None if ended != ended else datetime.fromtimestamp(float(ended), UTC)
-                known[memory.ref] = as_of.with_status_at(earlier, at, until)
+                known[memory.ref] = versions.with_status_at(earlier, at, until)
         hidden = [slots[ref] for ref in (*former.absent, *known) if ref in slots]
         columns, revived = past_columns.columns_at(
             state.columns, at.timestamp(), self._ends, hidden
         )
-        former_rows = tuple(as_of.with_times_at(memory, at) for memory in known.values())
+        former_rows = tuple(versions.with_times_at(memory, at) for memory in known.values())
         return PastStores(self.library.loaded, state, columns, revived, former_rows, at)
 
 
@@ -145,7 +144,7 @@ def _find_ends(state: LoadedState, slots: Mapping[str, int]) -> dict[int, float]
                 if ended == ended:  # not nan
                     ends[slot] = ended
                 continue
-        found = as_of.find_end(rows[slot], find)
+        found = versions.find_end(rows[slot], find)
         if found is not None:
             ends[slot] = found.timestamp()
     return ends
@@ -166,10 +165,10 @@ class _RevivedRows(Sequence[Memory]):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[slot] for slot in range(*index.indices(len(self)))]
-        memory = as_of.with_times_at(self._rows[index], self._at)
+        memory = versions.with_times_at(self._rows[index], self._at)
         if not self._revived[index]:
             return memory
-        return as_of.with_status_at(memory, datetime.min.replace(tzinfo=UTC), _LATEST)
+        return versions.with_status_at(memory, datetime.min.replace(tzinfo=UTC), _LATEST)
 
 
 _FIRST_SERIAL = 1 << 40

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -193,9 +192,7 @@ class LibraryReader:
             Cancelled: `cancelled` returned True.
         """
         with self._updates.slots_lock.reading():
-            scope, revision = self._searchable()
-            found = finding.find(query, scope, self._loaded.slots, self.now(), cancelled)
-        return replace(found, revision=revision)
+            return finding.find(query, self._searchable(), self._loaded.slots, cancelled)
 
     def passage(self, found: SearchResult, position: int) -> Passage | None:
         """Return the passage of the hit of `found` at `position` with most of the words."""
@@ -208,7 +205,7 @@ class LibraryReader:
     def near_words(self, found: SearchResult, position: int) -> NearWords:
         """Return the words that make the hit of `found` at `position` near in meaning, if any."""
         slot = found.slots[position]
-        if found.hits is None or found.hits.match is None or found.hits.match.meaning is None:
+        if found.hits.match is None or found.hits.match.meaning is None:
             return ()
         text = embedded_text(to_document(found.rows[slot]))
         return self._semantic.find_near_words(found.query, self._index.state.segments, text)
@@ -232,14 +229,14 @@ class LibraryReader:
         """
         with self._updates.slots_lock.reading():
             slot = self._loaded.slot(ref)
-            scope, _ = self._searchable()
+            scope = self._searchable()
             cosines = self._semantic.cosines_to_slot(slot, len(scope.columns))
             return finding.similar(slot, scope, cosines, limit, cancelled)
 
-    def _searchable(self) -> tuple[Searchable, int]:
+    def _searchable(self) -> Searchable:
         index = self._index.state  # first: it may know fewer rows than there are, never more
         loaded = self._loaded.state
-        scope = Searchable(
+        return Searchable(
             rows=loaded.snapshot.rows,
             columns=loaded.columns,
             segments=index.segments,
@@ -249,8 +246,9 @@ class LibraryReader:
             weights=self._weights,
             semantic=self._semantic,
             linked_to=lambda name: self.links.linked_to(name),
+            now=self.now(),
+            revision=loaded.snapshot.revision,
         )
-        return scope, loaded.snapshot.revision
 
     def statistics(self, found: SearchResult, *, counted: bool = True) -> Statistics:
         """Summarize a search result.

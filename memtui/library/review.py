@@ -1,29 +1,38 @@
 """The review queue of the open stores: scan, decide, remember what was declined.
 
 What a scan found lies in the cache folder, by group of memories: a later scan looks at changed
-groups only, and at nothing where no file changed. The screen has large stores scanned by a process
-of its own (`review_worker`).
+groups only, and at nothing where no file changed.
+
+The screen has large stores scanned by a process of its own (`ReviewQueue.scan_aside`):
+
+    python -m memtui.library.review < TASK
+
+opens the same stores to read, takes their rows from the cache, scans what changed since the last
+scan, keeps what it found in the cache, and prints the lines of a worker (see
+`memtui.child_processes`), the last one with the proposals.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Iterable, Sequence
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Act
-from memtui.child_processes import run_worker
+from memtui.child_processes import run_worker, serve
 from memtui.config import ReviewSettings
 from memtui.errors import MemtuiError, RefError, Refused, WorkerError
 from memtui.files.git_history import GitHistory
 from memtui.library import reverted_edits
 from memtui.library.library import Library
-from memtui.library.review_cache import CachedReview, Findings, ReviewFile
-from memtui.library.review_decisions import Decisions, Queue
+from memtui.library.opening import StoreSource, reopen_stores
+from memtui.library.review_files import CachedReview, Decisions, Findings, Queue, ReviewFile
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
@@ -46,6 +55,7 @@ from memtui.upkeep.proposals import (
     fingerprint,
     from_record,
     masked,
+    to_record,
 )
 from memtui.upkeep.retention import due_batches, propose_summary
 from memtui.upkeep.scanning import scan
@@ -56,7 +66,7 @@ if TYPE_CHECKING:
 SCANNED_HERE = 500
 """Memories up to which the screen scans in its own process: a first scan of them takes a quarter of
 a second, and to start another process takes longer."""
-WORKER = "memtui.library.review_worker"
+WORKER = "memtui.library.review"
 
 
 class ReviewQueue:
@@ -320,3 +330,27 @@ def _read_merged(clones: Iterable[Path]) -> dict[str, frozenset[str]]:
             raise Refused("not a git clone with a remote, or there is no git", where=str(clone))
         found[remote] = git.merged_branches()
     return found
+
+
+def _scan_task(task: Mapping[str, Any], report: Report) -> dict[str, Any]:
+    """Do the task that `ReviewQueue.scan_aside` wrote. Raises MemtuiError."""
+    now = datetime.fromisoformat(task["now"])
+    settings = {**task["settings"], "off": tuple(task["settings"]["off"])}
+    library = Library(
+        reopen_stores(StoreSource(**source) for source in task["stores"]),
+        cache=Path(task["cache"]),
+        state=Path(task["state"]) if task["state"] is not None else None,
+        now=lambda: now,
+    )
+    library.loaded.writes_cache = False  # the screen does
+    library.load(report)
+    queue = ReviewQueue(library, ReviewSettings(**settings))
+    queue.scan(None, report)
+    found = queue.findings
+    assert found is not None
+    return {"stamp": found.stamp, "proposals": list(map(to_record, found.proposals))}
+
+
+if __name__ == "__main__":
+    task = json.load(sys.stdin)
+    sys.exit(serve(lambda report: _scan_task(task, report)))

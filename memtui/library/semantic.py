@@ -138,8 +138,9 @@ class SemanticSearch:
         """Cosine of each slot with the query; None where unknown, or where the query has no text to
         embed."""
         embedder, state = self.embedder, self.state
-        text = self._text_to_embed(query, segments)
-        if embedder is None or not state.parts or not text:
+        if embedder is None or not state.parts:
+            return None
+        if not (text := self._text_to_embed(query, segments)):
             return None
         last = self._last
         if last is not None and last[:2] == (state, text) and len(last[2]) == slots:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from memtui.search.array_types import Floats, Longs, Mask
 from memtui.search.columns import Columns
 from memtui.search.condition_masks import LeafMasks
 from memtui.search.date_matches import DateHits
+from memtui.search.filters import FilteredSlots
 from memtui.search.hits import Match
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
@@ -36,9 +38,14 @@ class RankedHits:
     """One per slot if the order is by relevance, else None."""
     match: Match | None
     """The matches of the text; None if the query has none."""
-    facets: Facets
+    filtered: FilteredSlots
+    """The filters, applied to the slots of the match; to all if there is none."""
     id_matches: tuple[int, ...] = ()
     """Slots whose id is the text of the query."""
+
+    @cached_property
+    def facets(self) -> Facets:
+        return count_facets(self.filtered)
 
 
 def match_text(
@@ -143,33 +150,32 @@ def find_hits(
     """
     compiled = filters.compile_filters(columns, query, leaves)
     if match is None:
-        filtered = filters.FilteredSlots(compiled, None)
+        filtered = FilteredSlots(compiled, None)
         slots = order_slots(columns, filtered.mask, query.order, now, query.then, weights)
-        return RankedHits(slots.tolist(), None, None, count_facets(filtered))
+        return RankedHits(slots.tolist(), None, None, filtered)
     if compiled.joining is not None:
         match = match.with_slots(compiled.joining.nonzero()[0])
     if id_matches:
         match = match.with_slots(np.array(sorted(id_matches)))
-    filtered = filters.FilteredSlots(compiled, match.slots)
+    filtered = FilteredSlots(compiled, match.slots)
     at = filtered.positions
     if query.order is Sort.RELEVANCE:
         count = len(match.slots)
         match = context.add_context(match, columns, query.words, now, weights, at)
         match = _add_bonuses(match, at, columns)
         if len(match.slots) > count:
-            filtered = filters.FilteredSlots(compiled, match.slots, filtered)
+            filtered = FilteredSlots(compiled, match.slots, filtered)
             at = filtered.positions
     slots = match.slots.take(at)
-    counts = count_facets(filtered)
     if query.order is not Sort.RELEVANCE:
         found = np.zeros(len(columns), np.bool_)
         found[slots] = True
         ordered = order_slots(columns, found, query.order, now, query.then, weights)
-        return RankedHits(ordered.tolist(), None, match, counts, tuple(id_matches))
+        return RankedHits(ordered.tolist(), None, match, filtered, tuple(id_matches))
     types = query.prefer or filter_values(query, "type")
     scores = ranking.score_matches(match, columns, at, now, weights, types, tuple(id_matches))
     order = OrderedSlots(slots, scores, columns.when)
-    return RankedHits(order, order.scores, match, counts, tuple(id_matches))
+    return RankedHits(order, order.scores, match, filtered, tuple(id_matches))
 
 
 def _add_bonuses(match: Match, at: Longs, columns: Columns) -> Match:
@@ -225,27 +231,25 @@ class HiddenMatches:
 
 
 def count_hidden(
-    query: Query, columns: Columns, match: Match, leaves: LeafMasks | None = None
+    query: Query, hits: RankedHits, leaves: LeafMasks | None = None
 ) -> tuple[HiddenMatches, ...]:
     """Return how many memories hold all words and are hidden by one filter alone, by filter.
 
     Args:
         query: Its filters are lifted one at a time.
-        columns: The columns of all slots.
-        match: The matches of its text, before filters.
+        hits: What `find_hits` found.
         leaves: As in `filters.compile_filters`.
     """
-    slots = match.slots[match.all_words]
-    if not len(slots):
+    if hits.match is None:
         return ()
-    shown = filters.FilteredSlots(filters.compile_filters(columns, query, leaves), slots).mask
-    if shown.all():
+    hidden = (hits.match.all_words > hits.filtered.mask).nonzero()[0]
+    if not len(hidden):
         return ()
-    rest = slots[~shown]
+    columns, rest = hits.filtered.filters.columns, hits.match.slots.take(hidden)
     found = []
     for name, lifted, advice in _lift_each(query):
         compiled = filters.compile_filters(columns, lifted, leaves)
-        passing = filters.FilteredSlots(compiled, rest).mask
+        passing = FilteredSlots(compiled, rest).mask
         if count := int(np.count_nonzero(passing)):
             kinds = (
                 np.flatnonzero(np.bincount(columns.status[rest[passing]]))

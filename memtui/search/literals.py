@@ -206,11 +206,7 @@ def word_ranges(
     """
     ranges = []
     for at, word in enumerate(parts):
-        if last_is_prefix and at == len(parts) - 1:
-            first, last = segment.prefix_range(word)
-        else:
-            number = segment.find_word(word)
-            first, last = (0, 0) if number is None else (number, number + 1)
+        first, last = segment.word_range(word, last_is_prefix and at == len(parts) - 1)
         if first == last:
             return None
         ranges.append((first, last))
@@ -248,12 +244,18 @@ def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) ->
 
     With `last_is_prefix` the last word of the title need only begin with the last of them.
     """
-    memories = segment.by_title_length.get(len(parts), NO_SLOTS)
-    ranges = word_ranges(segment, parts, last_is_prefix) if len(memories) else None
-    for at, (first, last) in enumerate(ranges or ()):
-        words = segment.stream[segment.starts[memories] + at]
-        memories = memories[in_range(words, first, last)]
-    return memories + segment.first if ranges else NO_SLOTS
+    if (known := segment.by_title_length.get(len(parts))) is None:
+        return NO_SLOTS
+    words, memories = known
+    for at, word in enumerate(parts):
+        numbers = segment.word_range(word, last_is_prefix and at == len(parts) - 1)
+        if at == 0:
+            begin, end = words.searchsorted(np.array(numbers, np.int32)).tolist()
+            memories = memories[begin:end]
+        elif len(memories):
+            words = segment.stream[segment.starts[memories] + at]
+            memories = memories[in_range(words, *numbers)]
+    return memories + segment.first
 
 
 def find_title_matches(segments: Sequence[Segment], query_terms: QueryTerms, found: Match) -> Longs:

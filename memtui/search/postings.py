@@ -68,16 +68,21 @@ class Segment:
     """Hits of the last words; see `memtui.search.hits.get_cached`."""
 
     @cached_property
-    def by_title_length(self) -> dict[int, Longs]:
-        """Number of words in the title -> memories with such a title; none for 0."""
+    def by_title_length(self) -> dict[int, tuple[Ints, Longs]]:
+        """Number of words in the title -> the first words of such titles, ascending, and the
+        memory of each; none for 0."""
         ends = np.flatnonzero(self.stream == FIELD_END)[:: len(FIELD_WEIGHTS)]
         lengths = ends - self.starts[:-1]
         titled = np.flatnonzero(lengths)
         if not len(titled):
             return {}
-        order = titled[lengths[titled].argsort(kind="stable")]
-        numbers, firsts = np.unique(lengths[order], return_index=True)
-        return dict(zip(numbers.tolist(), np.split(order, firsts[1:]), strict=True))
+        words = self.stream[self.starts[titled]]
+        order = np.lexsort((words, lengths[titled]))
+        titled, words = titled[order], words[order]
+        numbers, begins = np.unique(lengths[titled], return_index=True)
+        cuts = begins[1:]
+        by_length = zip(np.split(words, cuts), np.split(titled, cuts), strict=True)
+        return dict(zip(numbers.tolist(), by_length, strict=True))
 
     def find_word(self, word: str) -> int | None:
         """The number of this word, or None if no memory holds it."""
@@ -126,6 +131,13 @@ class Segment:
     def prefix_range(self, start: str) -> tuple[int, int]:
         """The half-open range of the words with this prefix."""
         return bisect_left(self.terms, start), bisect_left(self.terms, start + _LAST_CHARACTER)
+
+    def word_range(self, word: str, is_prefix: bool) -> tuple[int, int]:
+        """The half-open range of the number of this word, or of the words with this prefix."""
+        if is_prefix:
+            return self.prefix_range(word)
+        number = self.find_word(word)
+        return (0, 0) if number is None else (number, number + 1)
 
     def words_with_stem(self, stem: str) -> Ints:
         """The numbers of the words with this stem if it is in `stems`; else empty."""

@@ -229,7 +229,9 @@ def score_matches(
     match.add_to(score, np.arange(len(match.slots)) if at is None else at)
     for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
         if len(special):
-            score[np.isin(slots, special)] += worth * tier
+            is_special = np.zeros(match.size, np.bool_)
+            is_special[special] = True
+            score += worth * tier * is_special.take(slots)
     return score
 
 

@@ -68,7 +68,7 @@ class MemtuiApp(AppInterface):
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)
         self.now = launch.now
-        self.key_queue = KeyQueue(self, super().on_event)
+        self.key_queue = KeyQueue(self, super().on_event, self._draw_frame)
         problems = self._use_keys()
         for theme in self.colours.textual_themes():
             self.register_theme(theme)
@@ -127,6 +127,15 @@ class MemtuiApp(AppInterface):
             renderable = self._screen_buffer.reduced(renderable)
         super()._display(screen, renderable)
 
+    def _draw_frame(self) -> None:
+        """Draw what has changed, now: Textual draws at the next sixtieth of a second."""
+        screen = self.screen
+        for widget in screen._compositor.visible_widgets:
+            if widget._repaint_required:
+                widget._repaint_required = False
+                screen._dirty_widgets.add(widget)
+        screen._on_timer_update()
+
     def on_resize(self) -> None:
         self._screen_buffer.forget()
 
@@ -184,7 +193,7 @@ class MemtuiApp(AppInterface):
     def reopen(self, open_library: Callable[[], Library]) -> None:
         """Show other stores, on a new screen with a new library."""
         former = self.browse
-        self._keep_session()
+        self._keep_session(last=False)
         self.sessions = SessionState(self.launch)
         self.browse = BrowseScreen(open_library, self.sessions, self.now(), shows_cached=False)
         former.worker.close()
@@ -201,9 +210,9 @@ class MemtuiApp(AppInterface):
         self._keep_session()
         self.exit()
 
-    def _keep_session(self) -> None:
+    def _keep_session(self, *, last: bool = True) -> None:
         self.sessions.keep(self.browse, self.theme)
-        self.browse.cached_screen.keep()
+        self.browse.cached_screen.keep(last=last and self.screen is self.browse)
 
     def exit(
         self,
@@ -303,9 +312,9 @@ class MemtuiApp(AppInterface):
             key_bindings.default_keys(), self.settings.keys, scopes=key_bindings.key_scopes()
         )
         self.key_overrides = keys.keys
-        changed = set(keys.keys.items()) - set(key_bindings.default_keys().items())
-        # Textual looks through all of these at every key.
-        self.set_keymap({name: ",".join(key_list) for name, key_list in changed})
+        # Textual looks through all of these at every key, which takes 2 ms.
+        own = {name: keys.keys[name] for name in self.settings.keys if name in keys.keys}
+        self.set_keymap({name: ",".join(key_list) for name, key_list in own.items()})
         return keys.problems
 
     def save_setting(self, setting: Setting, value: Any) -> None:

@@ -6,21 +6,28 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from textual.app import App
 
 from memtui.config import LoadedSettings, Settings
+from memtui.tui import key_bindings
+from memtui.tui.actions import BY_ID
+from memtui.tui.first_frame import Attributes
 
 if TYPE_CHECKING:
     from signal import Signals
 
+    from textual.screen import Screen
+
     from memtui.config.schema import Setting
-    from memtui.errors import ConfigError
+    from memtui.errors import ConfigError, MemtuiError
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog
     from memtui.tui.appearance import Palette
     from memtui.tui.key_queue import KeyQueue
+
+Answer = TypeVar("Answer")
 
 
 def _utc_now() -> datetime:
@@ -48,6 +55,8 @@ class Launch(NamedTuple):
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
+    attributes: Attributes | None = None
+    """Of the terminal before `first_frame` changed them; it then shows the alternate screen."""
 
 
 class CopyOutcome(NamedTuple):
@@ -79,6 +88,44 @@ class AppInterface(App[None]):
     """Name -> query of each saved filter."""
     is_ending = False
     """The screens are about to be taken down: results of jobs are dropped."""
+
+    def ask(self, dialog: Screen[Answer], then: Callable[[Answer], object]) -> None:
+        """Open a dialog; `then` gets its answer, unless it was cancelled."""
+
+        def answered(answer: Answer | None) -> None:
+            if answer is not None:
+                then(answer)
+
+        self.push_screen(dialog, answered)
+
+    def ask_one(self, picker: Screen[tuple[str, ...]], then: Callable[[str], object]) -> None:
+        """Open a picker of which one value can be chosen; `then` gets it, unless none was."""
+        self.ask(picker, lambda values: then(values[0]) if values else None)
+
+    def report(self, words: str, action_id: str = "undo") -> None:
+        """Say in a toast, in place of earlier ones, what was done, and the key of an action."""
+        self.clear_notifications()
+        self.notify(f"{words}{self.hint(action_id)}", timeout=4)
+
+    def report_refusal(self, reason: str) -> None:
+        """Say in a toast why something cannot be done."""
+        self.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=4)
+
+    def report_error(self, error: MemtuiError) -> None:
+        """Say in a toast what failed."""
+        self.notify(str(error), severity="error", timeout=8)
+
+    def key_of(self, action_id: str) -> str:
+        """The key of an action as the footer shows it; empty when it has none."""
+        return key_bindings.first_key(BY_ID[action_id], self.key_overrides)
+
+    def hint(self, action_id: str) -> str:
+        """The end of a toast that names a key: ` · u undo`; empty if the action has none."""
+        return key_bindings.hint(action_id, self.key_overrides)
+
+    def press(self, *purposes: tuple[str, str]) -> str:
+        """A sentence that names the keys of (action id, purpose) pairs; empty without keys."""
+        return key_bindings.press(self.key_overrides, *purposes)
 
     @property
     @abstractmethod

@@ -144,17 +144,9 @@ class ChangeWorker:
     def library(self) -> Library | None:
         return self.worker.library
 
-    def ask(
-        self,
-        question: Callable[[Library], Answer],
-        done: Done[Answer],
-        failed: Failed,
-        group: str,
-        *,
-        opens: bool = False,
-    ) -> None:
-        """Plan a change, or read something for a plan, in a job; see `LibraryWorker.ask`."""
-        self.worker.ask(question, done, failed, group, opens=opens)
+    def plan(self, work: Callable[[Library], Answer], done: Done[Answer], failed: Failed) -> None:
+        """Plan in a job, in place of one that runs; the result opens a dialog or a toast."""
+        self.worker.ask(work, done, failed, "plan", opens=True)
 
     def write(self, work: Callable[[Library], Answer], done: Done[Answer], failed: Failed) -> None:
         """Write in a job, after all writes that were asked for before."""

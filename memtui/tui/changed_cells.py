@@ -56,12 +56,16 @@ _ATTRIBUTES = (
     ("overline", "53"),
 )
 
+_SHOWN_ON_BLANKS = frozenset({"4", "7", "9", "21", "51", "52", "53"})
+"""Codes of the attributes that can be seen where there is no letter."""
+
 Piece = tuple[int, int, Strip]
 """Column, line, and the strip to show from there."""
-Cell = tuple[str, Style | None]
 Codes = tuple[str, str, str]
-"""SGR codes of attributes, text colour and background."""
+"""SGR codes of attributes, text colour and background. No text colour: a blank, of any."""
+Cell = tuple[str, Codes]
 PLAIN: Codes = ("", "39", "49")
+BLANK: Codes = ("", "", "49")
 
 
 class ScreenBuffer:
@@ -69,10 +73,13 @@ class ScreenBuffer:
 
     def __init__(self) -> None:
         self._lines: dict[int, list[Cell | None]] = {}
+        self._uncertain: set[int] = set()
+        """Lines with cells of strips that were written whole."""
 
     def forget(self) -> None:
         """Forget the cells, as another program may have written; rewrite the next frame."""
         self._lines.clear()
+        self._uncertain.clear()
 
     def reduced(self, update: CompositorUpdate) -> CompositorUpdate:
         """Return the update without the cells that the terminal already shows."""
@@ -86,7 +93,7 @@ class ScreenBuffer:
         output = OutputBuilder(console._color_system or ColorSystem.TRUECOLOR)
         for x, y, strip in pieces:
             line = self._lines.setdefault(y, [])
-            fresh, whole = _cells(strip)
+            fresh, whole = _cells(strip, output.colours)
             end = x + len(fresh)
             if len(line) < end:
                 line.extend([None] * (end - len(line)))
@@ -94,12 +101,17 @@ class ScreenBuffer:
             if shown == fresh:
                 continue
             line[x:end] = fresh
-            if whole or not all(map(_is_certain, shown)):
+            if whole or (y in self._uncertain and not all(map(_is_certain, shown))):
+                self._uncertain.add(y)
                 output.put_whole(x, y, strip)
             else:
-                for first, last in _runs(shown, fresh):
-                    output.put(x + first, y, fresh[first:last])
+                output.put(x, y, shown, fresh)
         return output.finish()
+
+
+def draw_lines(lines: Sequence[Strip], console: Console) -> str:
+    """Return the output that draws these lines from the first line of a blank screen on."""
+    return ScreenBuffer().write(((0, y, line) for y, line in enumerate(lines)), console)
 
 
 class ChangedCellsUpdate(CompositorUpdate):
@@ -117,68 +129,111 @@ class ChangedCellsUpdate(CompositorUpdate):
 
 
 class OutputBuilder:
-    """Builds the output, tracking the current SGR state of the terminal."""
+    """Builds the output of a frame, tracking the current SGR state of the terminal.
+
+    The cells are written by their look, not from top to bottom: a colour takes up to 19 bytes, a
+    move of the cursor 4 to 8, and most lines of a frame have the same few colours.
+    """
 
     def __init__(self, colours: ColorSystem) -> None:
-        self._colours = colours
+        self.colours = colours
         self._written: list[str] = []
+        self._spans: dict[Codes, list[tuple[int, int, str]]] = {}
+        """Look -> line, column and words of what is to be written in it."""
         self._now = PLAIN
 
-    def put(self, x: int, y: int, cells: Sequence[Cell | None]) -> None:
-        """Write cells from a position."""
-        self._written.append(f"\x1b[{y + 1};{x + 1}H")
+    def put(self, x: int, y: int, shown: Sequence[Cell | None], fresh: Sequence[Cell]) -> None:
+        """Note the cells of a line that differ from those that are shown; near ones are joined."""
         words: list[str] = []
-        style: Style | None = None
-        for cell in cells:
-            if cell is None:
-                continue
-            if words and cell[1] is not style:
-                self._put_words("".join(words), style)
-                words = []
-            words.append(cell[0])
-            style = cell[1]
-        self._put_words("".join(words), style)
+        look, start, end = PLAIN, 0, -1 - MAX_GAP
+        pairs = zip(shown, fresh, strict=True)
+        for at in [at for at, (old, new) in enumerate(pairs) if old != new]:
+            joined: Codes | None = None
+            if at - end <= MAX_GAP:
+                joined = look
+                for _, between in fresh[end : at + 1]:
+                    if between is not joined and joined is not None:
+                        joined = _common_look(joined, between)
+            if joined is None:
+                self._note(look, y, x + start, words)
+                words, start, end, joined = [], at, at, fresh[at][1]
+            words += [sign for sign, _ in fresh[end : at + 1]]
+            look, end = joined, at + 1
+        self._note(look, y, x + start, words)
+
+    def _note(self, look: Codes, y: int, x: int, words: Sequence[str]) -> None:
+        if words:
+            self._spans.setdefault(look, []).append((y, x, "".join(words)))
 
     def put_whole(self, x: int, y: int, strip: Strip) -> None:
-        """Write a strip whose width is uncertain.
+        """Write a strip whose width is uncertain, before what is beside it.
 
         The cursor is placed anew behind each such character: where a terminal gives it more cells
         than we do, what follows covers them, and neither it nor the next pane is shifted.
         """
         self._written.append(f"\x1b[{y + 1};{x + 1}H")
         for words, style, control in strip:
+            codes = PLAIN if style is None else _codes(style, self.colours)
             for piece in [words] if control else _CERTAIN_PIECE.split(words):
                 cells = 0 if control else cell_len(piece)
+                self._set_look(codes)
                 if control or FIXED_WIDTH.fullmatch(piece):
-                    self._put_words(piece, style)
+                    self._written.append(piece)
                 else:
-                    self._put_words(" " * cells, style)
+                    self._written.append(" " * cells)
                     self._written.append(f"\x1b[{x + 1}G")
-                    self._put_words(piece, style)
+                    self._written.append(piece)
                     self._written.append(f"\x1b[{x + cells + 1}G")
                 x += cells
 
     def finish(self) -> str:
         """Return the output, with the SGR state reset at the end."""
-        self._set_style(PLAIN)
+        spans = self._spans
+        for look in [look for look in spans if not look[1]]:  # blanks go with any of their ground
+            same = (other for other in spans if other[1] and _common_look(look, other))
+            if (host := next(same, None)) is not None:
+                spans[host] += spans.pop(look)
+        while spans:
+            look = min(spans, key=lambda look: len(self._code_of(look)))
+            self._set_look(look)
+            line = end = -1
+            for y, x, words in sorted(spans.pop(look)):
+                if y != line or x < end:
+                    self._written.append(f"\x1b[{y + 1};{x + 1}H")
+                elif x > end:
+                    self._written.append(f"\x1b[{x - end}C")
+                self._written.append(words)
+                line, end = y, x + len(words)
+        self._set_look(PLAIN)
         return "".join(self._written)
 
-    def _put_words(self, words: str, style: Style | None) -> None:
-        self._set_style(PLAIN if style is None else _codes(style, self._colours))
-        self._written.append(words)
+    def _set_look(self, look: Codes) -> None:
+        self._written.append(self._code_of(look))
+        self._now = (look[0], look[1] or self._now[1], look[2])
 
-    def _set_style(self, codes: Codes) -> None:
-        before, self._now = self._now, codes
-        if codes == before:
-            return
-        if codes == PLAIN:
-            self._written.append("\x1b[0m")
-        elif codes[0] != before[0]:
-            coloured = [code for code, plain in zip(codes, PLAIN, strict=True) if code != plain]
-            self._written.append(f"\x1b[{';'.join(['0', *coloured])}m")
-        else:
-            changed = [new for new, old in zip(codes, before, strict=True) if new != old]
-            self._written.append(f"\x1b[{';'.join(changed)}m")
+    def _code_of(self, look: Codes) -> str:
+        """The sequence that changes the present look to this one."""
+        before = self._now
+        look = (look[0], look[1] or before[1], look[2])
+        if look == before:
+            return ""
+        if look == PLAIN:
+            return "\x1b[0m"
+        if look[0] != before[0] and before[0]:
+            coloured = [code for code, plain in zip(look, PLAIN, strict=True) if code != plain]
+            return f"\x1b[{';'.join(['0', *coloured])}m"
+        changed = [new for new, old in zip(look, before, strict=True) if new != old]
+        return f"\x1b[{';'.join(changed)}m"
+
+
+@lru_cache(1024)
+def _common_look(one: Codes, other: Codes) -> Codes | None:
+    """The look in which cells of both can be written; None if they differ visibly."""
+    if one == other:
+        return one
+    blank, inked = (other, one) if one[1] else (one, other)
+    can_join = not blank[1] and blank[2] == inked[2]
+    return inked if can_join and _SHOWN_ON_BLANKS.isdisjoint(inked[0].split(";")) else None
 
 
 def _pieces_of_layout(update: LayoutUpdate) -> Iterator[Piece]:
@@ -199,50 +254,37 @@ def _pieces_of_chops(update: ChopsUpdate) -> Iterator[Piece]:
             yield x, y, strip if inside else strip.crop(0, min(end, stop) - x)
 
 
-def _cells(strip: Strip) -> tuple[list[Cell | None], bool]:
+def _cells(strip: Strip, colours: ColorSystem) -> tuple[list[Cell], bool]:
     """Split a strip into one cell per column; True if it can only be written whole.
 
     The cells of such a strip all hold its whole content as their key.
     """
-    cells: list[Cell | None] = []
+    cells: list[Cell] = []
     for words, style, control in strip:
         if control or not FIXED_WIDTH.fullmatch(words) or (style is not None and style.link):
             return _block(strip), True
-        style = _ground_of(style) if words.isspace() else style
-        cells.extend([(sign, style) for sign in words])
+        look, blank = (PLAIN, BLANK) if style is None else _looks(style, colours)
+        cells.extend([(sign, blank if sign == " " else look) for sign in words])
     return cells, False
 
 
-def _block(strip: Strip) -> list[Cell | None]:
+def _block(strip: Strip) -> list[Cell]:
     width = sum(cell_len(segment.text) for segment in strip if not segment.control)
     key = "".join(f"\0{segment.text}\0{segment.style}" for segment in strip)
-    return [(f"\0{at}{key}", None) for at in range(width)]
+    return [(f"\0{at}{key}", PLAIN) for at in range(width)]
 
 
 def _is_certain(cell: Cell | None) -> bool:
     return cell is None or not cell[0].startswith("\0")
 
 
-def _runs(shown: Sequence[Cell | None], fresh: Sequence[Cell | None]) -> list[tuple[int, int]]:
-    """Spans of cells that differ, near ones joined."""
-    runs: list[tuple[int, int]] = []
-    pairs = zip(shown, fresh, strict=True)
-    for at in [at for at, (old, new) in enumerate(pairs) if old != new]:
-        if runs and at - runs[-1][1] <= MAX_GAP:
-            runs[-1] = (runs[-1][0], at + 1)
-        else:
-            runs.append((at, at + 1))
-    return runs
-
-
 @lru_cache(1024)
-def _ground_of(style: Style | None) -> Style | None:
-    """The visible part of a style on blank cells, usually only its background."""
-    if style is None or style.underline or style.reverse or style.strike or style.overline:
-        return style
-    if style.underline2 or style.frame or style.encircle:
-        return style
-    return Style(bgcolor=style.bgcolor) if style.bgcolor is not None else None
+def _looks(style: Style, colours: ColorSystem) -> tuple[Codes, Codes]:
+    """The codes of a style, and those of a blank in it: usually only its background."""
+    codes = _codes(style, colours)
+    if _SHOWN_ON_BLANKS.isdisjoint(codes[0].split(";")):
+        return codes, ("", "", codes[2])
+    return codes, codes
 
 
 @lru_cache(1024)

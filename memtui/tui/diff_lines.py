@@ -18,7 +18,7 @@ from rich.style import Style
 
 from memtui import text
 from memtui.files.save_transaction import FileDiff
-from memtui.text.word_diff import diff_words
+from memtui.insight.comparison import diff_words
 
 if TYPE_CHECKING:
     from memtui.tui.appearance import Palette

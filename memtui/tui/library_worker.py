@@ -21,7 +21,7 @@ from memtui.tui.jobs import Failed, FileWatcher, Job, JobRunner
 if TYPE_CHECKING:
     from memtui.insight.timeline import Unit
     from memtui.library import Library
-    from memtui.library.losses import LossDetector
+    from memtui.library.broken_files import LossDetector
     from memtui.library.past_library import PastLibrary, PastViews
     from memtui.library.snapshot import MemorySet
     from memtui.progress import Progress
@@ -79,6 +79,13 @@ class LibraryWorker:
     def library(self) -> Library | None:
         """The shown library: the stores as they are now, or as of a time."""
         return self.past or self.present
+
+    def find_memory(self, ref: str) -> Memory | None:
+        """The memory with this ref; None if there is none."""
+        try:
+            return self.library.get(ref) if self.library is not None and ref else None
+        except MemtuiError:
+            return None
 
     # As of a time
 
@@ -158,7 +165,7 @@ class LibraryWorker:
             self._embed(library, job)
 
     def _loss_detector(self, library: Library) -> LossDetector:
-        from memtui.library.losses import LossDetector
+        from memtui.library.broken_files import LossDetector
 
         detector = LossDetector()
         detector.accept(library)
@@ -202,10 +209,8 @@ class LibraryWorker:
         removed_serials, added_serials = library.diff_memories(before, self._present)
         removed = before.rows.with_serials(removed_serials) if before is not None else {}
         added = self._present.rows.with_serials(added_serials)
-        fresh, again = (
-            cursor_restore.find_changed(removed, added),
-            cursor_restore.map_replaced(removed, added),
-        )
+        fresh = cursor_restore.find_changed(removed, added)
+        again = cursor_restore.map_replaced(removed, added)
         job.post(messages.RowsChanged(complete=True, fresh=fresh, again=again))
 
     def _post_vocabulary(self, library: Library, job: Job) -> None:

@@ -17,7 +17,7 @@ from markdown_it.tree import SyntaxTreeNode
 from rich.segment import Segment
 from rich.style import Style
 
-from memtui.text.word_diff import diff_words
+from memtui.insight.comparison import diff_words
 from memtui.tui.diff_lines import (
     change_styles,
     shown_pieces,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memtui.insight.statistics import Statistics
     from memtui.insight.timeline import Timeline
     from memtui.library import Library, SearchResult
-    from memtui.library.losses import StoreLosses
+    from memtui.library.broken_files import StoreLosses
     from memtui.library.time_views import TimeData
     from memtui.model import Memory
     from memtui.tui.completion import Vocabulary

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage, Relative
     from memtui.insight.statistics import Statistics
     from memtui.library import SearchResult
-    from memtui.library.losses import StoreLosses
+    from memtui.library.broken_files import StoreLosses
     from memtui.stores.session_start import LimitUse
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -97,7 +97,7 @@ class StatusText:
         """Add a line that names keys to press; `parts`: lines, and (action id, purpose)."""
         purposes = [part for part in parts if not isinstance(part, str)]
         lines = [part for part in parts if isinstance(part, str)]
-        keys = key_bindings.press(self._screen.app.key_overrides, *purposes)
+        keys = self._screen.app.press(*purposes)
         return (*lines, keys) if keys else tuple(lines)
 
     def _count_unreadable(self) -> int:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
-from memtui.upkeep.contradictions import find_contradictions, find_opposed, find_superseded
 from memtui.upkeep.duplicates import find_clusters, find_duplicates
 from memtui.upkeep.proposals import (
     RULES,
@@ -25,10 +24,13 @@ from memtui.upkeep.proposals import (
 )
 from memtui.upkeep.retention import find_compactions, find_expired, find_merged_branches
 from memtui.upkeep.staleness import (
+    find_contradictions,
     find_long_history,
+    find_opposed,
     find_outdated_schema,
     find_patterns,
     find_stale_summaries,
+    find_superseded,
 )
 
 Find = Callable[[Sequence[Memory], UpkeepContext], Iterator[Proposal]]

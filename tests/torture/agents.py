@@ -19,7 +19,7 @@ from pathlib import Path
 from memtui.files.backups import last_good
 from memtui.files.json.locating import load_records
 from memtui.files.reading import decode
-from memtui.library import Library, repair
+from memtui.library import Library, broken_files
 from memtui.tui.jobs import FileWatcher
 from memtui.tui.library_worker import REFRESH_EVERY
 
@@ -117,7 +117,7 @@ def _broken_once(
     finally:
         agents.end()
     kept = _kept(path, state)
-    library.apply(repair.plan_restore_copy(library.stores[0], str(path), state))
+    library.apply(broken_files.plan_restore_copy(library.stores[0], str(path), state))
     library.refresh()
     assert not _fault(library), fault
     restored = _ids_of(library)

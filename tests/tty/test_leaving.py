@@ -19,7 +19,7 @@ from memtui.library.indexing import BUILT_IN_PROCESS
 pytestmark = pytest.mark.slow
 
 Start = Callable[..., AbstractContextManager[Any]]
-SCANNER = "memtui.library.review_worker"
+SCANNER = "memtui.library.review"
 BUILDER = "memtui.search.index_worker"
 
 

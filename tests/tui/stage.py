@@ -19,7 +19,6 @@ from textual.css.stylesheet import Stylesheet
 from textual.css.types import CSSLocation
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
-from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
@@ -31,6 +30,7 @@ from memtui.keymap import key_name
 from memtui.library import Library
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
+from memtui.tui.key_queue import is_waiting
 from memtui.tui.screens.browse import BrowseScreen
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -136,14 +136,6 @@ PAINTS = 20
 """Paints that one message leads to, at most."""
 
 
-def _is_waiting(pump: MessagePump) -> bool:
-    """The widget's task waits for its next message, or it has none yet or no more."""
-    if not pump._running and (pump._task is None or pump._task.done()):
-        return True
-    queue = pump._message_queue
-    return queue.empty() and any(not waiter.done() for waiter in queue.ready_event._waiters)
-
-
 def _wants_layout(screen: Screen[Any]) -> bool:
     """Something of the screen is to be laid out, or waits until it has been."""
     return bool(
@@ -198,7 +190,6 @@ class Stage:
         """Wait until no worker runs and every message has been handled."""
         for _ in range(3):
             await self._handled()
-            self._rest()
             await self._worked()
         await self._handled()
         if self.browse.detail_controller.resting:
@@ -208,10 +199,6 @@ class Stage:
                 await self._worked()
             await self._handled()
         self.app.screen._on_timer_update()
-
-    def _rest(self) -> None:
-        """Let go by, without waiting, the time for which some work keeps still after a key."""
-        self.app.key_queue._last = 0.0
 
     async def begun(self) -> None:
         """Wait until the first screen stands."""
@@ -272,7 +259,7 @@ class Stage:
                 await asyncio.sleep(0 if looks < SPINS else PAUSE)
                 looks += 1
                 pumps = [self.app, *self.app._registry]
-                still = self.app.key_queue.is_idle and all(map(_is_waiting, pumps))
+                still = self.app.key_queue.is_idle and all(map(is_waiting, pumps))
                 quiet = quiet + 1 if still else 0
             top, behind = self.app.screen, self.app._background_screens
             waiting = [one for one in behind if _wants_layout(one)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -12,7 +12,7 @@ from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
 from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.model import Memory
-from memtui.tui import actions, appearance, change_worker, key_bindings
+from memtui.tui import actions, appearance, change_worker
 from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
@@ -44,13 +44,6 @@ class Selection:
         """Return the memory in the detail: under the cursor, or reached by a reference."""
         return self.subject or self._screen.detail.memory
 
-    def find(self, ref: str) -> Memory | None:
-        """Return the memory with this ref; None if there is none."""
-        try:
-            return self.library.get(ref) if self.library is not None and ref else None
-        except MemtuiError:
-            return None
-
     def memories(self) -> list[Memory]:
         """Return the marked memories, else the current one."""
         marked = [] if self.subject else self._screen.marked_memories()
@@ -67,9 +60,8 @@ class Selection:
 
     def all_read_only(self) -> str:
         """Return why no store can be written; empty if one can."""
-        stores = self.library.stores if self.library else []
-        reasons = [store.read_only for store in stores]
-        return reasons[0] if reasons and all(reasons) else ""
+        reasons = [store.read_only for store in self.library.stores] if self.library else []
+        return (reasons or ["no store is open"])[0] if all(reasons) else ""
 
     def refusal(self, action_id: str) -> str:
         """Return why the action is possible for none of the memories; empty if it is for one."""
@@ -88,8 +80,7 @@ class Selection:
             return "mark two or more memories to merge them"
         first = ""
         for memory in memories:
-            reason = self.refused(action_id, memory)
-            if not reason:
+            if not (reason := self.refused(action_id, memory)):
                 return ""
             first = first or reason
         return first
@@ -108,7 +99,7 @@ class Selection:
             return "the stores are still being opened"
         act = self.act(action_id, memory)
         if action_id == "retire" and memory.status in appearance.INACTIVE_STATUSES:
-            restore = key_bindings.hint("restore", self._screen.app.key_overrides)
+            restore = self._screen.app.hint("restore")
             return f"it is {memory.status} already{restore}"
         return library.refusal(act, memory)
 
@@ -131,14 +122,9 @@ class Selection:
 
     def able(self, action_id: str) -> tuple[list[Memory], str]:
         """Return the memories that the action is possible for, and why not for the others."""
-        able, reason = [], ""
-        for memory in self.memories():
-            why = self.refused(action_id, memory)
-            if why:
-                reason = reason or why
-            else:
-                able.append(memory)
-        return able, reason
+        reasons = [(memory, self.refused(action_id, memory)) for memory in self.memories()]
+        able = [memory for memory, why in reasons if not why]
+        return able, next((why for _, why in reasons if why), "")
 
 
 SHOWN = 50
@@ -148,10 +134,10 @@ SHOWN = 50
 class ChangeActions:
     """Retire, restore, delete, pin, accept, decline, review: on one memory or all marked ones."""
 
-    def __init__(self, screen: ScreenInterface, writer: ChangeWorker, selection: Selection) -> None:
-        self._screen = screen
-        self._writer = writer
-        self._selection = selection
+    def __init__(self, screen: ScreenInterface, writer: ChangeWorker) -> None:
+        self.screen = screen
+        self.writer = writer
+        self.selection = Selection(screen)
 
     def handlers(self) -> ActionHandlers:
         plain = ("retire", "restore", "delete", "pin", "review", "decline")
@@ -159,27 +145,27 @@ class ChangeActions:
 
     def do(self, action_id: str) -> None:
         """Plan the act for every memory that allows it; confirm before something is deleted."""
-        able, reason = self._selection.able(action_id)
+        able, reason = self.selection.able(action_id)
         if not able:
-            self.show_refusal(reason)
+            self.screen.app.report_refusal(reason)
             return
-        acts = [self._selection.act(action_id, memory) for memory in able]
+        acts = [self.selection.act(action_id, memory) for memory in able]
         if action_id == "pin" and Act.PIN in acts:
             able = [memory for memory in able if not memory.pinned]
             acts = [Act.PIN] * len(able)
         changes = [
             Change(act, memory.store, memory.ref) for act, memory in zip(acts, able, strict=True)
         ]
-        left = len(self._selection.memories()) - len(able) if reason else 0
+        left = len(self.selection.memories()) - len(able) if reason else 0
         notes = [OutcomeLine(f"{left} left out: {reason}", Tone.WARNING)] if left else []
         self.plan(changes, notes)
 
     def plan(self, changes: Sequence[Change], notes: Sequence[OutcomeLine] = ()) -> None:
         """Plan these changes and write them, after a confirmation where one is needed."""
-        self._screen.search_bar.set_activity("planning …" if len(changes) > 20 else "")
+        self.screen.search_bar.set_activity("planning …" if len(changes) > 20 else "")
 
         def planned(found: Preview) -> None:
-            self._screen.search_bar.set_activity("")
+            self.screen.search_bar.set_activity("")
             confirm = actions.for_act(changes[0].act).confirm
             must_ask = (
                 bool(confirm)
@@ -190,20 +176,14 @@ class ChangeActions:
             self.carry_out(found, notes, must_ask, confirm or "apply")
 
         def failed(error: MemtuiError) -> None:
-            self._screen.search_bar.set_activity("")
+            self.screen.search_bar.set_activity("")
             is_delete = all(change.act is Act.DELETE and not change.force for change in changes)
             if is_delete and isinstance(error, Refused):
                 self._offer_force(changes, error)
             else:
                 self.failed(error)
 
-        self._writer.ask(
-            lambda library: change_worker.preview(library, changes),
-            planned,
-            failed,
-            "plan",
-            opens=True,
-        )
+        self.writer.plan(lambda library: change_worker.preview(library, changes), planned, failed)
 
     def _offer_force(self, changes: Sequence[Change], refused: Refused) -> None:
         """Offer a forced delete, showing why the store refused, if one can be planned."""
@@ -212,121 +192,89 @@ class ChangeActions:
             OutcomeLine(f"{refused.what}.", Tone.BAD, "force:"),
             *([OutcomeLine(refused.do, Tone.QUIET, "better:")] if refused.do else []),
         ]
-        self._writer.ask(
+        self.writer.plan(
             lambda library: change_worker.preview(library, forced),
             lambda found: self.carry_out(found, notes, True, "delete by force"),
             lambda _: self.failed(refused),
-            "plan",
-            opens=True,
         )
 
     def restore_text(self, memory: Memory, former: Memory) -> None:
         """Restore an earlier text of a memory, or of its lineage, after a preview."""
-        self._writer.ask(
+        self.writer.plan(
             lambda library: change_worker.preview_of(
                 library.plan_restore_text(memory, former), library
             ),
             lambda found: self.carry_out(found, (), True, "restore"),
             self.failed,
-            "plan",
-            opens=True,
         )
 
     def carry_out(self, found: Preview, notes: Sequence[OutcomeLine], ask: bool, yes: str) -> None:
         """Apply a plan; with `ask`, show its diff and confirm first."""
         from memtui.tui.dialogs.diff import DiffScreen
 
-        planned, library = found.planned, self._writer.library
+        planned, library = found.planned, self.writer.library
         if library is None:
             return
         if not planned.has_edits:
-            self.show_refusal(planned.reason or "nothing would change")
+            self.screen.app.report_refusal(planned.reason or "nothing would change")
         elif ask:
             summary = (*change_worker.describe_plan(planned, library.get), *notes)
             if len(planned.plans) > 1 and not planned.supersedes:
                 summary = (*summary, *change_worker.describe_targets(planned, library.get))
-            self._screen.app.push_screen(
-                DiffScreen(planned.title, summary, found.lines, found.texts, yes=yes),
-                lambda answer: self.apply(planned) if answer else None,
-            )
+            dialog = DiffScreen(planned.title, summary, found.lines, found.texts, yes=yes)
+            self.screen.app.ask(dialog, lambda _: self.apply(planned))
         else:
             self.apply(planned)
 
-    def apply(self, planned: Planned, then: Callable[[], None] | None = None) -> None:
+    def apply(self, planned: Planned) -> None:
         """Write a plan, report it in a toast and clear the marks."""
-
-        words = done_words(planned, self._name)
+        words = self._done_words(planned)
 
         def done(action: JournalAction) -> None:
             self.report_written(planned.with_written_refs(action.refs), words)
-            if then is not None:
-                then()
 
-        self._writer.apply(planned, done, self.failed)
+        self.writer.apply(planned, done, self.failed)
 
     def report_written(self, planned: Planned, words: str = "") -> None:
         """Report a finished write in a toast and move the cursor to what it created."""
-        screen = self._screen
-        if screen.memories.marked:
-            screen.memories.unmark()
-        words = words or done_words(planned, self._name)
-        screen.app.clear_notifications()
-        screen.app.notify(
-            f"{words}{key_bindings.hint('undo', screen.app.key_overrides)}", timeout=4
-        )
+        if self.screen.memories.marked:
+            self.screen.memories.unmark()
+        self.screen.app.report(words or self._done_words(planned))
         if planned.refs:
-            screen.await_memory(planned.refs[0])
+            self.screen.await_memory(planned.refs[0])
 
-    def _name(self, ref: str) -> str:
-        library = self._writer.library
-        try:
-            return library.get(ref).headline[:400] if library else ref
-        except MemtuiError:
-            return ref
+    def _done_words(self, planned: Planned) -> str:
+        """Return the toast of a change: `Retired: Alice lives in Porto`, `Retired 3 memories`."""
+        changes = [change for plan in planned.plans for change in plan.changes]
+        acts = list(dict.fromkeys(change.act for change in changes))
+        word = actions.done_word(acts[0]) if len(acts) == 1 else "Changed"
+        count = len({change.ref or number for number, change in enumerate(changes)})
+        if count != 1:
+            return f"{word} {text.counted(count, 'memory')}"
+        change = changes[0]
+        memory = self.screen.worker.find_memory(change.ref)
+        title = memory.headline if memory else change.ref or str(change.fields.get("content", ""))
+        return f"{word}: {text.cut(text.one_line(title, 400), SHOWN)}"
 
     def failed(self, error: MemtuiError) -> None:
         """Report why nothing was changed, and refresh what another program changed."""
         from memtui.tui.dialogs.diff import THEIRS, ConflictScreen
 
         if isinstance(error, Conflict) and (error.base, error.theirs) != (None, None):
-            self._screen.worker.refresh()
+            self.screen.worker.refresh()
             choices = ((THEIRS, "keep the version on disk"),)
-            self._screen.app.push_screen(ConflictScreen(error, choices=choices))
+            self.screen.app.push_screen(ConflictScreen(error, choices=choices))
         else:
-            self._screen.app.notify(f"No changes. {error}", severity="error", timeout=8)
-
-    def show_refusal(self, reason: str) -> None:
-        """Show in a toast why an act cannot be done."""
-        self._screen.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=4)
+            self.screen.app.notify(f"No changes. {error}", severity="error", timeout=8)
 
 
 class WritingController:
     """Base of the controllers whose actions end in a change."""
 
-    def __init__(
-        self,
-        screen: ScreenInterface,
-        writer: ChangeWorker,
-        selection: Selection,
-        changes: ChangeActions,
-    ) -> None:
-        self._screen = screen
-        self._writer = writer
-        self._selection = selection
+    def __init__(self, changes: ChangeActions) -> None:
         self._changes = changes
-
-
-def done_words(planned: Planned, name: Callable[[str], str]) -> str:
-    """Return the toast of a change: `Retired: Alice lives in Porto`, `Retired 3 memories`."""
-    changes = [change for plan in planned.plans for change in plan.changes]
-    acts = list(dict.fromkeys(change.act for change in changes))
-    word = actions.done_word(acts[0]) if len(acts) == 1 else "Changed"
-    count = len({change.ref or number for number, change in enumerate(changes)})
-    if count != 1:
-        return f"{word} {text.counted(count, 'memory')}"
-    change: Change = changes[0]
-    title = name(change.ref) if change.ref else str(change.fields.get("content", ""))
-    return f"{word}: {text.cut(text.one_line(title, 400), SHOWN)}"
+        self._screen, self._writer = changes.screen, changes.writer
+        self._selection = changes.selection
 
 
 def of_one_store(memories: Sequence[Memory]) -> str:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.errors import MemtuiError, SaveError
 from memtui.tui.controllers.viewing import copy_text
 
 if TYPE_CHECKING:
@@ -116,7 +114,7 @@ class ContextActions:
 
     def choose(self, entry: PackEntry | None) -> None:
         """Make the memory of this entry the target of changes."""
-        self._selection.subject = self._selection.find(entry.ref if entry else "")
+        self._selection.subject = self._screen.worker.find_memory(entry.ref if entry else "")
 
     def refusal(self, action_id: str) -> str:
         """Return why the chosen memory cannot be changed; empty if it can."""
@@ -138,7 +136,7 @@ class ContextActions:
 
         hint = "Its id as the pack cites it, or a ref. Its whole text comes into the pack."
         dialog = PromptDialog("Page in", hint=hint, placeholder="Id", accept="page in")
-        self._screen.app.push_screen(dialog, lambda id: answered(id) if id else None)
+        self._screen.app.ask(dialog, answered)
 
     def ask_types(self, built: BuiltPack, answered: Callable[[tuple[str, ...]], None]) -> None:
         """Ask which types the recipe prefers."""
@@ -152,9 +150,8 @@ class ContextActions:
             if name
         ]
         empty = "no memory has a type"
-        picker = Picker("Prefer types", choices, empty=empty, accept="prefer")
-        self._screen.app.push_screen(
-            picker, lambda types: answered(types) if types is not None else None
+        self._screen.app.ask(
+            Picker("Prefer types", choices, empty=empty, accept="prefer"), answered
         )
 
     def ask_other(self, named: Sequence[tuple[str, str]], answered: Callable[[str], None]) -> None:
@@ -162,10 +159,8 @@ class ContextActions:
         from memtui.tui.dialogs.picker import Choice, Picker
 
         choices = [Choice(name, name, note=about) for name, about in named]
-        self._screen.app.push_screen(
-            Picker("Compare with", choices, several=False, accept="compare"),
-            lambda chosen: answered(chosen[0]) if chosen else None,
-        )
+        picker = Picker("Compare with", choices, several=False, accept="compare")
+        self._screen.app.ask_one(picker, answered)
 
     # Out of the program
 
@@ -174,51 +169,12 @@ class ContextActions:
         copy_text(self._screen.app, pack.text, "the pack", exact=exact, exact_id="pack.copy.exact")
 
     def save(self, pack: Pack) -> None:
-        """Ask for a file and write the pack to it as Markdown."""
-        from memtui.tui.dialogs.dialog import PromptDialog
+        """Ask for a file and write the pack to it as Markdown, hidden characters made visible."""
+        from memtui.context import format_markdown
+        from memtui.tui.dialogs.prompts import ask_file
 
-        day = self._screen.now().date().isoformat()
-        name = str(Path.cwd() / f"context-{pack.recipe}-{day}.md")
+        screen = self._screen
+        name = f"context-{pack.recipe}-{screen.now().date().isoformat()}.md"
         hint = "The exact text, then why each entry is in and what is left out."
-        dialog = PromptDialog("Save as Markdown", hint=hint, value=name, placeholder="File")
-        self._screen.app.push_screen(dialog, lambda file: self._check(pack, file) if file else None)
-
-    def _check(self, pack: Pack, file: str) -> None:
-        """Ask before a file is overwritten."""
-        from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
-        from memtui.tui.widgets.outcome import OutcomeLine
-
-        path = Path(file).expanduser()
-        if path.is_dir():
-            self._screen.app.notify("Enter the name of a file, not of a folder.", timeout=4)
-        elif path.exists():
-            body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
-            self._screen.app.push_screen(
-                ConfirmDialog("Overwrite file?", body, (Reply("y", "overwrite", "yes"),)),
-                lambda reply: self._write(pack, path) if reply else None,
-            )
-        else:
-            self._write(pack, path)
-
-    def _write(self, pack: Pack, path: Path) -> None:
-        self._screen.worker.ask(
-            lambda _: write_markdown(pack, path),
-            lambda _: self._screen.app.notify(f"Saved to {text.file_name(str(path))}.", timeout=6),
-            self._not_saved,
-            "context.save",
-        )
-
-    def _not_saved(self, error: MemtuiError) -> None:
-        self._screen.app.notify(str(error), severity="error", timeout=8)
-
-
-def write_markdown(pack: Pack, path: Path) -> None:
-    """Write a pack as a Markdown document, hidden characters made visible. Raises SaveError."""
-    from memtui.bundle import exporting
-    from memtui.context import format_markdown
-
-    document = text.visible(format_markdown(pack))
-    try:
-        exporting.write_file(path, [text.without_lone_surrogates(document).encode()])
-    except OSError as error:
-        raise SaveError(f"nothing was saved: {error.strerror}", where=str(path)) from error
+        writers = {".md": lambda: text.visible(format_markdown(pack))}
+        ask_file(screen.app, screen.worker.jobs, "Save as Markdown", name, writers, hint)

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.files import drafts
-from memtui.tui import key_bindings
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.controllers.changes import ChangeActions, Selection
+from memtui.tui.controllers.changes import ChangeActions, WritingController
 from memtui.tui.controllers.context import ContextActions
 from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.recovery import JournalActions, RepairActions
@@ -40,32 +39,34 @@ class EditingControllers:
     """The controllers that write, as the browse screen sees them."""
 
     def __init__(self, screen: ScreenInterface) -> None:
-        self.writer = ChangeWorker(
+        writer = ChangeWorker(
             screen.worker, screen.search_again, self._note_change, self._ask_owner
         )
         self._screen = screen
-        self.selection = Selection(screen)
-        self.changes = ChangeActions(screen, self.writer, self.selection)
-        self.forms = FormActions(screen, self.writer, self.selection, self.changes)
-        self.drafts = DraftActions(screen, self.writer, self.selection, self.forms)
-        self.journal = JournalActions(screen, self.writer, self.selection, self.changes)
-        self.repair = RepairActions(screen, self.writer, self.changes)
-        self.context = ContextActions(screen, self.selection, self.refusal)
-        self.transfer = TransferActions(screen, self.writer, self.selection, self.changes)
-        self.review = ReviewActions(screen, self.writer, self.selection, self.changes, self.journal)
+        self.changes = ChangeActions(screen, writer)
+        self.selection = self.changes.selection
+        self.forms = FormActions(self.changes)
+        self.drafts = DraftActions(self.changes, self.forms)
+        self.journal = JournalActions(self.changes)
+        self.transfer = TransferActions(self.changes)
+        self.review = ReviewActions(self.changes, self.journal)
+        self._controllers = (
+            self.changes,
+            self.forms,
+            self.drafts,
+            self.journal,
+            self.transfer,
+            RepairActions(self.changes),
+            self.review,
+            ContextActions(screen, self.selection, self.refusal),
+        )
 
     def handlers(self) -> ActionHandlers:
         """Action id -> what does it."""
-        return {
-            **self.changes.handlers(),
-            **self.forms.handlers(),
-            **self.drafts.handlers(),
-            **self.journal.handlers(),
-            **self.transfer.handlers(),
-            **self.repair.handlers(),
-            **self.review.handlers(),
-            **self.context.handlers(),
-        }
+        handlers: dict[str, Callable[[], None]] = {}
+        for controller in self._controllers:
+            handlers.update(controller.handlers())
+        return handlers
 
     def refusal(self, action_id: str) -> str:
         """Return why the action is not possible now; empty if it is."""
@@ -100,29 +101,19 @@ class EditingControllers:
             OutcomeLine(f"{error.what[:1].upper()}{error.what[1:]}.", Tone.WARNING),
         )
         replies = (Reply("y", "change it and save", "yes"),)
-        self._screen.app.push_screen(
-            ConfirmDialog("Change the owner of the file?", body, replies, "do not save"),
-            lambda answer: answered(answer is not None),
-        )
+        dialog = ConfirmDialog("Change the owner of the file?", body, replies, "do not save")
+        self._screen.app.push_screen(dialog, lambda answer: answered(answer is not None))
 
 
 SHOWN = 50
 """Cells of a draft's text in a toast or a list."""
 
 
-class DraftActions:
+class DraftActions(WritingController):
     """Carries out the action that opens a draft."""
 
-    def __init__(
-        self,
-        screen: ScreenInterface,
-        writer: ChangeWorker,
-        selection: Selection,
-        forms: FormActions,
-    ) -> None:
-        self._screen = screen
-        self._writer = writer
-        self._selection = selection
+    def __init__(self, changes: ChangeActions, forms: FormActions) -> None:
+        super().__init__(changes)
         self._forms = forms
         self._drafts: list[tuple[Path, FormDraft]] = []
 
@@ -138,7 +129,7 @@ class DraftActions:
         if self._find_drafts():
             newest = self._drafts[0][1]
             more = f" and {len(self._drafts) - 1} more" if len(self._drafts) > 1 else ""
-            keys = key_bindings.press(self._screen.app.key_overrides, ("drafts", "to open it"))
+            keys = self._screen.app.press(("drafts", "to open it"))
             self._screen.app.notify(
                 f"“{_describe_draft(newest)}”{more}: written {self._age(newest)}. {keys}".rstrip(),
                 title="A draft was not saved",
@@ -171,12 +162,8 @@ class DraftActions:
             Choice(str(number), _describe_draft(draft), note=self._age(draft))
             for number, (_, draft) in enumerate(self._drafts)
         ]
-
-        def picked(values: tuple[str, ...] | None) -> None:
-            if values:
-                self._resume(self._drafts[int(values[0])])
-
-        self._screen.app.push_screen(Picker("Drafts", choices, several=False), picked)
+        picker = Picker("Drafts", choices, several=False)
+        self._screen.app.ask_one(picker, lambda number: self._resume(self._drafts[int(number)]))
 
     def _resume(self, found: tuple[Path, FormDraft]) -> None:
         path, draft = found

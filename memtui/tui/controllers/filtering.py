@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memtui import query as queries
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
-from memtui.tui import appearance, key_bindings
+from memtui.tui import appearance
 from memtui.tui.view_state import ORDER_WORDS, ViewState, next_order
 
 if TYPE_CHECKING:
@@ -74,13 +74,10 @@ class FilterActions:
         used = {first, *view.chips.then}
         left = [sort for sort in ORDER_WORDS if sort not in used]
         choices = [Choice(str(sort), ORDER_WORDS[sort]) for sort in left]
-
-        def done(values: tuple[str, ...] | None) -> None:
-            if values:
-                screen.set_view(view.ordered_then(first, queries.Sort(values[0])))
-
-        title = f"Order: {ORDER_WORDS[first]}, then"
-        screen.app.push_screen(Picker(title, choices, several=False), done)
+        picker = Picker(f"Order: {ORDER_WORDS[first]}, then", choices, several=False)
+        screen.app.ask_one(
+            picker, lambda sort: screen.set_view(view.ordered_then(first, queries.Sort(sort)))
+        )
 
     def _pick(self, field: str) -> None:
         from memtui.tui.dialogs.picker import Picker
@@ -89,13 +86,10 @@ class FilterActions:
         screen.settle()
         chosen = queries.filter_values(screen.view.chips, field)
         counts: Mapping[str, int] = getattr(screen.found.facets, field) if screen.found else {}
-
-        def done(values: tuple[str, ...] | None) -> None:
-            if values is not None:
-                screen.set_view(screen.view.with_values(field, values))
-
-        choices = _choices(field, counts, chosen)
-        screen.app.push_screen(Picker(f"Filter by {field}", choices), done)
+        picker = Picker(f"Filter by {field}", _choices(field, counts, chosen))
+        screen.app.ask(
+            picker, lambda values: screen.set_view(screen.view.with_values(field, values))
+        )
 
     def _pick_recency(self) -> None:
         from memtui.tui.dialogs.picker import Choice, Picker
@@ -104,25 +98,17 @@ class FilterActions:
         screen.settle()
         since = screen.view.chips.since
         chosen = since.text if since else ""
-        choices = [Choice("", "any time", chosen=not chosen)]
-        choices += [Choice(text, words, chosen=text == chosen) for text, words in RECENCIES.items()]
+        spans = {"": "any time", **RECENCIES}
+        choices = [Choice(span, words, chosen=span == chosen) for span, words in spans.items()]
 
-        def done(values: tuple[str, ...] | None) -> None:
-            if values is None:
-                return
-            span = values[0] if values else ""
+        def filtered(span: str) -> ViewState:
             moment = queries.parse_time(span, screen.now()) if span else None
-            screen.set_view(screen.view.between(moment, None))
+            return screen.view.between(moment, None)
 
         picker = Picker("Filter by recency", choices, several=False)
-        screen.app.push_screen(picker, done)
-        spans = {
-            span: screen.view.between(
-                queries.parse_time(span, screen.now()) if span else None, None
-            ).query(screen.now())
-            for span in ("", *RECENCIES)
-        }
-        screen.worker.count(spans, picker.if_open(picker.set_counts))
+        screen.app.ask_one(picker, lambda span: screen.set_view(filtered(span)))
+        counted = {span: filtered(span).query(screen.now()) for span in spans}
+        screen.worker.count(counted, picker.if_open(picker.set_counts))
 
     def _pick_saved(self) -> None:
         from memtui.tui.dialogs.picker import Choice, SavedFilterPicker
@@ -139,7 +125,7 @@ class FilterActions:
         if current and current not in saved.values():
             choices.append(Choice("", "Save current filter…", note=current, sign="+"))
 
-        def done(values: tuple[str, ...] | None) -> None:
+        def done(values: tuple[str, ...]) -> None:
             if not values:
                 return
             name, *act = values
@@ -152,9 +138,9 @@ class FilterActions:
             else:
                 self._save(current)
 
-        keys = key_bindings.press(screen.app.key_overrides, ("filter.saved", "to save it"))
+        keys = screen.app.press(("filter.saved", "to save it"))
         empty = f"Nothing to save: search or filter first. {keys}".rstrip()
-        screen.app.push_screen(SavedFilterPicker("Saved filters", choices, empty=empty), done)
+        screen.app.ask(SavedFilterPicker("Saved filters", choices, empty=empty), done)
 
     def _change_saved(self, change: Callable[[], None], done: str) -> None:
         app = self._screen.app
@@ -176,12 +162,11 @@ class FilterActions:
             if rename and rename != name:
                 app.remove_filter(rename)
 
-        def done(name: str | None) -> None:
-            if name:
-                self._change_saved(lambda: change(name), f'Saved filter "{name}".')
+        def named(name: str) -> None:
+            self._change_saved(lambda: change(name), f'Saved filter "{name}".')
 
         title = "Rename filter" if rename else "Save filter"
-        app.push_screen(PromptDialog(title, hint=current, value=rename), done)
+        app.ask(PromptDialog(title, hint=current, value=rename), named)
 
 
 _ORDERED: Mapping[str, tuple[Sequence[str], Mapping[str, str]]] = {
@@ -195,35 +180,24 @@ def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> 
     """The values to choose from: in their own order where they have one, else most first."""
     from memtui.tui.dialogs.picker import Choice
 
-    if field in _ORDERED:
-        values, glyphs = _ORDERED[field]
+    values, glyphs = _ORDERED.get(field, ((), {}))
+    if values:
         rows = [
-            Choice(
-                value,
-                value,
-                count=counts.get(value, 0),
-                chosen=value in chosen,
-                sign=glyphs[value],
-                field=field,
-            )
-            for value in values
+            Choice(v, v, counts.get(v, 0), chosen=v in chosen, sign=glyphs[v], field=field)
+            for v in values
         ]
         if field == "status":
-            total = sum(counts.values())
-            rows.append(Choice(ALL, "any status", count=total, chosen=ALL in chosen))
+            rows.append(Choice(ALL, "any status", sum(counts.values()), chosen=ALL in chosen))
         return rows
-    known = dict(counts) | {value: 0 for value in chosen if value not in _folded(counts)}
+    folded = {value.casefold() for value in counts}
+    known = dict(counts) | {value: 0 for value in chosen if value not in folded}
     return [
         Choice(
             value.casefold(),
             value or UNTYPED,
-            count=count,
+            count,
             chosen=value.casefold() in chosen,
             field=field,
         )
         for value, count in sorted(known.items(), key=lambda item: (-item[1], item[0]))
     ]
-
-
-def _folded(counts: Mapping[str, int]) -> set[str]:
-    return {value.casefold() for value in counts}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
 
 
+KnownValues = Mapping[str, Sequence[str]]
+"""Field -> values that are offered while typing."""
 KNOWN = 500
 """Values of a field that are offered while typing."""
 _RECORDS = ("fact", "episode", "schema")
@@ -46,8 +48,8 @@ class FormActions(WritingController):
             "edit.outside": self._edit_outside,
             "new": self._new,
             "merge": self._merge,
-            "tag": self._tag,
-            "rate": self._rate,
+            "tag": partial(self._open_if_able, "tag", change_forms.tag),
+            "rate": partial(self._open_if_able, "rate", change_forms.rate),
             "retype": self._retype,
             "link": self._link,
         }
@@ -57,24 +59,17 @@ class FormActions(WritingController):
     def _edit(self) -> None:
         """Edit the memory that is shown, or all marked ones at once."""
         marked = self._screen.marked_memories()
-        if len(marked) < 2:
+        if len(marked) > 1:
+            several = partial(change_forms.several, marked)
+            self._ask_known(marked[0].store, lambda known: self._show(several(known)))
+        else:
             self._open_form(change_forms.edit)
-            return
-        self._ask_known(
-            marked[0].store, lambda values: self._show(change_forms.several(marked, values))
-        )
 
-    def _open_form(self, make: object, content: str | None = None) -> None:
+    def _open_form(self, make: Callable[[Memory, WritableStore, KnownValues], Form]) -> None:
         memory, library = self._selection.current(), self._writer.library
-        if memory is None or library is None:
-            return
-        store = library.store(memory.store)
-
-        def known(values: Mapping[str, Sequence[str]]) -> None:
-            more = {} if content is None else {"content": content}
-            self._show(make(memory, store, values, **more), changed=content is not None)  # type: ignore[operator]
-
-        self._ask_known(store.label, known)
+        if memory is not None and library is not None:
+            store = library.store(memory.store)
+            self._ask_known(store.label, lambda known: self._show(make(memory, store, known)))
 
     def _show(
         self,
@@ -113,21 +108,21 @@ class FormActions(WritingController):
             with suppress(KeyError, RefError):
                 memories.append(library.get(f"{stores[root].label}:{id}"))
         if not memories and draft.about and not draft.values.get("content"):
-            self._changes.show_refusal("what this draft was about is no longer there")
+            self._screen.app.report_refusal("what this draft was about is no longer there")
             file.discard()
             return
 
-        def known(values: Mapping[str, Sequence[str]]) -> None:
+        def known(values: KnownValues) -> None:
             kinds = tuple(kind for kind in values.get("kind", ()) if kind in _RECORDS)
             form = change_forms.again(draft.act, store, memories, {**values, "kind": kinds})
             self._show(resumed(form, draft.values, draft.before), changed=True, file=file)
 
         self._ask_known(store.label, known)
 
-    def _ask_known(self, store: str, done: object) -> None:
+    def _ask_known(self, store: str, done: Callable[[KnownValues], None]) -> None:
         """What types, entities and tags the store knows, to be offered while typing."""
 
-        def look(library: Library) -> dict[str, tuple[str, ...]]:
+        def look(library: Library) -> KnownValues:
             query = queries.parse_query("status:all", self._screen.now())
             query = queries.with_filter_values(query, "store", (store.casefold(),))
             facets = library.find(query).facets
@@ -137,52 +132,40 @@ class FormActions(WritingController):
                 "kind": _by_frequency(facets.kind),
             }
 
-        self._writer.ask(look, done, self._changes.failed, "known", opens=True)  # type: ignore[arg-type]
+        self._writer.worker.ask(look, done, self._changes.failed, "known", opens=True)
 
     def _new(self) -> None:
-        library = self._writer.library
-        if library is None:
-            return
-        if why := self._selection.can_write():
-            self._changes.show_refusal(why)
-            return
-        open_for_writing = [store for store in library.stores if not store.read_only]
-        if not open_for_writing:
-            self._changes.show_refusal(library.stores[0].read_only or "no store can be written")
-            return
-        memory = self._selection.current()
-        if len(open_for_writing) == 1:
-            self._new_in(open_for_writing[0], memory)
-            return
-        self._pick_store(open_for_writing, memory)
-
-    def _pick_store(self, stores: Sequence[WritableStore], memory: Memory | None) -> None:
+        """Add a memory; ask for its store where several can be written."""
         from memtui.tui.dialogs.picker import Choice, Picker
 
-        current_store = memory.store if memory else ""
+        library, memory = self._writer.library, self._selection.current()
+        if library is None:
+            return
+        stores = {store.label: store for store in library.stores if not store.read_only}
+        if len(stores) == 1:
+            self._new_in(next(iter(stores.values())), memory)
+            return
+        current = memory.store if memory else ""
         choices = [
             Choice(
-                store.label,
-                store.label,
-                note="" if store.format == store.label else store.format,
-                chosen=store.label == current_store,
+                label,
+                label,
+                chosen=label == current,
+                note="" if label == store.format else store.format,
             )
-            for store in stores
+            for label, store in stores.items()
         ]
-
-        def picked(values: tuple[str, ...] | None) -> None:
-            if values:
-                store = next(store for store in stores if store.label == values[0])
-                self._new_in(store, memory if memory and memory.store == store.label else None)
-
-        self._screen.app.push_screen(Picker("New memory in", choices, several=False), picked)
+        self._screen.app.ask_one(
+            Picker("New memory in", choices, several=False),
+            lambda label: self._new_in(stores[label], memory if label == current else None),
+        )
 
     def _new_in(self, store: WritableStore, memory: Memory | None) -> None:
         entity = self._screen.chosen_entity() or (memory.entity if memory else "")
         types = queries.filter_values(self._screen.view.query(self._screen.now()), "type")
         type = types[0] if len(types) == 1 else ""
 
-        def known(values: Mapping[str, Sequence[str]]) -> None:
+        def known(values: KnownValues) -> None:
             kinds = [kind for kind in values.get("kind", ()) if kind in _RECORDS]
             if memory and memory.kind in kinds:
                 kinds = [memory.kind, *(kind for kind in kinds if kind != memory.kind)]
@@ -193,36 +176,29 @@ class FormActions(WritingController):
     def _merge(self) -> None:
         memories, current = self._selection.memories(), self._selection.current()
         if why := of_one_store(memories):
-            self._changes.show_refusal(why)
+            self._screen.app.report_refusal(why)
             return
         keeper = current if current in memories and current is not None else memories[0]
         others = [memory for memory in memories if memory is not keeper]
         self._show(change_forms.merge([keeper, *others]))
 
-    def _tag(self) -> None:
-        able, reason = self._selection.able("tag")
-        self._show_form_or_refusal(change_forms.tag(able) if able else None, reason)
-
-    def _rate(self) -> None:
-        able, reason = self._selection.able("rate")
-        self._show_form_or_refusal(change_forms.rate(able) if able else None, reason)
+    def _open_if_able(self, action_id: str, make: Callable[[Sequence[Memory]], Form]) -> None:
+        able, reason = self._selection.able(action_id)
+        if able:
+            self._show(make(able))
+        else:
+            self._screen.app.report_refusal(reason)
 
     def _retype(self) -> None:
         able, reason = self._selection.able("retype")
         if not able or (reason := of_one_store(able)):
-            self._changes.show_refusal(reason)
+            self._screen.app.report_refusal(reason)
             return
 
-        def known(values: Mapping[str, Sequence[str]]) -> None:
+        def known(values: KnownValues) -> None:
             self._show(change_forms.retype(able, values["type"]))
 
         self._ask_known(able[0].store, known)
-
-    def _show_form_or_refusal(self, form: Form | None, reason: str) -> None:
-        if form is None:
-            self._changes.show_refusal(reason)
-        else:
-            self._show(form)
 
     # Links
 
@@ -233,13 +209,12 @@ class FormActions(WritingController):
         if memory is None:
             return
 
-        def chosen(link: tuple[str, str] | None) -> None:
-            if link is not None:
-                relation, target = link
-                fields = {"relation": relation, "target": target}
-                self._changes.plan([Change(Act.LINK, memory.store, memory.ref, fields)])
+        def chosen(link: tuple[str, str]) -> None:
+            fields = dict(zip(("relation", "target"), link, strict=True))
+            self._changes.plan([Change(Act.LINK, memory.store, memory.ref, fields)])
 
-        self._screen.app.push_screen(LinkScreen(memory, self._writer, self._screen.now), chosen)
+        dialog = LinkScreen(memory, self._writer.worker, self._screen.now)
+        self._screen.app.ask(dialog, chosen)
 
     # $EDITOR
 
@@ -309,7 +284,7 @@ class FormActions(WritingController):
             self._screen.app.notify(f"Not saved: {error}", severity="error", timeout=8)
             self._reopen(memory, draft, content)
 
-        self._writer.ask(look, planned, failed, "plan", opens=True)
+        self._writer.plan(look, planned, failed)
 
     def _reopen(self, memory: Memory, draft: EditorDraft, content: str) -> None:
         """Put the text of a failed edit into the form; the draft is kept until it is saved."""

@@ -7,8 +7,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.tui import key_bindings
-from memtui.tui.actions import BY_ID
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
@@ -18,27 +16,34 @@ if TYPE_CHECKING:
     from memtui.insight.comparison import Difference
     from memtui.library import Library, SearchResult
     from memtui.library.finding import SimilarMemories
-    from memtui.model import Memory
     from memtui.progress import IsCancelled
     from memtui.query import TimeCondition
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.dialogs.picker import Picker
     from memtui.tui.dialogs.why import Hit
     from memtui.tui.screen_interface import ScreenInterface
 
 
 DEFAULT_DAYS = 7
 """Days that are looked back where it is not known when the stores were last looked at."""
+MOST_SIMILAR = 20
+"""Similar memories that are shown: below them likeness means little."""
+_SIMILAR_TITLES = {"vectors": "More like this", "words": "More like this, by its rarest words"}
 
 
 class InsightActions:
-    """Opens the graph screen and the comparison of two times."""
+    """Opens the screens about time, links and relevance."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
 
     def handlers(self) -> ActionHandlers:
-        return {"graph": self._graph, "changed": self._compare}
+        return {
+            "graph": self._graph,
+            "changed": self._compare,
+            "as_of": self._toggle_past,
+            "why": self._why,
+            "similar": self._similar,
+        }
 
     def _graph(self) -> None:
         """Show the links of the memory under the cursor, or of the entity in the entity pane."""
@@ -52,10 +57,8 @@ class InsightActions:
         start = Node(NodeKind.MEMORY, memory.ref)
         if screen.pane is Pane.ENTITIES and screen.entities.path:
             start = Node(NodeKind.ENTITY, screen.entities.path)
-        screen.app.push_screen(
-            GraphScreen(start, library, screen.worker, screen.now, screen.worker.past_time),
-            lambda ref: screen.go_to_memory(ref) if ref else None,
-        )
+        graph = GraphScreen(start, library, screen.worker, screen.now, screen.worker.past_time)
+        screen.app.ask(graph, screen.go_to_memory)
 
     def _compare(self) -> None:
         """Show what changed since the last session, or in the last days."""
@@ -72,95 +75,90 @@ class InsightActions:
             views = screen.worker.past_views(library)
             return compare_times(views, since, until, filter_query, cancelled)
 
-        last_seen = screen.last_seen
-        span = (
-            ComparedTimes(last_seen, name="since you last looked")
-            if last_seen is not None
-            else ComparedTimes(now - timedelta(days=DEFAULT_DAYS), name=f"last {DEFAULT_DAYS} days")
-        )
-        screen.app.push_screen(
-            ComparisonScreen(span, screen.worker, compare, screen.now, filter_query is not None),
-            lambda ref: screen.go_to_memory(ref) if ref else None,
-        )
-
-
-class AsOfActions:
-    """Shows the stores as of a time, and returns to the present."""
-
-    def __init__(self, screen: ScreenInterface) -> None:
-        self._screen = screen
-
-    def handlers(self) -> ActionHandlers:
-        return {"as_of": self._toggle}
-
-    def _toggle(self) -> None:
-        if self._screen.worker.past is not None:
-            self._screen.leave_past()
+        if screen.last_seen is not None:
+            span = ComparedTimes(screen.last_seen, name="since you last looked")
         else:
-            self._ask()
+            since = now - timedelta(days=DEFAULT_DAYS)
+            span = ComparedTimes(since, name=f"last {DEFAULT_DAYS} days")
+        is_filtered = filter_query is not None
+        comparison = ComparisonScreen(span, screen.worker, compare, screen.now, is_filtered)
+        screen.app.ask(comparison, screen.go_to_memory)
 
-    def _ask(self) -> None:
+    # As of a time
+
+    def _toggle_past(self) -> None:
+        """Show the stores as of a time that is asked for, or the present again."""
         from memtui.tui.dialogs.prompts import TimePrompt
 
         screen = self._screen
+        if screen.worker.past is not None:
+            screen.leave_past()
+            return
         screen.worker.prepare_past()
 
-        def chosen(time: TimeCondition | None) -> None:
-            if time is not None:
-                screen.search_bar.set_activity("going back …")
-                screen.worker.go_to(time, lambda _: self._arrived(time))
+        def chosen(time: TimeCondition) -> None:
+            screen.search_bar.set_activity("going back …")
+            screen.worker.go_to(time, lambda _: self._show_past(time))
 
-        screen.app.push_screen(TimePrompt("As of", screen.now()), chosen)
+        screen.app.ask(TimePrompt("As of", screen.now()), chosen)
 
-    def _arrived(self, time: TimeCondition) -> None:
+    def _show_past(self, time: TimeCondition) -> None:
         screen = self._screen
         screen.search_bar.set_activity("")
-        overrides = screen.app.key_overrides
-        key = key_bindings.first_key(BY_ID["as_of"], overrides)
-        back = f"{key} leave" if key else ""
-        words = (
-            f"AS OF {text.date(time.time)}",
-            text.ago(time.time, screen.now()),
-            "read only",
-            back,
-        )
-        screen.show_past([word for word in words if word])
+        key, ago = screen.app.key_of("as_of"), text.ago(time.time, screen.now())
+        parts = (f"AS OF {text.date(time.time)}", ago, "read only", key and f"{key} leave")
+        screen.show_past(list(filter(None, parts)))
 
-
-class RelevanceActions:
-    """Opens the score dialog where the order is by relevance."""
-
-    def __init__(self, screen: ScreenInterface) -> None:
-        self._screen = screen
-
-    def handlers(self) -> ActionHandlers:
-        return {"why": self._why}
+    # Relevance
 
     def _why(self) -> None:
+        """Explain the score of the hit under the cursor beside that of the next one."""
         from memtui.tui.dialogs.why import WhyScreen
 
         screen, found = self._screen, self._screen.found
         position = screen.memories.cursor
         if found is None or not 0 <= position < len(found.slots):
             return
+        positions = range(position, min(position + 2, len(found.slots)))
 
         def explained(hits: list[Hit]) -> None:
             after = hits[1] if len(hits) > 1 else None
             screen.app.push_screen(WhyScreen(hits[0], after, found.total))
 
         screen.worker.ask(
-            lambda library: [
-                _explain_hit(library, found, at) for at in _compared_positions(found, position)
-            ],
+            lambda library: [_explain_hit(library, found, at) for at in positions],
             explained,
             None,
             "why",
             opens=True,
         )
 
+    def _similar(self) -> None:
+        """List the memories that are like the one that is shown."""
+        from memtui.tui.dialogs.picker import Choice, Picker
 
-def _compared_positions(found: SearchResult, position: int) -> range:
-    return range(position, min(position + 2, len(found.slots)))
+        screen, memory = self._screen, self._screen.detail.memory
+        if memory is None:
+            return
+
+        def show(found: SimilarMemories) -> None:
+            several = len({found.rows[slot].store for slot in found.slots}) > 1
+            choices = []
+            for slot, score in zip(found.slots, found.scores, strict=True):
+                each = found.rows[slot]
+                note = f"{each.store} · {each.entity}" if several else each.entity
+                choices.append(Choice(each.ref, each.headline, round(100 * score), note=note))
+            title, empty = _SIMILAR_TITLES[found.how], "nothing is like it"
+            picker = Picker(title, choices, several=False, empty=empty)
+            screen.app.ask_one(picker, screen.go_to_memory)
+
+        screen.worker.ask(
+            lambda library: library.similar(memory.ref, MOST_SIMILAR),
+            show,
+            lambda error: screen.app.notify(str(error), severity="warning"),
+            "similar",
+            opens=True,
+        )
 
 
 def _explain_hit(library: Library, found: SearchResult, position: int) -> Hit:
@@ -169,56 +167,3 @@ def _explain_hit(library: Library, found: SearchResult, position: int) -> Hit:
     memory = found.rows[found.slots[position]]
     parts, near = library.explain(found, position), library.near_words(found, position)
     return Hit(memory.headline, position + 1, dict(parts), near)
-
-
-MOST = 20
-"""Memories that are shown: below them likeness means little."""
-_TITLES = {"vectors": "More like this", "words": "More like this, by its rarest words"}
-
-
-class SimilarActions:
-    """Opens the list of similar memories."""
-
-    def __init__(self, screen: ScreenInterface) -> None:
-        self._screen = screen
-
-    def handlers(self) -> ActionHandlers:
-        return {"similar": self._similar}
-
-    def _similar(self) -> None:
-        memory = self._screen.detail.memory
-        if memory is not None:
-            ref = memory.ref
-            self._screen.worker.ask(
-                lambda library: library.similar(ref, MOST),
-                lambda found: self._screen.app.push_screen(_picker(found), self._go_to_chosen),
-                lambda error: self._screen.app.notify(str(error), severity="warning"),
-                "similar",
-                opens=True,
-            )
-
-    def _go_to_chosen(self, chosen: tuple[str, ...] | None) -> None:
-        if chosen:
-            self._screen.go_to_memory(chosen[0])
-
-
-def _describe_place(memory: Memory, found: SimilarMemories) -> str:
-    """The entity, and the store where several have something similar."""
-    several = len({found.rows[slot].store for slot in found.slots}) > 1
-    return f"{memory.store} · {memory.entity}" if several else memory.entity
-
-
-def _picker(found: SimilarMemories) -> Picker:
-    from memtui.tui.dialogs.picker import Choice, Picker
-
-    rows = found.rows
-    choices = [
-        Choice(
-            rows[slot].ref,
-            rows[slot].headline,
-            round(100 * score),
-            note=_describe_place(rows[slot], found),
-        )
-        for slot, score in zip(found.slots, found.scores, strict=True)
-    ]
-    return Picker(_TITLES[found.how], choices, several=False, empty="nothing is like it")

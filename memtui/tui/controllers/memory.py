@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memtui.errors import MemtuiError
 from memtui.model import Memory
-from memtui.tui import key_bindings, terminal
+from memtui.tui import terminal
 
 if TYPE_CHECKING:
     from memtui.insight.versions import VersionHistory
@@ -64,11 +64,11 @@ class MemoryActions:
 
     def follow(self, ref: str) -> None:
         """Show the memory with this ref in the detail; the list stays where it is."""
-        memory = self._screen.detail.memory
-        if memory is not None and self._read(ref) is not None:
-            self._jumps.follow(ref, memory.headline[:200])
+        before, memory = self._screen.detail.memory, self._find(ref)
+        if before is not None and memory is not None:
+            self._jumps.follow(ref, before.headline[:200])
             self._show_trail()
-            self._show(ref)
+            self._screen.show_memory(memory)
             self._screen.update_keys()
 
     def _jump(self, step: int) -> None:
@@ -89,12 +89,13 @@ class MemoryActions:
         self._screen.detail.set_trail(jump.trail if jump else ())
 
     def _show(self, ref: str) -> bool:
-        memory = self._read(ref)
+        memory = self._find(ref)
         if memory is not None:
             self._screen.show_memory(memory)
         return memory is not None
 
-    def _read(self, ref: str) -> Memory | None:
+    def _find(self, ref: str) -> Memory | None:
+        """The memory with this ref; None, and a toast that says why, if there is none."""
         library = self._screen.worker.library
         try:
             return library.get(ref) if library is not None else None
@@ -102,27 +103,22 @@ class MemoryActions:
             self._screen.app.notify(str(error), severity="warning")
             return None
 
-    def _current(self) -> Memory | None:
-        return self._screen.detail.memory
-
     def _next_fresh(self) -> None:
         if not self._screen.memories.next_fresh():
-            keys = key_bindings.press(
-                self._screen.app.key_overrides, ("filter.clear", "to clear them")
-            )
+            keys = self._screen.app.press(("filter.clear", "to clear them"))
             self._screen.app.notify(f"New memories are hidden by filters. {keys}".rstrip())
 
     def _source(self) -> None:
         from memtui.files import drafts
 
-        memory = self._current()
+        memory = self._screen.detail.memory
         if memory is not None:
             found = self._screen.found
             place = drafts.find_line(memory, found.words if found else ())
             terminal.open_source(self._screen.app, place)
 
     def _page(self) -> None:
-        memory = self._current()
+        memory = self._screen.detail.memory
         if memory is not None:
             is_in_text = memory.content.lstrip("# \n").startswith(memory.title)
             title = "" if is_in_text else f"{memory.title}\n\n"
@@ -131,7 +127,7 @@ class MemoryActions:
     def _history(self) -> None:
         from memtui.tui.dialogs.history import HistoryScreen
 
-        screen, memory = self._screen, self._current()
+        screen, memory = self._screen, self._screen.detail.memory
         if memory is None:
             return
 
@@ -139,10 +135,7 @@ class MemoryActions:
             restore = None
             if not screen.refusal("edit"):
                 restore = partial(screen.restore_text, memory)
-            screen.app.push_screen(
-                HistoryScreen(found, screen.now, restore),
-                lambda ref: self.follow(ref) if ref else None,
-            )
+            screen.app.ask(HistoryScreen(found, screen.now, restore), self.follow)
 
         screen.worker.run(
             "history",
@@ -163,13 +156,12 @@ class MemoryActions:
 
         screen = self._screen
 
-        def run(chosen: tuple[str, ...] | None) -> None:
-            for action_id in chosen or ():
-                screen.recent_commands = with_recent(screen.recent_commands, action_id)
-                screen.action_act(action_id)
+        def run(action_id: str) -> None:
+            screen.recent_commands = with_recent(screen.recent_commands, action_id)
+            screen.action_act(action_id)
 
         choices = command_choices(screen.refusal, screen.app.key_overrides, screen.recent_commands)
-        screen.app.push_screen(CommandPalette(choices), run)
+        screen.app.ask_one(CommandPalette(choices), run)
 
     def _help(self) -> None:
         from memtui.tui.dialogs.help import HelpScreen

@@ -10,22 +10,20 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.files import backups
 from memtui.journal import JournalAction
-from memtui.library import repair
+from memtui.library import broken_files
+from memtui.library.broken_files import BrokenFile
 from memtui.library.guarded_store import undo_note
-from memtui.library.repair import BrokenFile
 from memtui.model import Place
-from memtui.tui import actions, key_bindings, terminal
-from memtui.tui.change_worker import ChangeWorker, Preview, preview_of
-from memtui.tui.controllers.changes import SHOWN, ChangeActions, Selection, WritingController
+from memtui.tui import actions, terminal
+from memtui.tui.change_worker import Preview, preview_of
+from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
 
 if TYPE_CHECKING:
     from memtui.library import Library
-    from memtui.library.planning import Planned
     from memtui.library.reverted_edits import RevertedEdit
     from memtui.stores.base import WritableStore
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.unreadable import Fault
-    from memtui.tui.screen_interface import ScreenInterface
 
 
 LOOK_BACK = 24 * 3600.0
@@ -46,14 +44,8 @@ def quoted(title: str) -> str:
 class JournalActions(WritingController):
     """Carries out undo, redo, log and reapply."""
 
-    def __init__(
-        self,
-        screen: ScreenInterface,
-        writer: ChangeWorker,
-        selection: Selection,
-        changes: ChangeActions,
-    ) -> None:
-        super().__init__(screen, writer, selection, changes)
+    def __init__(self, changes: ChangeActions) -> None:
+        super().__init__(changes)
         self._since = time.time() - LOOK_BACK
         self._until = 0.0
         """Until when is looked, by the monotonic clock: the other one may be put on or back. The
@@ -64,8 +56,8 @@ class JournalActions(WritingController):
 
     def handlers(self) -> ActionHandlers:
         return {
-            "undo": self.undo,
-            "redo": self.redo,
+            "undo": partial(self.reverse, "undo"),
+            "redo": partial(self.reverse, "redo"),
             "log": self._log,
             "again": self._reapply,
         }
@@ -80,29 +72,20 @@ class JournalActions(WritingController):
 
     # Undo and redo
 
-    def undo(self, number: int | None = None) -> None:
-        """Undo the last change, or the one with this number."""
+    def reverse(self, action_id: str, number: int | None = None) -> None:
+        """Undo the last change, redo the last undone one, or either for that with this number."""
+        is_undo, app = action_id == "undo", self._screen.app
+
+        def done(action: JournalAction) -> None:
+            word, title = actions.BY_ID[action_id].done, quoted(action.title)
+            note = self._undo_note(action)
+            app.report(f"{word}: {title}{note}", "redo" if is_undo else "undo")
+
         self._writer.write(
-            lambda library: library.undo(number),
-            partial(self._report_undo, "undo", "redo"),
+            lambda library: library.undo(number) if is_undo else library.redo(number),
+            done,
             self._changes.failed,
         )
-
-    def redo(self, number: int | None = None) -> None:
-        """Redo the last undone change, or the one with this number."""
-        self._writer.write(
-            lambda library: library.redo(number),
-            partial(self._report_undo, "redo", "undo"),
-            self._changes.failed,
-        )
-
-    def _report_undo(self, action_id: str, opposite: str, action: JournalAction) -> None:
-        """Say that a change was undone or redone, and the key for the opposite."""
-        title = quoted(action.title)
-        key = key_bindings.hint(opposite, self._screen.app.key_overrides)
-        note = self._undo_note(action)
-        self._screen.app.clear_notifications()
-        self._screen.app.notify(f"{actions.BY_ID[action_id].done}: {title}{note}{key}", timeout=4)
 
     def _undo_note(self, action: JournalAction) -> str:
         """Describe how the stores record an undo that does not simply restore the former state."""
@@ -117,7 +100,7 @@ class JournalActions(WritingController):
     # The log
 
     def _log(self) -> None:
-        self._writer.ask(
+        self._writer.worker.ask(
             lambda library: library.log(LOGGED, void=False),
             self._show_log,
             self._changes.failed,
@@ -132,19 +115,15 @@ class JournalActions(WritingController):
         if library is None:
             return
 
-        def chosen(answer: tuple[str, str] | None) -> None:
-            if answer is None:
-                return
+        def chosen(answer: tuple[str, str]) -> None:
             what, value = answer
-            if what == "undo":
-                self.undo(int(value))
-            elif what == "redo":
-                self.redo(int(value))
-            else:
+            if what == "go":
                 self._screen.go_to_memory(value)
+            else:
+                self.reverse(what, int(value))
 
         lost = {each.action.id for each in self.overwritten}
-        self._screen.app.push_screen(LogScreen(changes, library, self._screen.now, lost), chosen)
+        self._screen.app.ask(LogScreen(changes, library, self._screen.now, lost), chosen)
 
     # What agents take back
 
@@ -167,7 +146,7 @@ class JournalActions(WritingController):
         def found(library: Library) -> tuple[RevertedEdit, ...]:
             return tuple(library.find_reverted(self._since))
 
-        self._writer.ask(found, self._found, lambda _: None, "overwritten")
+        self._writer.worker.ask(found, self._found, lambda _: None, "overwritten")
 
     def _found(self, overwritten: tuple[RevertedEdit, ...]) -> None:
         before, self.overwritten = self.overwritten, overwritten
@@ -178,7 +157,7 @@ class JournalActions(WritingController):
         if new:
             title = text.cut(text.one_line(new[0].action.title), SHOWN)
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""
-            key = key_bindings.hint("again", self._screen.app.key_overrides)
+            key = self._screen.app.hint("again")
             self._screen.app.notify(
                 f"“{title}”{more}: {new[0].description}{key}",
                 title="Your change was overwritten",
@@ -195,23 +174,14 @@ class JournalActions(WritingController):
         def done(_: JournalAction) -> None:
             self.overwritten = ()
             what = text.cut(text.one_line(planned.title.removeprefix("again: ")), SHOWN)
-            undo = key_bindings.hint("undo", self._screen.app.key_overrides)
-            self._screen.app.clear_notifications()
-            self._screen.app.notify(f"{actions.BY_ID['again'].done}: {what}{undo}", timeout=4)
+            self._screen.app.report(f"{actions.BY_ID['again'].done}: {what}")
             self._screen.update_keys()
 
         self._writer.apply(planned, done, self._changes.failed)
 
 
-class RepairActions:
+class RepairActions(WritingController):
     """Lists, shows, edits and restores files that cannot be read."""
-
-    def __init__(
-        self, screen: ScreenInterface, writer: ChangeWorker, changes: ChangeActions
-    ) -> None:
-        self._screen = screen
-        self._writer = writer
-        self._changes = changes
 
     def handlers(self) -> ActionHandlers:
         return {"unreadable": self._list}
@@ -225,8 +195,7 @@ class RepairActions:
         acts = FaultActs(
             self._edit, self._inspect_fault, self._restore_fault, self._reveal, self._has_copy
         )
-        screen = UnreadableScreen(lambda: library.snapshot.stores, acts)
-        self._screen.app.push_screen(screen)
+        self._screen.app.push_screen(UnreadableScreen(lambda: library.snapshot.stores, acts))
 
     def _store_of(self, fault: Fault) -> WritableStore:
         library = self._writer.library
@@ -235,12 +204,12 @@ class RepairActions:
 
     def _has_copy(self, fault: Fault) -> bool:
         state = self._screen.app.launch.state
-        if state is None or fault.store.read_only or repair.is_database(fault.path):
+        if state is None or fault.store.read_only or broken_files.is_database(fault.path):
             return False
         return backups.last_good(fault.path, state) is not None
 
     def _edit(self, fault: Fault) -> None:
-        line = repair.fault_line(fault.item.reason)
+        line = broken_files.fault_line(fault.item.reason)
         terminal.open_source(self._screen.app, Place(fault.item.file, max(1, line)))
         self._screen.worker.refresh()
 
@@ -255,8 +224,8 @@ class RepairActions:
 
     def _inspect(self, fault: Fault, done: Callable[[BrokenFile], None]) -> None:
         store, state = self._store_of(fault), self._screen.app.launch.state
-        self._writer.ask(
-            lambda _: repair.inspect_file(store, fault.item.file, fault.item.reason, state),
+        self._writer.worker.ask(
+            lambda _: broken_files.inspect_file(store, fault.item.file, fault.item.reason, state),
             done,
             self._changes.failed,
             "unreadable",
@@ -266,11 +235,8 @@ class RepairActions:
     def _show(self, store: WritableStore, broken: BrokenFile) -> None:
         from memtui.tui.dialogs.unreadable import BrokenScreen
 
-        def answered(restore: bool | None) -> None:
-            if restore:
-                self._restore(store, broken)
-
-        self._screen.app.push_screen(BrokenScreen(broken, self._screen.now), answered)
+        dialog = BrokenScreen(broken, self._screen.now)
+        self._screen.app.ask(dialog, lambda _: self._restore(store, broken))
 
     def _restore(self, store: WritableStore, broken: BrokenFile) -> None:
         from memtui.tui.dialogs.diff import DiffScreen
@@ -280,20 +246,18 @@ class RepairActions:
             return
 
         def done(_: JournalAction) -> None:
-            undo = key_bindings.hint("undo", self._screen.app.key_overrides)
+            undo = self._screen.app.hint("undo")
             self._screen.app.notify(f"Restored {broken.path.name}{undo}", timeout=4)
             self._screen.worker.refresh()
 
         def planned(found: Preview) -> None:
-            def answered(yes: bool | None) -> None:
-                if yes:
-                    self._writer.apply(found.planned, done, self._changes.failed)
+            dialog = DiffScreen(found.planned.title, (), found.lines, yes="restore")
+            write = partial(self._writer.apply, found.planned, done, self._changes.failed)
+            self._screen.app.ask(dialog, lambda _: write())
 
-            screen = DiffScreen(found.planned.title, (), found.lines, yes="restore")
-            self._screen.app.push_screen(screen, answered)
-
-        def plan(_: object) -> Preview:
-            planned: Planned = repair.plan_restore_copy(store, str(broken.path), state)
-            return preview_of(planned)
-
-        self._writer.ask(plan, planned, self._changes.failed, "plan", opens=True)
+        path = str(broken.path)
+        self._writer.plan(
+            lambda _: preview_of(broken_files.plan_restore_copy(store, path, state)),
+            planned,
+            self._changes.failed,
+        )

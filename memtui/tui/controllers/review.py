@@ -9,24 +9,22 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import MemtuiError, WorkerError
-from memtui.tui.change_worker import ChangeWorker, Preview
-from memtui.tui.controllers.changes import SHOWN, ChangeActions, Selection, WritingController
+from memtui.tui.change_worker import Preview
+from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
 from memtui.tui.controllers.recovery import JournalActions
 from memtui.tui.diff_lines import diff_files, name_below
-from memtui.tui.key_bindings import hint
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.library.review import ReviewQueue
-    from memtui.library.review_decisions import Decision, Queue
+    from memtui.library.review_files import Queue
     from memtui.progress import Progress
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
     from memtui.tui.diff_lines import DiffLine
     from memtui.tui.jobs import Job
-    from memtui.tui.screen_interface import ScreenInterface
     from memtui.upkeep.proposals import Proposal
 
 
@@ -44,15 +42,8 @@ ReviewState = tuple["Queue", dict[str, list[str]]]
 class ReviewActions(WritingController):
     """Opens the review queue and carries out its actions."""
 
-    def __init__(
-        self,
-        screen: ScreenInterface,
-        writer: ChangeWorker,
-        selection: Selection,
-        changes: ChangeActions,
-        journal: JournalActions,
-    ) -> None:
-        super().__init__(screen, writer, selection, changes)
+    def __init__(self, changes: ChangeActions, journal: JournalActions) -> None:
+        super().__init__(changes)
         self._journal = journal
         self._review: ReviewQueue | None = None
         self._job: Job | None = None
@@ -183,7 +174,7 @@ class ReviewActions(WritingController):
             except MemtuiError as error:
                 return ProposalDetail(memories, problem=str(error))
 
-        self._writer.ask(work, done, self._changes.failed, "review-look")
+        self._writer.worker.ask(work, done, self._changes.failed, "review-look")
 
     def open_memories(self, proposal: Proposal) -> None:
         """Go to the memory of a proposal; with several, ask which."""
@@ -208,10 +199,8 @@ class ReviewActions(WritingController):
                 )
                 for memory in memories
             ]
-            self._screen.app.push_screen(
-                Picker("Go to", choices, several=False),
-                lambda chosen: self._close_and_go_to(chosen[0]) if chosen else None,
-            )
+            picker = Picker("Go to", choices, several=False)
+            self._screen.app.ask_one(picker, self._close_and_go_to)
 
     def _close_and_go_to(self, ref: str) -> None:
         if self._dialog is not None:
@@ -227,7 +216,7 @@ class ReviewActions(WritingController):
 
         def planned(found: Preview) -> None:
             if not found.planned.has_edits:
-                self._changes.show_refusal(found.planned.reason or "nothing would change")
+                self._screen.app.report_refusal(found.planned.reason or "nothing would change")
             elif preview:
                 self._ask(found, proposals)
             else:
@@ -237,17 +226,15 @@ class ReviewActions(WritingController):
             made = self._queue_of(library).plan(proposals)
             return Preview(made, _diff_lines(library, made))
 
-        self._writer.ask(plan, planned, self._changes.failed, "plan", opens=preview)
+        self._writer.worker.ask(plan, planned, self._changes.failed, "plan", opens=preview)
 
     def _ask(self, found: Preview, proposals: Sequence[Proposal]) -> None:
         from memtui.tui.dialogs.diff import DiffScreen
 
         count = len(proposals)
         yes = "accept" if count == 1 else f"accept {text.number(count)}"
-        self._screen.app.push_screen(
-            DiffScreen(found.planned.title, (), found.lines, yes=yes),
-            lambda answer: self._write(found.planned, proposals) if answer else None,
-        )
+        dialog = DiffScreen(found.planned.title, (), found.lines, yes=yes)
+        self._screen.app.ask(dialog, lambda _: self._write(found.planned, proposals))
 
     def _write(self, planned: Planned, proposals: Sequence[Proposal]) -> None:
         def done(_: JournalAction) -> None:
@@ -256,9 +243,7 @@ class ReviewActions(WritingController):
                 if len(proposals) == 1
                 else text.counted(len(proposals), "proposal")
             )
-            app = self._screen.app
-            app.clear_notifications()
-            app.notify(f"Accepted: {what}{hint('undo', app.key_overrides)}", timeout=4)
+            self._screen.app.report(f"Accepted: {what}")
             self._show_without(proposals)
             self.scan()
 
@@ -281,12 +266,10 @@ class ReviewActions(WritingController):
         review = self._queue_of(library)
         before = review.proposed_text(proposal)
         if before is None:
-            self._changes.show_refusal("this proposal writes no text that could be edited")
+            self._screen.app.report_refusal("this proposal writes no text that could be edited")
             return
 
-        def edited(answer: str | None) -> None:
-            if answer is None:
-                return
+        def edited(answer: str) -> None:
             try:
                 changed = review.with_text(proposal, answer)
             except MemtuiError as error:
@@ -294,21 +277,16 @@ class ReviewActions(WritingController):
             else:
                 self.accept([changed], preview=True)
 
-        self._screen.app.push_screen(ProposalTextScreen("Edit, then accept", before), edited)
+        self._screen.app.ask(ProposalTextScreen("Edit, then accept", before), edited)
 
-    def decline(self, proposals: Sequence[Proposal]) -> None:
-        from memtui.library.review_decisions import Decision
+    def decide(self, proposals: Sequence[Proposal], *, snooze: bool) -> None:
+        """Decline findings for good, or snooze them for a week."""
+        from memtui.library.review_files import Decision
 
-        self._decide(proposals, Decision.DECLINED, "Declined")
-
-    def snooze(self, proposals: Sequence[Proposal]) -> None:
-        from memtui.library.review_decisions import Decision
-
-        self._decide(proposals, Decision.SNOOZED, "Snoozed for a week")
-
-    def _decide(self, proposals: Sequence[Proposal], decision: Decision, word: str) -> None:
         if not proposals:
             return
+        decision = Decision.SNOOZED if snooze else Decision.DECLINED
+        word = "Snoozed for a week" if snooze else "Declined"
 
         def done(counted: Queue | None) -> None:
             what = text.counted(len(proposals), "finding")
@@ -332,12 +310,12 @@ class ReviewActions(WritingController):
     def undo(self) -> None:
         """Undo the last change and scan again."""
         if not self._refused():
-            self._journal.undo()
+            self._journal.reverse("undo")
 
     def _refused(self) -> bool:
         reason = self._selection.can_write()
         if reason:
-            self._changes.show_refusal(reason)
+            self._screen.app.report_refusal(reason)
         return bool(reason)
 
     # The language model
@@ -358,25 +336,24 @@ class ReviewActions(WritingController):
             self._changes.failed(error)
             return
         if request is None:
-            self._changes.show_refusal("there is no text for a model to write here")
+            self._screen.app.report_refusal("there is no text for a model to write here")
             return
 
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self._screen.app.notify(f"Asking {server.name} …", timeout=30)
-                self._writer.ask(
-                    lambda _: review.with_answer(proposal, server.complete(request)),
-                    written,
-                    self._changes.failed,
-                    "review-model",
-                    opens=True,
-                )
+        def send(_: bool) -> None:
+            self._screen.app.notify(f"Asking {server.name} …", timeout=30)
+            self._writer.worker.ask(
+                lambda _: review.with_answer(proposal, server.complete(request)),
+                written,
+                self._changes.failed,
+                "review-model",
+                opens=True,
+            )
 
         def written(changed: Proposal) -> None:
             self._screen.app.clear_notifications()
             self.accept([changed], preview=True)
 
-        self._screen.app.push_screen(SendScreen(server.name, request), answered)
+        self._screen.app.ask(SendScreen(server.name, request), send)
 
 
 def _with_badges(queue: Queue) -> ReviewState:

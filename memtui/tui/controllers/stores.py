@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.tui import key_bindings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.store_catalog import KnownStore, StoreCatalog, StoreSummary
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.jobs import Job
     from memtui.tui.screen_interface import ScreenInterface
 
 LOOK_EVERY = 5.0
@@ -48,11 +49,11 @@ class StoreActions:
         if make is None:
             return
 
-        def work() -> tuple[StoreCatalog, list[KnownStore]]:
+        def work(_: Job) -> tuple[StoreCatalog, list[KnownStore]]:
             catalog = make()
             return catalog, catalog.known() if catalog.is_looking else []
 
-        self._screen.worker.jobs.start("stores-look", lambda _: work(), self._looked)
+        self._screen.worker.jobs.start("stores-look", work, self._looked)
 
     def _looked(self, found: tuple[StoreCatalog, list[KnownStore]]) -> None:
         catalog, known = found
@@ -64,7 +65,7 @@ class StoreActions:
         app = self._screen.app
         for summary in catalog.describe(came):
             where = text.file_name(str(summary.store.root))
-            keys = key_bindings.hint("stores", app.key_overrides)
+            keys = app.hint("stores")
             app.notify(f"{text.one_line(summary.program)}: {where}{keys}", title="New store")
 
     def _choose(self) -> None:
@@ -83,21 +84,15 @@ class StoreActions:
             catalog[:] = [answer[0]]
             dialog.set_places(answer[0].places())
             dialog.set_stores(answer[1], counted=False)
-            read()
-
-        def read() -> None:
-            def shown(stores: list[StoreSummary]) -> None:
-                dialog.set_stores(stores, counted=True)
-
-            show = dialog.if_open(shown)
+            show = dialog.if_open(partial(dialog.set_stores, counted=True))
             screen.worker.jobs.start("stores-read", lambda _: catalog[0].summarize(library), show)
 
-        def describe() -> tuple[StoreCatalog, list[StoreSummary]]:
+        def describe(_: Job) -> tuple[StoreCatalog, list[StoreSummary]]:
             known = make()
             return known, known.describe(known.known())
 
         screen.app.push_screen(dialog, lambda keys: self._open(catalog, library, keys))
-        screen.worker.jobs.start("stores-find", lambda _: describe(), dialog.if_open(found))
+        screen.worker.jobs.start("stores-find", describe, dialog.if_open(found))
 
     def _open(
         self,
@@ -114,7 +109,7 @@ class StoreActions:
             app.notify("A change is being written; try again.", severity="warning")
             return
 
-        def work() -> list[KnownStore]:
+        def work(_: Job) -> list[KnownStore]:
             known = catalog.known()
             catalog.choose(known, keys)
             return [store for store in known if store.key in keys]
@@ -126,4 +121,4 @@ class StoreActions:
             if sorted(opened) != sorted(keys):
                 app.reopen(lambda: catalog.open(chosen))
 
-        self._screen.worker.jobs.start("stores-choose", lambda _: work(), done, holds_keys=True)
+        self._screen.worker.jobs.start("stores-choose", work, done, holds_keys=True)

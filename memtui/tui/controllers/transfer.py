@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.tui import key_bindings
 from memtui.tui.controllers.changes import WritingController
 
 if TYPE_CHECKING:
@@ -97,9 +96,9 @@ class TransferActions(WritingController):
 
         counts = {state.label: state.count for state in library.snapshot.stores}
         choices = [Choice(label, label, counts.get(label)) for label in others]
-        self._screen.app.push_screen(
+        self._screen.app.ask_one(
             Picker(f"Compare {text.one_line(left)} with", choices, several=False),
-            lambda chosen: self._show_comparison(left, chosen[0], entity) if chosen else None,
+            lambda right: self._show_comparison(left, right, entity),
         )
 
     def _show_comparison(self, left: str, right: str, entity: str) -> None:
@@ -127,7 +126,7 @@ class TransferActions(WritingController):
                 return
 
             def done(is_written: bool) -> None:
-                undo = key_bindings.hint("undo", screen.app.key_overrides) if is_written else ""
+                undo = screen.app.hint("undo") if is_written else ""
                 outcome = "Copied 1 memory to" if is_written else "No changes: nothing to add in"
                 screen.app.notify(f"{outcome} {text.one_line(target)}{undo}")
                 copied(is_written)
@@ -137,17 +136,15 @@ class TransferActions(WritingController):
 
             self._writer.write(lambda library: copy_at_once(memory, target, library), done, failed)
 
-        screen.app.push_screen(
-            StoreComparisonScreen((left, right), entity, ask, preview, copy),
-            lambda ref: screen.go_to_memory(ref) if ref else None,
-        )
+        dialog = StoreComparisonScreen((left, right), entity, ask, preview, copy)
+        screen.app.ask(dialog, screen.go_to_memory)
 
     def _copy(self) -> None:
         from memtui.tui.dialogs.import_ import CopyScreen
 
-        def done(copied: bool | None) -> None:
-            if copied and self._screen.memories.marked:
+        def copied(_: bool) -> None:
+            if self._screen.memories.marked:
                 self._screen.memories.unmark()
 
         memories = self._selection.memories()
-        self._screen.app.push_screen(CopyScreen(self._writer, memories, self._targets()), done)
+        self._screen.app.ask(CopyScreen(self._writer, memories, self._targets()), copied)

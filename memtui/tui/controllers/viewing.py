@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.errors import MemtuiError
 from memtui.model import Memory, to_record
-from memtui.tui import actions, key_bindings, sanitizing
+from memtui.tui import sanitizing
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
@@ -18,6 +17,15 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
 
 
+COPY_FORMS = {
+    "text": "the text, without hidden characters",
+    "text exactly": "hidden characters included",
+    "markdown": "a chapter per entity",
+    "json": "all fields, as --json prints them",
+    "reference": "store and id, for commands and queries",
+}
+"""What can be copied of memories, and what it is."""
+_FORM_NAMES = {"markdown": "Markdown", "json": "JSON", "reference": "a reference"}
 _URL = re.compile(r"https?://[^\s<>\"'`\\^{|}\x00-\x20\x7f]+", re.IGNORECASE)
 URLS_MOST = 100
 """Addresses of a memory that are offered."""
@@ -49,7 +57,7 @@ def _host(url: str) -> str:
 
 
 class ViewingActions:
-    """Compares two memories, sets bookmarks and opens web addresses."""
+    """Compares two memories, sets bookmarks, opens web addresses and copies."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
@@ -62,9 +70,10 @@ class ViewingActions:
             "url": self._url,
             "match.next": partial(self._screen.detail.step_match, 1),
             "match.previous": partial(self._screen.detail.step_match, -1),
+            "copy": partial(self._copy, "text"),
+            "copy.exact": partial(self._copy, "text exactly"),
+            "copy.as": self._copy_as,
         }
-
-    # Compare
 
     def _compare(self) -> None:
         from memtui.tui.dialogs.diff import CompareScreen
@@ -74,57 +83,46 @@ class ViewingActions:
         if len(chosen) == 1 and current is not None and current.ref != chosen[0].ref:
             chosen = [*chosen, current]
         if len(chosen) != 2:
-            screen.app.notify("Mark two memories to compare them.", timeout=4)
+            screen.app.report_refusal("mark two memories to compare them")
             return
         screen.app.push_screen(CompareScreen(chosen[0], chosen[1]))
 
     # Bookmarks
 
-    def _headlines(self) -> dict[str, str]:
-        return {letter: self._headline(ref) for letter, ref in self._screen.bookmarks.items()}
-
     def _headline(self, ref: str) -> str:
-        memory = self._find_memory(ref)
+        memory = self._screen.worker.find_memory(ref)
         return text.one_line(memory.headline, 200) if memory else "no longer there"
 
-    def _find_memory(self, ref: str) -> Memory | None:
-        library = self._screen.worker.library
-        try:
-            return library.get(ref) if library is not None else None
-        except MemtuiError:
-            return None
-
-    def _set_bookmark(self) -> None:
+    def _ask_letter(self, title: str, chosen: Callable[[str], None]) -> None:
         from memtui.tui.dialogs.picker import BookmarkScreen
 
+        bookmarks = self._screen.bookmarks.items()
+        headlines = {letter: self._headline(ref) for letter, ref in bookmarks}
+        self._screen.app.ask(BookmarkScreen(title, headlines), chosen)
+
+    def _set_bookmark(self) -> None:
         screen, memory = self._screen, self._screen.detail.memory
         if memory is None:
             return
 
-        def chosen(letter: str | None) -> None:
-            if letter:
-                screen.bookmarks = {**screen.bookmarks, letter: memory.ref}
-                overrides = screen.app.key_overrides
-                key = key_bindings.hint("bookmark.go", overrides)
-                screen.app.notify(f"Bookmark {letter} set{key}", timeout=3)
+        def chosen(letter: str) -> None:
+            screen.bookmarks = {**screen.bookmarks, letter: memory.ref}
+            hint = screen.app.hint("bookmark.go")
+            screen.app.notify(f"Bookmark {letter} set{hint}", timeout=3)
 
-        screen.app.push_screen(BookmarkScreen("Set bookmark", self._headlines()), chosen)
+        self._ask_letter("Set bookmark", chosen)
 
     def _go_to_bookmark(self) -> None:
-        from memtui.tui.dialogs.picker import BookmarkScreen
-
         screen = self._screen
 
-        def chosen(letter: str | None) -> None:
-            if not letter:
-                return
+        def chosen(letter: str) -> None:
             ref = screen.bookmarks.get(letter, "")
-            if not ref or self._find_memory(ref) is None:
+            if screen.worker.find_memory(ref) is None:
                 screen.app.notify(f"No bookmark {letter}.", severity="warning", timeout=3)
             else:
                 screen.go_to_memory(ref)
 
-        screen.app.push_screen(BookmarkScreen("Go to bookmark", self._headlines()), chosen)
+        self._ask_letter("Go to bookmark", chosen)
 
     # Web addresses
 
@@ -136,16 +134,12 @@ class ViewingActions:
         if not urls:
             self._screen.app.notify("No http or https address in this memory.", timeout=3)
         elif len(urls) == 1:
-            self._ask(urls[0])
+            self._ask_to_open(urls[0])
         else:
             picker = Picker("Open URL", [Choice(url, url) for url in urls], several=False)
-            self._screen.app.push_screen(picker, self._picked)
+            self._screen.app.ask_one(picker, self._ask_to_open)
 
-    def _picked(self, values: tuple[str, ...] | None) -> None:
-        if values:
-            self._ask(values[0])
-
-    def _ask(self, url: str) -> None:
+    def _ask_to_open(self, url: str) -> None:
         """Show the whole address before anything is opened."""
         from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
         from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -159,17 +153,39 @@ class ViewingActions:
             body.append(OutcomeLine("names a user before the host", Tone.WARNING, "!"))
         replies = (Reply("y", "open", "open"), Reply("c", "copy", "copy"))
 
-        def answered(reply: str | None) -> None:
+        def answered(reply: str) -> None:
             if reply == "open":
                 self._screen.worker.jobs.start("url", lambda _: _open(url), self._opened)
-            elif reply == "copy":
+            else:
                 copy_text(self._screen.app, url, "the address")
 
-        self._screen.app.push_screen(ConfirmDialog("Open URL in browser?", body, replies), answered)
+        self._screen.app.ask(ConfirmDialog("Open URL in browser?", body, replies), answered)
 
     def _opened(self, why: str) -> None:
         if why:
             self._screen.app.notify(f"Not opened: {why}.", severity="warning", timeout=5)
+
+    # Copying
+
+    def _copy(self, form: str) -> None:
+        """Copy the marked memories, or the one that is shown, in one of `COPY_FORMS`."""
+        current = self._screen.detail.memory
+        chosen = self._screen.marked_memories() or ([current] if current is not None else [])
+        if not chosen:
+            return
+        what = text.counted(len(chosen), "memory") if len(chosen) > 1 else "the memory"
+        if form == "text":
+            what = what if len(chosen) > 1 else "the memory's text"
+        elif form != "text exactly":
+            what = f"{what} as {_FORM_NAMES[form]}"
+        copy_text(self._screen.app, _write(form, chosen), what, exact=form != "text")
+
+    def _copy_as(self) -> None:
+        from memtui.tui.dialogs.picker import Choice, Picker
+
+        choices = [Choice(form, form, note=about) for form, about in COPY_FORMS.items()]
+        picker = Picker("Copy as", choices, several=False, accept="copy")
+        self._screen.app.ask_one(picker, self._copy)
 
 
 def _open(url: str) -> str:
@@ -185,60 +201,8 @@ def _open(url: str) -> str:
     return "" if browser.open(url) else "the browser did not start"
 
 
-FORMS = {
-    "text": "the text, without hidden characters",
-    "text exactly": "hidden characters included",
-    "markdown": "a chapter per entity",
-    "json": "all fields, as --json prints them",
-    "reference": "store and id, for commands and queries",
-}
-"""What can be copied of memories, and what it is."""
-
-
-class CopyActions:
-    """Copies the marked memories, or the one that is shown."""
-
-    def __init__(self, screen: ScreenInterface) -> None:
-        self._screen = screen
-
-    def handlers(self) -> ActionHandlers:
-        return {
-            "copy": partial(self._copy, "text"),
-            "copy.exact": partial(self._copy, "text exactly"),
-            "copy.as": self._pick,
-        }
-
-    def _copy(self, form: str) -> None:
-        current = self._screen.detail.memory
-        chosen = self._screen.marked_memories() or ([current] if current is not None else [])
-        if not chosen:
-            return
-        what = text.counted(len(chosen), "memory") if len(chosen) > 1 else "the memory"
-        if form == "text":
-            what = what if len(chosen) > 1 else "the memory's text"
-        elif form != "text exactly":
-            what = f"{what} as {'a ' if form == 'reference' else ''}{FORM_NAMES.get(form, form)}"
-        exact = form != "text"
-        copy_text(self._screen.app, written(form, chosen), what, exact=exact)
-
-    def _pick(self) -> None:
-        from memtui.tui.dialogs.picker import Choice, Picker
-
-        choices = [Choice(form, form, note=about) for form, about in FORMS.items()]
-
-        def picked(values: tuple[str, ...] | None) -> None:
-            if values:
-                self._copy(values[0])
-
-        picker = Picker("Copy as", choices, several=False, accept="copy")
-        self._screen.app.push_screen(picker, picked)
-
-
-FORM_NAMES = {"markdown": "Markdown", "json": "JSON"}
-
-
-def written(form: str, memories: Sequence[Memory]) -> str:
-    """Memories in one of `FORMS`."""
+def _write(form: str, memories: Sequence[Memory]) -> str:
+    """Memories in one of `COPY_FORMS`."""
     if form == "markdown":
         from memtui.bundle.exporting import encode_markdown
 
@@ -274,7 +238,7 @@ def copy_text(
             return
         message = f"Copied {what}" if outcome.taken else f"Sent {what} to the terminal's clipboard"
         if left_out:
-            key = key_bindings.first_key(actions.BY_ID[exact_id], app.key_overrides)
+            key = app.key_of(exact_id)
             app.notify(
                 f"{message} without {text.counted(left_out, 'hidden character')}. "
                 f"{key} copies the exact text.",

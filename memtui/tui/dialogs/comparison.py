@@ -326,4 +326,4 @@ class ComparisonScreen(Dialog[str]):
             until = span.until or self._now()
             name = f"changes-{until.date().isoformat()}.md"
             writers = {".md": lambda: to_markdown(shown, span.since, until)}
-            ask_file(self.app, "Save as Markdown", name, writers)
+            ask_file(self.app, self._worker.jobs, "Save as Markdown", name, writers)

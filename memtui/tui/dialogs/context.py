@@ -255,7 +255,7 @@ class PackScreen(FittingDialog[str]):
 
     @on(DescendantFocus)
     def _show_keys(self) -> None:
-        overrides, keys = self.app.key_overrides, self.query_one(KeyLine)
+        keys = self.query_one(KeyLine)
         back = [("esc", "stop" if self.working and self.built is None else "back", "escape")]
         if self._task_line.has_focus:
             keys.show([("enter", "to the pack", ""), ("⇥", "next field", "")], back)
@@ -268,14 +268,9 @@ class PackScreen(FittingDialog[str]):
             shown = [name for name in shown if name not in ("undo", "redo")]
         if self.app.size.width < WIDE:
             shown = [name for name in shown if name not in _WIDE_ONLY]
-        help_key = [(key_bindings.first_key(BY_ID["help"], overrides), "help", "help")]
         keys.show(
-            [
-                (key_bindings.first_key(BY_ID[name], overrides), _label_of(name), name)
-                for name in shown
-                if key_bindings.first_key(BY_ID[name], overrides)
-            ],
-            [*help_key, *back],
+            [(key, _label_of(name), name) for name in shown if (key := self.app.key_of(name))],
+            [(self.app.key_of("help"), "help", "help"), *back],
         )
 
     def refusal(self, action_id: str) -> str:
@@ -295,7 +290,7 @@ class PackScreen(FittingDialog[str]):
     def action_act(self, action_id: str) -> None:
         """Run the action, or show why it is not possible."""
         if reason := self.refusal(action_id):
-            self.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=3)
+            self.app.report_refusal(reason)
         elif action_id in CHANGES:
             self._host.act(action_id)
         else:
@@ -362,10 +357,7 @@ class PackScreen(FittingDialog[str]):
 
     def _choose_types(self) -> None:
         if self.built is not None:
-            self._host.ask_types(self.built, self._set_types)
-
-    def _set_types(self, types: tuple[str, ...]) -> None:
-        self.ask(replace(self.request, types=types))
+            self._host.ask_types(self.built, lambda t: self.ask(replace(self.request, types=t)))
 
     # Comparing
 

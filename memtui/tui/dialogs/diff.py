@@ -15,7 +15,6 @@ from memtui import text
 from memtui.errors import Conflict
 from memtui.model import Memory
 from memtui.tui import key_bindings
-from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.diff_lines import DiffLine, TextChange, count_lines
 from memtui.tui.widgets.diff_view import DiffView, draw_text_diff
@@ -75,7 +74,7 @@ class DiffScreen(FittingDialog[bool]):
     def _show_keys(self) -> None:
         keys = [("enter", self._yes, "")] if self._yes else []
         if self._texts:
-            key = key_bindings.first_key(BY_ID["detail.raw"], self.app.key_overrides)
+            key = self.app.key_of("detail.raw")
             keys.append((key, "rendered" if self._is_raw else "files", ""))
         leave = "cancel" if self._yes else "back"
         self.query_one(KeyLine).show([*keys, ("↑↓", "scroll", "")], [("esc", leave, "")])

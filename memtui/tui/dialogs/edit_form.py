@@ -188,7 +188,7 @@ class FormScreen(FittingDialog[Planned]):
             self._previewed(number, None)
             return
         self.is_previewing = True
-        self._worker.ask(
+        self._worker.worker.ask(
             partial(self._planned, values, False),
             self.if_open(partial(self._previewed, number)),
             self.if_open(partial(self._failed, number)),
@@ -261,7 +261,7 @@ class FormScreen(FittingDialog[Planned]):
             return
         self._saving = True
         self._number += 1
-        self._worker.ask(
+        self._worker.worker.ask(
             partial(self._planned, values, force),
             self.if_open(self._to_save),
             self.if_open(self._not_saved),
@@ -289,10 +289,9 @@ class FormScreen(FittingDialog[Planned]):
             summary = self._describe(found, library) if library else ()
             if library and self._form.as_possible:
                 summary = (*summary, *change_worker.describe_targets(planned, library.get))
-            self.app.push_screen(
-                DiffScreen(planned.title, summary, found.lines, found.texts, yes=self._form.save),
-                lambda yes: self._save(planned) if yes else None,
-            )
+            save = self._form.save
+            dialog = DiffScreen(planned.title, summary, found.lines, found.texts, yes=save)
+            self.app.ask(dialog, lambda _: self._save(planned))
         else:
             self._save(planned)
 
@@ -332,7 +331,7 @@ class FormScreen(FittingDialog[Planned]):
             self._saving = False
             self.app.push_screen(ConflictScreen(conflict), partial(self._decided, conflict))
 
-        self._worker.ask(
+        self._worker.worker.ask(
             lambda library: library.refresh(),
             self.if_open(seen),
             self.if_open(self._not_saved),
@@ -387,14 +386,9 @@ class FormScreen(FittingDialog[Planned]):
         replies = (Reply("y", "discard", "discard"), Reply("s", self._form.save, "save"))
         body = (OutcomeLine("You have unsaved changes."),)
 
-        def answered(reply: str | None) -> None:
-            if reply == "discard":
-                self._close(None)
-            elif reply == "save":
-                self.action_save()
-
-        self.app.push_screen(
-            ConfirmDialog("Discard changes?", body, replies, "keep editing"), answered
+        self.app.ask(
+            ConfirmDialog("Discard changes?", body, replies, "keep editing"),
+            lambda reply: self._close(None) if reply == "discard" else self.action_save(),
         )
 
     def _close(self, saved: Planned | None) -> None:

@@ -21,8 +21,6 @@ from memtui.insight import graph_export, graph_layout
 from memtui.insight.graph_layout import PlacedNode
 from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood
-from memtui.tui import key_bindings
-from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
@@ -195,7 +193,7 @@ class GraphScreen(Dialog[str]):
         """Explain that there are no links, and how links are made."""
         if self._filter.relations or self._filter.direction is not Direction.BOTH:
             return "no links of this kind"
-        keys = key_bindings.first_key(BY_ID["link"], self.app.key_overrides)
+        keys = self.app.key_of("link")
         make = f"; {keys} in the list makes one, as does [[a name]] in a text" if keys else ""
         return f"no links{make}"
 
@@ -389,4 +387,4 @@ class GraphScreen(Dialog[str]):
             ".dot": lambda: graph_export.to_dot(drawn, self._texts.name),
         }
         hint = ".svg picture, .mmd Mermaid, .dot Graphviz"
-        ask_file(self.app, "Export links", "links.svg", writers, hint)
+        ask_file(self.app, self._worker.jobs, "Export links", "links.svg", writers, hint)

@@ -19,7 +19,6 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.tui import appearance, key_bindings
-from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.text_blocks import is_markdown
 from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
@@ -158,7 +157,7 @@ class HistoryScreen(FittingDialog[str]):
         if self._former_version is not None:
             keys.append(("r", "restore this text", ""))
         if any(is_markdown(version.memory.content) for version in self._history.versions):
-            key = key_bindings.first_key(BY_ID["detail.raw"], self.app.key_overrides)
+            key = self.app.key_of("detail.raw")
             keys.append((key, "rendered" if self._is_raw else "raw", ""))
         self.query_one(KeyLine).show(keys, [("esc", "back", "")])
 

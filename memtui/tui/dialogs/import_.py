@@ -27,7 +27,7 @@ from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.stores.format import IncomingStore
-from memtui.tui import change_worker, key_bindings
+from memtui.tui import change_worker
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
@@ -161,14 +161,14 @@ class ImportScreen(TransferScreen):
     def _restored(self, restoration: Restoration, _: JournalAction) -> None:
         self.working = False
         place = text.one_line(str(restoration.place))
-        undo = key_bindings.hint("undo", self.app.key_overrides)
+        undo = self.app.hint("undo")
         self.app.notify(f"Imported to {place}. Open with `memtui {place}`{undo}", timeout=8)
         self.dismiss(True)
 
     def _imported(self, plan: ImportPlan, _: JournalAction) -> None:
         self.working = False
         count = text.counted(plan.counts["new"], "memory")
-        undo = key_bindings.hint("undo", self.app.key_overrides)
+        undo = self.app.hint("undo")
         self.app.notify(f"Imported {count}{undo}", timeout=6)
         self.dismiss(True)
 
@@ -267,7 +267,7 @@ class CopyScreen(TransferScreen):
         count = plan.counts["new"]
         word = "Moved" if self._how.raw == MOVE else "Copied"
         what = text.counted(count, "memory")
-        undo = key_bindings.hint("undo", self.app.key_overrides)
+        undo = self.app.hint("undo")
         self.app.notify(f"{word} {what} to {text.one_line(self._to.raw)}{undo}")
         self.dismiss(True)
 

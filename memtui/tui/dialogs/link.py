@@ -25,7 +25,7 @@ from memtui.errors import MemtuiError
 from memtui.library.guarded_store import link_relations
 from memtui.model import Memory
 from memtui.tui import change_worker
-from memtui.tui.change_worker import ChangeWorker, Preview, preview
+from memtui.tui.change_worker import Preview, preview
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.picker import PickerInput
 from memtui.tui.widgets.list_window import ListWindow
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from memtui.library import Library
+    from memtui.tui.library_worker import LibraryWorker
 
 SHOWN = 200
 """Search results shown at most."""
@@ -114,7 +115,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         Binding("enter", "link", show=False, priority=True),
     ]
 
-    def __init__(self, memory: Memory, worker: ChangeWorker, now: Callable[[], datetime]) -> None:
+    def __init__(self, memory: Memory, worker: LibraryWorker, now: Callable[[], datetime]) -> None:
         super().__init__()
         self._memory = memory
         self._worker = worker

@@ -22,8 +22,6 @@ from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, Tre
 from memtui.errors import MemtuiError
 from memtui.files.save_transaction import FileDiff
 from memtui.journal import ActionState, JournalAction
-from memtui.tui import key_bindings
-from memtui.tui.actions import BY_ID
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
@@ -167,7 +165,7 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         return diff_files(name_below(action_diffs(action), roots))
 
     def _key(self, action_id: str) -> str:
-        return key_bindings.first_key(BY_ID[action_id], self.app.key_overrides)
+        return self.app.key_of(action_id)
 
     def action_go(self) -> None:
         action = self._list.action

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,7 +16,7 @@ from textual.content import Content
 from textual.widgets import Input
 
 from memtui import text
-from memtui.errors import MemtuiError
+from memtui.errors import MemtuiError, SaveError
 from memtui.query import TimeCondition, parse_time, parse_time_end
 from memtui.tui.dialogs.dialog import ConfirmDialog, FittingDialog, PromptDialog, Reply
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
     from memtui.tui.app_interface import AppInterface
+    from memtui.tui.jobs import JobRunner
 
 
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"
@@ -104,47 +106,61 @@ class TimePrompt(FittingDialog[TimeCondition]):
         self.dismiss(found)
 
 
+def write_after_asking(app: AppInterface, path: Path, write: Callable[[], object]) -> None:
+    """Call `write`; if there is a file at the path already, only once that was confirmed."""
+    if path.exists():
+        body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
+        replies = (Reply("y", "overwrite", "yes"),)
+        app.ask(ConfirmDialog("Overwrite file?", body, replies), lambda _: write())
+    else:
+        write()
+
+
 def ask_file(
     app: AppInterface,
+    jobs: JobRunner,
     title: str,
     name: str,
     writers: Mapping[str, Callable[[], str]],
     hint: str = "",
 ) -> None:
-    """Ask for a path and write the text there; reports the result in a toast.
+    """Ask for a path and write a text there in a job; reports the result in a toast.
 
     Args:
         app: Shows the dialogs.
+        jobs: Runs the job.
         title: Of the first dialog.
         name: Proposed name of the file, in the folder the program was started in.
-        writers: Suffix -> makes the text.
-        hint: What the suffixes mean.
+        writers: Suffix -> makes the text. Where there is one only, any name will do.
+        hint: What is written.
     """
 
-    def write(path: Path) -> None:
-        from memtui.bundle.exporting import write_file
-
-        try:
-            write_file(path, [writers[path.suffix]().encode()])
-        except OSError as error:
-            where = text.file_name(str(path))
-            app.notify(f"{where}: nothing was written: {error.strerror}", severity="error")
-        else:
-            app.notify(f"Saved {text.file_name(str(path))}.", timeout=6)
-
-    def named(words: str | None) -> None:
-        if words is None:
-            return
+    def named(words: str) -> None:
         path = Path(words).expanduser()
-        if path.suffix not in writers or path.is_dir():
+        make = writers.get(path.suffix) if len(writers) > 1 else next(iter(writers.values()))
+        if path.is_dir():
+            app.report_refusal("enter the name of a file, not of a folder")
+        elif make is None:
             app.notify(f"The name must end in {' or '.join(writers)}.", severity="warning")
-        elif path.exists():
-            body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
-            app.push_screen(
-                ConfirmDialog("Overwrite file?", body, (Reply("y", "overwrite", "yes"),)),
-                lambda reply: write(path) if reply else None,
-            )
         else:
-            write(path)
+            write_after_asking(app, path, partial(write, path, make()))
 
-    app.push_screen(PromptDialog(title, hint=hint, value=str(Path.cwd() / name)), named)
+    def write(path: Path, document: str) -> None:
+        where = text.file_name(str(path))
+        jobs.start(
+            "save",
+            lambda _: _write_file(path, document),
+            lambda _: app.notify(f"Saved to {where}.", timeout=6),
+            app.report_error,
+        )
+
+    app.ask(PromptDialog(title, hint=hint, value=str(Path.cwd() / name), placeholder="File"), named)
+
+
+def _write_file(path: Path, document: str) -> None:
+    from memtui.bundle.exporting import write_file
+
+    try:
+        write_file(path, [text.without_lone_surrogates(document).encode()])
+    except OSError as error:
+        raise SaveError(f"nothing was saved: {error.strerror}", where=str(path)) from error

@@ -30,7 +30,7 @@ from memtui.upkeep.proposals import Proposal, ProposalKind
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from memtui.library.review_decisions import Queue
+    from memtui.library.review_files import Queue
     from memtui.model import Memory
 
 WIDE_FROM = 120
@@ -75,9 +75,7 @@ class ReviewHost(Protocol):
 
     def ask_model(self, proposal: Proposal) -> None: ...
 
-    def decline(self, proposals: Sequence[Proposal]) -> None: ...
-
-    def snooze(self, proposals: Sequence[Proposal]) -> None: ...
+    def decide(self, proposals: Sequence[Proposal], *, snooze: bool) -> None: ...
 
     def open_memories(self, proposal: Proposal) -> None: ...
 
@@ -96,8 +94,8 @@ class ReviewScreen(FittingDialog[None]):
         Binding("A", "accept_group", show=False),
         Binding("e", "edit", show=False),
         Binding("m", "model", show=False),
-        Binding("x,d", "decline", show=False),
-        Binding("s", "snooze", show=False),
+        Binding("x,d", "decide(False)", show=False),
+        Binding("s", "decide(True)", show=False),
         Binding("u", "undo", show=False),
         Binding("f5,r", "scan", show=False),
         Binding("space", "whole", show=False),
@@ -323,11 +321,8 @@ class ReviewScreen(FittingDialog[None]):
         if row is not None and row.proposal is not None and _takes_model(row.proposal):
             self._host.ask_model(row.proposal)
 
-    def action_decline(self) -> None:
-        self._host.decline(self._selected())
-
-    def action_snooze(self) -> None:
-        self._host.snooze(self._selected())
+    def action_decide(self, snooze: bool) -> None:
+        self._host.decide(self._selected(), snooze=snooze)
 
     def action_undo(self) -> None:
         self._host.undo()

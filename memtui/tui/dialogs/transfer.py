@@ -23,7 +23,8 @@ from memtui.errors import MemtuiError, SaveError
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.dialogs.dialog import ConfirmDialog, FittingDialog, Reply
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.prompts import write_after_asking
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, Tone, drawn
 from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
@@ -236,15 +237,8 @@ class ExportScreen(TransferScreen):
             return
         if not self._file.raw.strip() or path.is_dir():
             self.say(OutcomeLine("enter a file name", Tone.WARNING))
-        elif path.exists():
-            replies = (Reply("y", "overwrite", "yes"),)
-            body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
-            self.app.push_screen(
-                ConfirmDialog("Overwrite file?", body, replies),
-                lambda reply: self._start(path) if reply else None,
-            )
         else:
-            self._start(path)
+            write_after_asking(self.app, path, partial(self._start, path))
 
     def _start(self, path: Path) -> None:
         form, chosen = self._form.raw, self._groups[self._what.raw]

@@ -18,7 +18,7 @@ from textual.content import Content
 from textual.strip import Strip
 
 from memtui import text
-from memtui.library.repair import BrokenFile, is_database
+from memtui.library.broken_files import BrokenFile, is_database
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.widgets.list_window import ListWindow, TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone

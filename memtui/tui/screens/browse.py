@@ -13,17 +13,12 @@ from memtui import text
 from memtui.tui import messages
 from memtui.tui.actions import ActionContext, ActionHandlers
 from memtui.tui.controllers.filtering import FilterActions
-from memtui.tui.controllers.insight import (
-    AsOfActions,
-    InsightActions,
-    RelevanceActions,
-    SimilarActions,
-)
+from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
-from memtui.tui.controllers.viewing import CopyActions, ViewingActions
+from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
 from memtui.tui.status_text import describe_losses
@@ -66,16 +61,13 @@ class BrowseScreen(SearchableScreen):
         self._revision = -1
 
     def on_mount(self) -> None:
-        asking = (FilterActions(self), RelevanceActions(self), SimilarActions(self))
         for controller in (
             PaneActions(self),
             self._reading,
             InsightActions(self),
-            AsOfActions(self),
-            CopyActions(self),
             self.stores,
             ViewingActions(self),
-            *asking,
+            FilterActions(self),
         ):
             self._handlers = {**self._handlers, **controller.handlers()}
         self.search_bar.set_text(self.view.text)
@@ -99,6 +91,10 @@ class BrowseScreen(SearchableScreen):
         if view != self.view:
             self.set_view(view)
         self.update_keys()
+
+    def draw_as_at_start(self) -> str:
+        self._editing = None  # the footer shows its keys once the stores are open
+        return super().draw_as_at_start()
 
     @property
     def last_seen(self) -> datetime | None:

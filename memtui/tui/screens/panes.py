@@ -125,7 +125,7 @@ class ActionScreen(SelectingScreen[None]):
     def action_act(self, action_id: str) -> None:
         """Run the action, or show why it is not possible."""
         if reason := self.refusal(action_id):
-            self.app.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=3)
+            self.app.report_refusal(reason)
         elif action_id in (handlers := self.handlers()):
             handlers[action_id]()
 
@@ -186,6 +186,10 @@ class PaneScreen(ActionScreen):
     def now(self) -> datetime:
         return self.app.now()
 
+    def _on_timer_update(self) -> None:
+        if not self.app.key_queue.is_handling:
+            super()._on_timer_update()
+
     # Acts
 
     def refusal(self, action_id: str) -> str:
@@ -201,19 +205,14 @@ class PaneScreen(ActionScreen):
 
     def update_keys(self) -> None:
         """Show the keys that work now."""
-        overrides = self.app.key_overrides
         if self.search_bar.line.has_focus:
-            take = key_bindings.first_key(BY_ID["complete"], overrides)
-            self.keys.show(self.search_bar.line.keys(take))
+            self.keys.show(self.search_bar.line.keys(self.app.key_of("complete")))
             return
         pane_actions = key_bindings.for_footer(self.pane, self.action_context())
         if self.zoomed or (self.is_single and self.pane is not Pane.MEMORIES):
             pane_actions.insert(0, BY_ID["escape"])
         keys, always = (
-            [
-                (key_bindings.first_key(action, overrides), action.label, action.id)
-                for action in some
-            ]
+            [(self.app.key_of(action.id), action.label, action.id) for action in some]
             for some in (pane_actions, (BY_ID["help"], BY_ID["quit"]))
         )
         self.keys.show(keys, always)

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.context import draft_pack, find_recipe, read_settings
-from memtui.context.constants import NAMES
 from memtui.context.relevance import choose_diverse, jaccard, text_words
+from memtui.context.task import NAMES
 from memtui.library import Library, SearchResult
 from memtui.model import IMPORTANCES
 from memtui.query import parse_query

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 
-from memtui.insight.statistics import Statistics, count_memories, from_counts
+from memtui.insight.statistics import COUNTED, Statistics, from_counts
 from memtui.model import Memory
 
 
@@ -26,6 +29,20 @@ MEMORIES = [
         updated=datetime(2026, 9, 1, tzinfo=UTC),
     ),
 ]
+
+
+def count_memories(memories: Sequence[Memory], disk: Mapping[str, int] | None = None) -> Statistics:
+    counts = {name: Counter(map(attrgetter(name), memories)) for name in COUNTED}
+    times = [memory.when for memory in memories if memory.when is not None]
+    return from_counts(
+        counts,
+        total=len(memories),
+        pinned=sum(memory.pinned for memory in memories),
+        oldest=min(times, default=None),
+        newest=max(times, default=None),
+        undated=len(memories) - len(times),
+        disk=disk or {},
+    )
 
 
 def test_counts_and_their_order() -> None:

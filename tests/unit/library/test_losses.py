@@ -11,7 +11,7 @@ import pytest
 from memtui import paths
 from memtui.changes import Act, Change
 from memtui.library import Library
-from memtui.library.losses import NOT_THERE, LossDetector, StoreLosses
+from memtui.library.broken_files import NOT_THERE, LossDetector, StoreLosses
 from tests.bench.corpus import write_facts
 
 PLACES = 4

@@ -9,7 +9,7 @@ import pytest
 from memtui.config import ReviewSettings
 from memtui.library import Library
 from memtui.library.review import ReviewQueue
-from memtui.library.review_decisions import Queue
+from memtui.library.review_files import Queue
 from memtui.model import Memory
 from memtui.upkeep import checks
 from tests.unit.library.stores_for_tests import agent_memory

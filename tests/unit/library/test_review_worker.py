@@ -17,7 +17,7 @@ from memtui.errors import MemtuiError, Refused, WorkerError
 from memtui.library import Library, review
 from memtui.library.opening import reopen_stores, stores_within
 from memtui.library.review import ReviewQueue
-from memtui.library.review_decisions import Decision
+from memtui.library.review_files import Decision
 from memtui.paths import bundled_folder
 from memtui.progress import Cancelled, Progress
 from memtui.testing import hostile_values

@@ -10,8 +10,9 @@ import pytest
 
 from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.links import LinkIndex
-from memtui.library import Library, saved_links
+from memtui.library import Library
 from memtui.library import links as store_links
+from memtui.library.links import LINKS_FILE
 from memtui.library.past_library import PastViews
 from memtui.model import Memory
 from tests.unit.library.stores_for_tests import fact, write_facts
@@ -58,7 +59,7 @@ def test_from_memories_from_cached_rows_and_saved_links_it_is_the_same(
     again = opened(tmp_path, *stores_of(tmp_path / "sample"))
     assert edges_of(again) == expected
     first.links.save()
-    saved = list((tmp_path / "cache").rglob(saved_links.FILE))
+    saved = list((tmp_path / "cache").rglob(LINKS_FILE))
     assert len(saved) == len(first.stores)
     read = opened(tmp_path, *stores_of(tmp_path / "sample"))
     assert edges_of(read) == expected
@@ -72,7 +73,7 @@ def test_saved_links_are_what_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
     write_facts(tmp_path / "m", "bo", [fact(1, "see [[bo]]"), fact(2, "no link")])
     opened(tmp_path, tmp_path / "m").links.build()
     opened(tmp_path, tmp_path / "m").links.build()  # the first one had no cached rows
-    (file,) = tmp_path.rglob(saved_links.FILE)
+    (file,) = tmp_path.rglob(LINKS_FILE)
     file.write_text(file.read_text().replace("mentions", "quotes"))
     library = opened(tmp_path, tmp_path / "m")
     node = Node(NodeKind.MEMORY, f"agent-memory:{fact(1, '')['id']}")

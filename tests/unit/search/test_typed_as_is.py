@@ -29,8 +29,8 @@ from tests.unit.search.memories_for_tests import NOW, memory
 def search(memories: Sequence[Memory], query: Query) -> SearchResult:
     table = columns.build(memories)
     segment = postings.build(map(to_document, memories))
-    scope = Searchable(Rows([memories]), table, (segment,), True, ProvisionalIndex())
-    return find(query, scope, dict, NOW, lambda: False)
+    scope = Searchable(Rows([memories]), table, (segment,), True, ProvisionalIndex(), now=NOW)
+    return find(query, scope, dict, lambda: False)
 
 
 def ask(memories: Sequence[Memory], line: str, *, typing: bool = False) -> SearchResult:

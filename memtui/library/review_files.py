@@ -1,0 +1,238 @@
+"""What the review queue keeps on disk: what the last scan found, and what a person decided.
+
+What was found lies in the cache folder, a file for each choice of stores, of two lines: the
+findings, which the screen shows at once; then what each group of memories and each text was found
+to hold, by a digest of it, so that a scan in a new process looks at what changed only. The file is
+not used when the rules or the settings are others.
+
+Decisions lie in the state folder, by the proposal's id: that changes with the memories, so that a
+declined proposal comes back only when one of them does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import logging
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import memtui
+from memtui import paths
+from memtui.errors import Refused, SaveError
+from memtui.upkeep import instruction_meanings, instructions, secrets
+from memtui.upkeep.proposals import RULES, Proposal, from_record, to_record
+from memtui.upkeep.scanning import ScannedGroup
+
+log = logging.getLogger(__name__)
+
+CACHE_FOLDER = "reviews"
+MOST_FILES = 8
+"""Choices of stores that are kept: memtui opens others in each project."""
+_VERSION = 6
+_FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """All that a scan found."""
+
+    stamp: str
+    """Names what it looked at; empty if it did not look at everything."""
+    proposals: tuple[Proposal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CachedReview:
+    """The result of a scan, with what the next one needs."""
+
+    stamp: str
+    groups: Mapping[str, ScannedGroup]
+    checked: tuple[Proposal, ...]
+    """Proposals of the checks, which do not go by groups."""
+    texts: Mapping[str, Any]
+    """As `TextChecks.to_record` gives it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFile:
+    """The file for a choice of stores, and the settings of which it must hold the findings."""
+
+    path: Path
+    settings: str
+
+    @classmethod
+    def of(cls, cache: Path, stores: str, settings: str) -> ReviewFile:
+        """The file in a cache folder for the stores that this text names."""
+        name = hashlib.blake2b(stores.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        return cls(cache / CACHE_FOLDER / f"{name}.json", settings)
+
+    def read_findings(self) -> Findings | None:
+        """All that was found, without what the next scan needs; None if nothing is kept."""
+        with contextlib.suppress(OSError, *_FAULTS), self.path.open(encoding="utf-8") as file:
+            head = json.loads(file.readline())
+            if head["rules"] == _rules() and head["settings"] == self.settings:
+                return Findings(head["stamp"], tuple(map(from_record, head["proposals"])))
+        return None
+
+    def read(self) -> CachedReview | None:
+        """All that is kept; None if nothing is."""
+        with contextlib.suppress(OSError, *_FAULTS):
+            first, second, _ = self.path.read_text(encoding="utf-8").split("\n")
+            head, rest = json.loads(first), json.loads(second)
+            if head["rules"] != _rules() or head["settings"] != self.settings:
+                return None
+            found = {one.id: one for one in map(from_record, head["proposals"])}
+            groups = {
+                key: ScannedGroup(str(mark), tuple(found[id] for id in ids))
+                for key, (mark, *ids) in rest["groups"].items()
+            }
+            checked = tuple(found[id] for id in rest["checked"])
+            return CachedReview(str(head["stamp"]), groups, checked, dict(rest["texts"]))
+        return None
+
+    def write(self, review: CachedReview) -> None:
+        """Keep the result of a scan; a failure is logged only."""
+        lists = (review.checked, *(group.proposals for group in review.groups.values()))
+        found = {one.id: one for proposals in lists for one in proposals}
+        head = {
+            "rules": _rules(),
+            "settings": self.settings,
+            "stamp": review.stamp,
+            "proposals": [to_record(one) for one in found.values()],
+        }
+        rest = {
+            "checked": [one.id for one in review.checked],
+            "groups": {
+                key: [group.fingerprint, *(one.id for one in group.proposals)]
+                for key, group in review.groups.items()
+            },
+            "texts": review.texts,
+        }
+        try:
+            text = f"{json.dumps(head)}\n{json.dumps(rest)}\n"
+            paths.write_private(self.path, text, durable=False)
+            files = sorted(self.path.parent.glob("*.json"), key=lambda file: -file.stat().st_mtime)
+            for file in files[MOST_FILES:]:
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            log.warning("what the review found could not be kept: %s", error)
+
+
+@cache
+def _rules() -> str:
+    """Names the rules that the findings were made with."""
+    parts = (secrets.ISSUED, secrets.NAMED, secrets.PRIVATE_KEY, instructions.PHRASES)
+    text = repr(
+        (memtui.__version__, _VERSION, *parts, instruction_meanings.WORDS.read_text("utf-8"))
+    )
+    return hashlib.blake2b(text.encode("utf-8"), digest_size=8).hexdigest()
+
+
+DECISIONS_FILE = "review.json"
+SNOOZE_DAYS = 7
+
+
+class Decision(StrEnum):
+    """What a person decided on a proposal without accepting it."""
+
+    DECLINED = "declined"
+    SNOOZED = "snoozed"
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The open proposals, and how many are put aside."""
+
+    proposals: tuple[Proposal, ...]
+    declined: int = 0
+    snoozed: int = 0
+
+    def get(self, text: str) -> Proposal:
+        """Return the proposal whose id begins with this text. Raises Refused."""
+        found = [proposal for proposal in self.proposals if text and proposal.id.startswith(text)]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise Refused(f"{len(found)} proposals begin with {text!r}", do="write more of the id")
+        raise Refused(f"no open proposal {text!r}", do="memtui review lists them")
+
+
+class Decisions:
+    """What was decided, by the id of the proposal."""
+
+    def __init__(self, state: Path | None, now: Callable[[], datetime]) -> None:
+        """Those of a state folder; without one nothing can be decided."""
+        self._state = state
+        self._now = now
+
+    def open_queue(self, proposals: Iterable[Proposal], off: Collection[str] = ()) -> Queue:
+        """The proposals that are open, the most serious first.
+
+        Args:
+            proposals: All that was found; one that comes twice counts once.
+            off: Kinds that are left out.
+        """
+        known, now = self._read(), self._now()
+        shown, declined, snoozed = [], 0, 0
+        for each in {proposal.id: proposal for proposal in proposals}.values():
+            if str(each.kind) in off:
+                continue
+            entry = known.get(each.id, {})
+            if entry.get("decision") == Decision.DECLINED:
+                declined += 1
+            elif entry.get("decision") == Decision.SNOOZED and _is_later(entry.get("until"), now):
+                snoozed += 1
+            else:
+                shown.append(each)
+        order = list(RULES)
+        shown.sort(key=lambda each: order.index(each.kind))
+        return Queue(tuple(shown), declined, snoozed)
+
+    def decide(self, proposals: Iterable[Proposal], decision: Decision) -> None:
+        """Remember a decision. Raises Refused or SaveError."""
+        now, known = self._now(), self._read()
+        for proposal in proposals:
+            entry = {"decision": str(decision), "kind": str(proposal.kind), "time": now.isoformat()}
+            if decision is Decision.SNOOZED:
+                entry["until"] = (now + timedelta(days=SNOOZE_DAYS)).isoformat()
+            known[proposal.id] = entry
+        self._write(known)
+
+    def reopen(self, ids: Iterable[str]) -> None:
+        """Forget decisions. Raises Refused or SaveError."""
+        reopened = set(ids)
+        self._write({id: decision for id, decision in self._read().items() if id not in reopened})
+
+    def _read(self) -> dict[str, dict[str, Any]]:
+        """Damaged entries are left out."""
+        if self._state is None:
+            return {}
+        try:
+            value = json.loads((self._state / DECISIONS_FILE).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        entries = value.items() if isinstance(value, dict) else ()
+        return {id: entry for id, entry in entries if isinstance(entry, dict)}
+
+    def _write(self, decisions: Mapping[str, Mapping[str, Any]]) -> None:
+        if self._state is None:
+            raise Refused("this library was opened read-only")
+        path = self._state / DECISIONS_FILE
+        try:
+            paths.write_private(path, json.dumps(decisions, indent=1) + "\n")
+        except OSError as error:
+            raise SaveError(str(error.strerror or error), where=str(path)) from error
+
+
+def _is_later(text: object, now: datetime) -> bool:
+    try:
+        return isinstance(text, str) and datetime.fromisoformat(text) > now
+    except (ValueError, TypeError):
+        return False
