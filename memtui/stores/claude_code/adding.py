@@ -17,6 +17,7 @@ from memtui.stores.claude_code.rules import TYPES, checked_type, index_line, new
 from memtui.stores.document_editing import named_stem, new_file, plan_file_import, planned_text
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
+    CONVERTED,
     extra_in,
     lost_fields,
     lost_kind,
@@ -139,8 +140,6 @@ def has_newer_topics(folder: MemoryFolder, context: ClaudeContext) -> bool:
 # ---- importing -----------------------------------------------------------------------------------
 
 
-CONVERTED = "converted"
-"""Key of `extra` of an ADD that was converted from another format."""
 UNTOLD_TITLE = "its title is not in its text"
 """The value of that key where it would be lost if the topic files have the newer frontmatter."""
 
@@ -266,12 +265,5 @@ def convert(memory: Memory) -> ConvertedMemory:
     changed += lost_kind(memory, "document")
     if memory.importance != "medium":
         changed += ("importance (medium, as the index names it)",)
-    names = (
-        "updated",
-        "confidence",
-        "source",
-        "supersedes",
-        "superseded_by",
-        "links",
-    )
+    names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
     return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

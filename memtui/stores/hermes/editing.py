@@ -61,7 +61,8 @@ class EntryFile(ListFile):
                 text = text[: entry.start] + text[entries[1].start :]
             else:
                 text = ""
-        return self._checked(text, left)
+            self._checked(text, left)  # else the next number would be another entry's
+        return text
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
         texts = [*(entry.text for entry in self.entries), new_text]
