@@ -99,8 +99,7 @@ class Recording:
         """Replace the edits by those the stores made, where they differ."""
         with suppress(SaveError), self._database.writing() as db:
             db.execute(
-                "UPDATE actions SET parts = ? WHERE id = ?",
-                (pack_parts(tuple(parts)), self.action),
+                "UPDATE actions SET parts = ? WHERE id = ?", (pack_parts(tuple(parts)), self.action)
             )
 
     def __enter__(self) -> Recording:

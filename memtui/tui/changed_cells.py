@@ -109,6 +109,11 @@ class ScreenBuffer:
         return output.finish()
 
 
+def draw_lines(lines: Sequence[Strip], console: Console) -> str:
+    """Return the output that draws these lines from the first line of a blank screen on."""
+    return ScreenBuffer().write(((0, y, line) for y, line in enumerate(lines)), console)
+
+
 class ChangedCellsUpdate(CompositorUpdate):
     """An update that writes what differs from the buffer."""
 

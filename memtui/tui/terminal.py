@@ -31,6 +31,7 @@ from textual.drivers.linux_driver import LinuxDriver
 from memtui import text
 from memtui.errors import SaveError
 from memtui.model import Place
+from memtui.tui import first_frame
 from memtui.tui.app_interface import CopyOutcome
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class TerminalDriver(LinuxDriver):
         super().__init__(app, **options)
         self._file: Any = _OutputFile(self._file)
         self._is_watched = False
+        self._was_started = self._is_taken = False
+        """The terminal is in the state that `first_frame` has left it in."""
         self._wake = os.pipe()
         os.set_blocking(self._wake[0], False)
         """What is written into it ends the thread that reads keys."""
@@ -66,7 +69,16 @@ class TerminalDriver(LinuxDriver):
         if not self._is_watched:
             self._is_watched = True
             self._check_hangup(loop)
+        self._is_taken = not self._was_started and self._app.launch.attributes is not None
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        if self._is_taken:
+            self.attrs_before = self._app.launch.attributes
+        self._was_started, self._is_taken = True, False
+
+    def write(self, data: str) -> None:
+        # To enter the alternate screen again would clear it in some terminals.
+        if not (self._is_taken and data == first_frame.ENTER):
+            super().write(data)
 
     def run_input_thread(self) -> None:
         """Read keys until the app ends.

@@ -19,7 +19,7 @@ from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.plans import SIDECAR_ACTS, PlanContext, plan_one, tag_edits
 from memtui.stores.scanning import as_refused
-from memtui.stores.values import changed_values, check_unchanged, content_of, from_iso
+from memtui.stores.values import changed_values, check_unchanged, content_of, from_iso, memory_name
 
 NOTES = "notes"
 """The entity of daily notes and of MEMORY.md."""
@@ -110,9 +110,7 @@ def _in_head(content: str, pattern: re.Pattern[str]) -> str | None:
 
 def _note(prose: NoteText, label: str, id: str, **fields: Any) -> Memory:
     return Memory(
-        ref=f"{label}:{id}",
-        id=id,
-        store=label,
+        **memory_name(label, id),
         kind="note",
         content=prose.content,
         origin=Place(str(prose.path), 1),

@@ -71,15 +71,10 @@ class ProjectFiles:
     @property
     def own(self) -> EventFile | None:
         """project.json, if it can be read."""
-        return next((file for file in self.project.files if file.is_project), None)
-
-    @property
-    def branches(self) -> tuple[EventFile, ...]:
-        """The branches that are not archived."""
-        return tuple(f for f in self.project.files if not f.is_project and not f.is_archived)
+        return self.project.own
 
     def branch(self, name: str) -> EventFile | None:
-        return next((file for file in self.branches if file.branch == name), None)
+        return next((file for file in self.project.branches if file.branch == name), None)
 
     def copies(self, id: str) -> list[EventCopy]:
         """Every place that holds the id. Raises Conflict when there is none."""
@@ -269,12 +264,7 @@ def new_project_file(
 
 
 def new_branch_file(
-    files: ProjectFiles,
-    branch: str,
-    event: Mapping[str, Any],
-    now: int,
-    *,
-    archived: bool = False,
+    files: ProjectFiles, branch: str, event: Mapping[str, Any], now: int, *, archived: bool = False
 ) -> list[Edit]:
     """The edits that create a branch file with its first event. Raises Refused."""
     key = task_key(branch)

@@ -117,12 +117,9 @@ class SavePlanner:
             "updated_at": self.now,
             "review_after": rules.review_after(columns["type"], self.moment),
         }
-        row = {
-            name: value
-            for name, value in row.items()
-            if value is not None and self.schema.has("observations", name)
-        }
-        edit = RowEdit(self.path, "observations", {"sync_id": sync_id}, None, row)
+        columns = {name: value for name, value in row.items() if value is not None}
+        columns = self.schema.known("observations", columns)
+        edit = RowEdit(self.path, "observations", {"sync_id": sync_id}, None, columns)
         before = session_edits(self.path, self.connection, self.schema, session, project, self.now)
         return Plan(
             (change,),
@@ -270,7 +267,7 @@ def bare_session_row(
         row |= {"ownership_mode": OWNED, "local_creation_project": project}
     else:
         row |= {"ownership_mode": SHARED, "ended_at": started_at}
-    return known_columns(schema, row)
+    return schema.known("sessions", row)
 
 
 def imported_session_row(schema: Schema, row: Row) -> dict[str, Any]:
@@ -278,12 +275,7 @@ def imported_session_row(schema: Schema, row: Row) -> dict[str, Any]:
     found = {"project": "", "directory": "", **row}
     if is_blank(found.get("ownership_mode")):
         found["ownership_mode"] = SHARED
-    return known_columns(schema, found)
-
-
-def known_columns(schema: Schema, row: Row) -> dict[str, Any]:
-    """The columns that the table has."""
-    return {name: value for name, value in row.items() if schema.has("sessions", name)}
+    return schema.known("sessions", found)
 
 
 def is_manual(session: str) -> bool:

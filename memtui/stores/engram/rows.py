@@ -15,12 +15,7 @@ from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.files.revert_detection import CHANGED, HELD, EditSequence, EditState, EditStatus
 from memtui.stores.engram.connection import run_read
 from memtui.stores.engram.rebuild import dump
-from memtui.stores.engram.records import (
-    from_json_value,
-    is_valid_text,
-    text,
-    to_json_value,
-)
+from memtui.stores.engram.records import from_json_value, is_valid_text, text, to_json_value
 from memtui.stores.engram.schema import Schema, inspect
 from memtui.stores.format import WHOLE, rows_digest
 
@@ -92,11 +87,11 @@ def insert_row(
     connection: sqlite3.Connection, schema: Schema, table: str, columns: Mapping[str, Any]
 ) -> int:
     """Insert the columns that the table has; returns the row number. Raises sqlite3.Error."""
-    known_columns = {name: value for name, value in columns.items() if schema.has(table, name)}
-    names = ", ".join(f'"{name}"' for name in known_columns)
+    known = schema.known(table, columns)
+    names = ", ".join(f'"{name}"' for name in known)
     cursor = connection.execute(
-        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(known_columns))})",
-        tuple(known_columns.values()),
+        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(known))})",
+        tuple(known.values()),
     )
     return cursor.lastrowid or 0
 

@@ -7,15 +7,14 @@ which for npx lies in npm's cache.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.errors import UnreadableFile
-from memtui.files.reading import read_bytes
-from memtui.stores.scanning import list_folder
+from memtui.files.json.locating import BYTE_ORDER_MARK
+from memtui.stores.scanning import list_folder, read_small
+from memtui.stores.values import parse_json
 
 NAMES = ("memory.jsonl", "memory.json")
 """The usual name, and that of the versions before 2025."""
@@ -94,13 +93,8 @@ def configured_files(folder: Path, home: Path, variables: Mapping[str, str]) -> 
 
 def _json(file: Path) -> Any:
     """A settings file, if it names the variable at all; parsing large ones takes a while."""
-    try:
-        if os.path.getsize(file) > _LARGEST_SETTINGS:
-            return None
-        data = read_bytes(Path(os.path.realpath(file)))
-        return json.loads(data) if VARIABLE.encode() in data else None
-    except (OSError, UnreadableFile, ValueError, RecursionError):
-        return None
+    text = read_small(Path(os.path.realpath(file)), _LARGEST_SETTINGS)
+    return parse_json(text.removeprefix(BYTE_ORDER_MARK)) if VARIABLE in text else None
 
 
 def _named_files(settings: Any) -> Iterator[str]:

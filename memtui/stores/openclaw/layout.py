@@ -13,20 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import Entry, has_entry, list_folder
+from memtui.stores.scanning import Entry, has_entry, list_folder, markdown_names
 
 MEMORY_NAMES = ("MEMORY.md", "memory.md")
 FOLDER = "memory"
 SUFFIX = ".md"
-NOTES = (
-    "AGENTS.md",
-    "SOUL.md",
-    "IDENTITY.md",
-    "USER.md",
-    "TOOLS.md",
-    "HEARTBEAT.md",
-    "DREAMS.md",
-)
+NOTES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "HEARTBEAT.md", "DREAMS.md")
 """Notes in the order in which a session is given them; the last is not given."""
 NOT_GIVEN = ("DREAMS.md",)
 _MARKS = ("SOUL.md", "IDENTITY.md", "HEARTBEAT.md")
@@ -77,14 +69,7 @@ def daily_files(root: Path, faults: list[Unreadable]) -> list[str]:
     folder = root / FOLDER
     if not os.path.lexists(folder):
         return []
-    entries, closed = list_folder(folder)
-    faults.extend(closed)
-    names = [entry.name for entry in entries]
-    return [
-        f"{FOLDER}/{name}"
-        for name in names
-        if name.endswith(SUFFIX) and not name.startswith(".") and not os.path.isdir(folder / name)
-    ]
+    return [f"{FOLDER}/{name}" for name in markdown_names(folder, faults)]
 
 
 def notes(root: Path) -> list[str]:

@@ -130,9 +130,9 @@ class Detail(ListWindow):
         self.border_subtitle = Content("raw") if self._raw else Content("")
         self._lay_out()
 
-    def render_markdown(self) -> None:
+    def render_markdown(self, *, ready: bool = True) -> None:
         """Render Markdown from now on: what it needs has been imported."""
-        self._can_render = True
+        self._can_render = ready
         self._lay_out()
 
     def toggle_fields(self) -> None:
