@@ -202,7 +202,7 @@ async def leave(on: Stage) -> None:
         on.app.screen.dismiss(None)
         await on.settle()
     on.app.clear_notifications()
-    on.browse.memories.marked.clear()
+    on.browse.memories.unmark()
     if on.browse.view != ViewState(""):
         on.browse.set_view(ViewState(""))
     await rest(on)
