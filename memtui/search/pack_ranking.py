@@ -90,7 +90,7 @@ def _rank(
             float(scores[at]),
             tuple(ScorePart(name, float(each[at])) for name, each in parts.items() if each[at]),
         )
-        for at in OrderedSlots(slots, scores, columns.when).positions(limit).tolist()
+        for at in OrderedSlots(slots, scores, columns.when).positions(limit)[:limit].tolist()
     ]
 
 

@@ -307,10 +307,7 @@ def kept_memory(entry: Entry, label: str) -> Memory | None:
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
     memory = replace(
-        memory,
-        ref=f"{label}:{memory.id}",
-        store=label,
-        extra={**memory.extra, "kept": True},
+        memory, ref=f"{label}:{memory.id}", store=label, extra={**memory.extra, "kept": True}
     )
     return overlay(memory, entry)
 

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeGuard
+from typing import Any, TypedDict, TypeGuard
 
 from memtui.changes import Change
 from memtui.errors import Conflict, Refused
@@ -180,6 +180,19 @@ def check_unchanged(memory: Memory, content_now: str, place: str, new_text: str 
             theirs=content_now,
             yours=new_text,
         )
+
+
+class MemoryName(TypedDict):
+    """The fields of `Memory` that name it."""
+
+    ref: str
+    id: str
+    store: str
+
+
+def memory_name(label: str, id: str) -> MemoryName:
+    """What names the memory with this id of the store with this label."""
+    return {"ref": f"{label}:{id}", "id": id, "store": label}
 
 
 UNADDRESSABLE = "unaddressable"
