@@ -129,12 +129,7 @@ def with_named_title(page: OpenDocument, title: str) -> OpenDocument | None:
 
 
 def with_tags(
-    page: OpenDocument,
-    value: object,
-    context: PlanContext,
-    native: Sequence[str],
-    *,
-    in_file: bool,
+    page: OpenDocument, value: object, context: PlanContext, native: Sequence[str], *, in_file: bool
 ) -> tuple[OpenDocument, list[str]]:
     """The document with these tags in its frontmatter, and those that the sidecar holds.
 
@@ -226,12 +221,7 @@ def imported_file(root: Path, path: str) -> Path:
 
 
 def plan_file_import(
-    change: Change,
-    context: PlanContext,
-    file: Path,
-    text: str,
-    shard: str = "",
-    **values: Any,
+    change: Change, context: PlanContext, file: Path, text: str, shard: str = "", **values: Any
 ) -> Plan:
     """The plan that makes the file of an imported document.
 

@@ -19,9 +19,10 @@ from urllib.parse import unquote
 from memtui.files.frontmatter import parse_block, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import error_text, walk
+from memtui.model import Place
 from memtui.stores.base import Unreadable
 from memtui.stores.scanning import FoundShard
-from memtui.stores.values import from_iso
+from memtui.stores.values import MemoryName, from_iso, memory_name
 
 MOST_HEADINGS = 200
 MOST_LINKS = 200
@@ -154,6 +155,19 @@ class MarkdownFile:
         """The first of these frontmatter keys that holds a time, and which one it is."""
         times = ((from_iso(self.frontmatter.get(key)), key) for key in keys)
         return next((found for found in times if found[0]), (None, ""))
+
+
+class DocumentFields(MemoryName):
+    """The fields of `Memory` that every document has."""
+
+    content: str
+    origin: Place
+
+
+def document_fields(document: MarkdownFile, label: str) -> DocumentFields:
+    """What a memory takes from its document: name, text and place."""
+    origin = Place(document.file, document.line)
+    return {**memory_name(label, document.path), "content": document.body, "origin": origin}
 
 
 def parse_document(path: str, file: str, text: str, changed: datetime | None) -> MarkdownFile:

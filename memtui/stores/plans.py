@@ -146,10 +146,7 @@ def _rate(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
 
 
 def plan_sidecar_act(
-    change: Change,
-    entry: SidecarEntry,
-    now: datetime,
-    native_tags: Iterable[str] = (),
+    change: Change, entry: SidecarEntry, now: datetime, native_tags: Iterable[str] = ()
 ) -> Plan:
     """Plan an act of `SIDECAR_ACTS`. Raises Refused."""
     match change.act:

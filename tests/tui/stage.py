@@ -12,7 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import textual.screen
 from textual import events
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
+from textual.css.types import CSSLocation
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
 from textual.pilot import Pilot
@@ -96,6 +100,32 @@ def write_store(root: Path, facts: Mapping[str, Sequence[Mapping[str, Any]]] = F
         (folder / "items.json").write_text(text, encoding="utf-8")
     return root / "memory"
 
+
+textual.screen.UPDATE_PERIOD = 60.0  # type: ignore[misc]
+"""Seconds after which Textual paints what has changed; the stage paints whenever it looks."""
+
+_parse_rules = Stylesheet._parse_rules
+_parsed: dict[tuple[object, ...], list[RuleSet]] = {}
+"""The rules of each style sheet in each theme, which every app of this process shares. Textual
+shares them too, between the parses of one app."""
+
+
+def _parse_once(
+    sheet: Stylesheet,
+    css: str,
+    read_from: CSSLocation,
+    is_default_rules: bool = False,
+    tie_breaker: int = 0,
+    scope: str = "",
+) -> list[RuleSet]:
+    where = (read_from, is_default_rules, tie_breaker, scope)
+    key = (css, *where, tuple(sheet._variables.items()))
+    if key not in _parsed:
+        _parsed[key] = _parse_rules(sheet, css, *where)
+    return _parsed[key]
+
+
+Stylesheet._parse_rules = _parse_once  # type: ignore[method-assign]
 
 QUIET = 3
 """Turns of the event loop in which nothing is left to do: callbacks that are due run in between."""

@@ -30,7 +30,7 @@ from memtui.stores.ambient import layout
 from memtui.stores.base import Reading, Unreadable
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json
 from memtui.stores.scanning import as_unreadable
-from memtui.stores.values import UNADDRESSABLE, from_milliseconds, list_of, text_of
+from memtui.stores.values import UNADDRESSABLE, from_milliseconds, list_of, memory_name, text_of
 
 IDLE_LIMIT = timedelta(days=90)
 """After this long without activity a file loads as nothing (src/memory/store.ts:799-850)."""
@@ -129,9 +129,7 @@ class EventCopy:
     @property
     def place(self) -> Place:
         return Place(
-            str(self.where.file.path),
-            self.named.record.line,
-            self.where.file.key(self.named.index),
+            str(self.where.file.path), self.named.record.line, self.where.file.key(self.named.index)
         )
 
     def set(self, after: str | None) -> RecordEdit:
@@ -229,9 +227,7 @@ def event(project: Project, id: str, copies: list[EventCopy], label: str, now: d
     if archived:
         extra["archived"] = True
     return Memory(
-        ref=f"{label}:{id}",
-        id=id,
-        store=label,
+        **memory_name(label, id),
         kind="event",
         type=text_of(value.get("type")),
         content=text_of(value.get("content")),
@@ -267,9 +263,7 @@ def _memory(
     directory = text_of(top.get("directory"))
     id = _id(path, position, content)
     return Memory(
-        ref=f"{label}:{id}",
-        id=id,
-        store=label,
+        **memory_name(label, id),
         kind="event",
         content=content,
         entity=os.path.basename(directory.rstrip("/")) or path.stem[:8],

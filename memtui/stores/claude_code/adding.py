@@ -265,12 +265,5 @@ def convert(memory: Memory) -> ConvertedMemory:
     changed += lost_kind(memory, "document")
     if memory.importance != "medium":
         changed += ("importance (medium, as the index names it)",)
-    names = (
-        "updated",
-        "confidence",
-        "source",
-        "supersedes",
-        "superseded_by",
-        "links",
-    )
+    names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
     return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

@@ -35,6 +35,7 @@ from memtui.stores.claude_code.rules import (
 )
 from memtui.stores.markdown_documents import (
     MarkdownFile,
+    document_fields,
     linked_documents,
     outline,
     parse_document,
@@ -44,7 +45,7 @@ from memtui.stores.markdown_items import MarkdownItem, name_items, parse_items
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import EMPTY, as_unreadable
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import from_iso
+from memtui.stores.values import from_iso, memory_name
 
 INDEX_LINE = "index"
 """Type of the memory that is a line of the index."""
@@ -149,9 +150,7 @@ def _index_memories(
         if file and f"{prefix}{file}" not in topics:
             extra["missing_file"] = file
         yield Memory(
-            ref=f"{label}:{id}",
-            id=id,
-            store=label,
+            **memory_name(label, id),
             kind="note" if file or not item.is_bullet else "fact",
             type=INDEX_LINE if file else "",
             title=title,
@@ -211,19 +210,15 @@ def _topic_memory(
         extra["transcript"] = transcript
     pairs = linked_documents(found, document.path, lambda name: names.get(name, ""))
     return Memory(
-        ref=f"{label}:{document.path}",
-        id=document.path,
-        store=label,
+        **document_fields(document, label),
         kind="document",
         type=topic_field(front, "type"),
         title=_name(document) or found.title or file.removesuffix(SUFFIX),
-        content=document.body,
         entity=records.entity,
         updated=modified or document.changed,
         importance="medium" if document.path in indexed else "low",
         links=tuple(Link(relation, target) for relation, target in pairs),
         source=f"session {session}" if session else "",
-        origin=Place(document.file, document.line),
         extra=extra,
     )
 
@@ -253,17 +248,13 @@ def instruction_memory(
         extra["imports_missing"] = missing
     pairs = dict.fromkeys([*imports, *linked_documents(found, document.path, lambda _: "")])
     return Memory(
-        ref=f"{label}:{document.path}",
-        id=document.path,
-        store=label,
+        **document_fields(document, label),
         kind="document",
         type=INSTRUCTIONS,
         title=document.path,
-        content=document.body,
         entity=INSTRUCTIONS,
         updated=document.changed,
         importance="high",
         links=tuple(Link(relation, target) for relation, target in pairs),
-        origin=Place(document.file, document.line),
         extra=extra,
     )

@@ -250,13 +250,7 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
     title = f"{entity}: {INDEX}"
     note = "frontmatter and comments do not count; the rest is not loaded"
     return LoadedText(
-        title,
-        counted,
-        file,
-        limit=LIMIT,
-        entries=tuple(entries),
-        note=note,
-        lines=tuple(offsets),
+        title, counted, file, limit=LIMIT, entries=tuple(entries), note=note, lines=tuple(offsets)
     )
 
 

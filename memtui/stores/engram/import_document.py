@@ -255,8 +255,7 @@ class _Import:
             known["sync_id"] = self._matching_sync_id(table, known)
         mark = (table, str(known["sync_id"]))
         existing = self.connection.execute(
-            f"SELECT * FROM {table} WHERE sync_id = ? ORDER BY id DESC LIMIT 1",
-            (known["sync_id"],),
+            f"SELECT * FROM {table} WHERE sync_id = ? ORDER BY id DESC LIMIT 1", (known["sync_id"],)
         ).fetchone()
         if existing is not None:
             alike = all(

@@ -113,10 +113,7 @@ def _observations(
     versions = _versions(connection, schema, low, high)
     return tuple(
         observation(
-            home,
-            row,
-            touching.get(text(row.get("sync_id")), ()),
-            versions.get(row["id"], ()),
+            home, row, touching.get(text(row.get("sync_id")), ()), versions.get(row["id"], ())
         )
         for row in found
     )

@@ -118,12 +118,7 @@ def _shard_of(memory: Memory) -> str:
 ACTS = ActionSupport(
     editable=listed_texts.EDITABLE,
     add=_add,
-    handlers={
-        **list_handlers(),
-        Act.RESTORE: _restore,
-        Act.ACCEPT: _accept,
-        Act.DECLINE: _decline,
-    },
+    handlers={**list_handlers(), Act.RESTORE: _restore, Act.ACCEPT: _accept, Act.DECLINE: _decline},
     unsupported={Act.RETYPE: "an item has no type"},
     shard_of=_shard_of,
     not_on=_not_on,

@@ -23,7 +23,7 @@ from memtui.model import Memory, Place
 from memtui.stores.hermes.layout import MEMORY, USER
 from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import whole_number
+from memtui.stores.values import memory_name, whole_number
 
 DELIMITER = "\n§\n"
 _LINE_END = r"(?:\r\n|\r|\n)"
@@ -121,12 +121,7 @@ def listed_entries(entries: Sequence[HermesEntry], name: str, sidecar: Sidecar) 
 
 
 def entry_memories(
-    entries: Sequence[HermesEntry],
-    name: str,
-    file: str,
-    limit: int,
-    sidecar: Sidecar,
-    label: str,
+    entries: Sequence[HermesEntry], name: str, file: str, limit: int, sidecar: Sidecar, label: str
 ) -> Iterator[Memory]:
     """The memories of one file."""
     used = usage(size_of([entry.text for entry in entries]), limit)
@@ -136,9 +131,7 @@ def entry_memories(
         if entry.text in ids:
             extra["duplicate"] = True
         yield Memory(
-            ref=f"{label}:{item.id}",
-            id=item.id,
-            store=label,
+            **memory_name(label, item.id),
             kind="fact",
             content=entry.text,
             entity=ENTITIES[name],

@@ -24,6 +24,7 @@ from memtui.stores.markdown_documents import (
     SUFFIX,
     UPDATED_KEYS,
     MarkdownFile,
+    document_fields,
     linked_documents,
     outline,
     words_of,
@@ -40,7 +41,7 @@ from memtui.stores.markdown_folder.rules import (
     relations,
 )
 from memtui.stores.plans import PlanContext
-from memtui.stores.values import importance_of_rating
+from memtui.stores.values import importance_of_rating, memory_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +83,16 @@ def note_memories(
         extra["loaded_at_start"] = True
     importance = importance_of_rating(rating)
     yield Memory(
-        ref=f"{label}:{document.path}",
-        id=document.path,
-        store=label,
+        **document_fields(document, label),
         kind="document",
         type=_type(document, profile),
         title=_title(document, profile, found.title),
-        content=document.body,
         entity=posixpath.dirname(document.path),
         created=created,
         updated=updated or document.changed,
         importance=importance or ("high" if is_loaded(profile, document.path) else "medium"),
         tags=words_of(front.get("tags")) if profile.frontmatter else (),
         links=_links(document, profile, find),
-        origin=Place(document.file, document.line),
         extra=extra,
     )
     if profile.observations:
@@ -151,9 +148,7 @@ def _fact(each: Observation, document: MarkdownFile, label: str, updated: Any) -
     if each.context:
         extra["context"] = each.context
     return Memory(
-        ref=f"{label}:{id}",
-        id=id,
-        store=label,
+        **memory_name(label, id),
         kind="fact",
         type=each.category,
         content=each.text,

@@ -112,11 +112,7 @@ class GraphFile(ListFile):
         """Insert at the end of the entity's observations; a new entity goes after the last one."""
         known = self.entity(group)
         if known is None:
-            value = {
-                "name": group,
-                "entityType": type or DEFAULT_TYPE,
-                "observations": [new_text],
-            }
+            value = {"name": group, "entityType": type or DEFAULT_TYPE, "observations": [new_text]}
             return self.graph.with_new(ENTITY, value)
         raw = known.raw
         if "observations" not in known.value:

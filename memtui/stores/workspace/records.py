@@ -28,13 +28,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.model import Link, Memory, Place
+from memtui.model import Link, Memory
 from memtui.stores.markdown_documents import (
     CREATED_KEYS,
     UPDATED_KEYS,
     MarkdownFile,
     Outline,
     date_in_path,
+    document_fields,
     linked_documents,
     outline,
     to_json_value,
@@ -95,13 +96,10 @@ def memory_of(
     if injections:
         extra["injections"] = dict(injections)
     return Memory(
-        ref=f"{label}:{document.path}",
-        id=document.path,
-        store=label,
+        **document_fields(document, label),
         kind="document",
         type=document_type.type,
         title=_title(document, found),
-        content=document.body,
         entity=posixpath.dirname(document.path),
         created=created,
         updated=_updated(document),
@@ -112,7 +110,6 @@ def memory_of(
             Link(relation, target)
             for relation, target in linked_documents(found, document.path, by_stem)
         ),
-        origin=Place(document.file, document.line),
         extra=extra,
     )
 
