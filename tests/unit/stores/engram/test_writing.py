@@ -263,6 +263,7 @@ _ACTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _ACTS)
 def test_every_act_can_be_undone_and_redone(folder: Path, name: str) -> None:
     store = open_store(folder)
