@@ -147,7 +147,6 @@ class BrowseScreen(SearchableScreen):
             and self.found.scores is not None,
             fresh=len(self.memories.fresh),
             targets=self.detail.targets,
-            zoomed=self.zoomed,
             can_go_back=self._reading.can_go_back,
             can_go_forward=self._reading.can_go_forward,
             timeline=self.timeline.view,
