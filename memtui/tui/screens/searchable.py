@@ -67,7 +67,7 @@ class SearchableScreen(PaneScreen):
         Returns:
             What draws it: text, colours and positions.
         """
-        self.found = None
+        found, self.found = self.found, None
         self.memories.unmark()
         self.memories.fresh = set()
         self.memories.show_findings(())
@@ -78,6 +78,7 @@ class SearchableScreen(PaneScreen):
         self.chips.set_review(0, 0)
         self.query("ToastRack").set(display=False)
         self.update_keys()
+        self.found = found
         self._compositor.reflow(self, self.size)
         return draw_lines(self._compositor.render_strips(), self.app.console)
 
