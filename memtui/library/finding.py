@@ -65,8 +65,6 @@ class SearchResult:
     """Words to highlight."""
     hint: str = ""
     """For the person: bad syntax, another spelling, the filter that hides matches."""
-    showing: tuple[Substitution, ...] = ()
-    """Words that no memory has, and the words that were looked for in their place."""
     missing: tuple[str, ...] = ()
     """Terms that nothing was found for."""
     hidden: tuple[HiddenMatches, ...] = ()
@@ -158,7 +156,6 @@ def find(
         or _word_hint(match)
         or ("" if hidden else _hint(query, hits) or describe_unknown_value(scope.columns, query)),
         hidden=hidden,
-        showing=match.substituted if match is not None else (),
         missing=match.missing if match is not None else (),
         revision=scope.revision,
         rows=scope.rows,

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -31,8 +31,6 @@ from memtui.tui.widgets.status_lines import ProgressLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import Library
     from memtui.tui.jobs import Job
 
@@ -48,9 +46,9 @@ class TransferScreen(FittingDialog[bool]):
     """Base of the transfer dialogs; dismissed with True if anything was transferred."""
 
     box_classes = "full carry"
-    LEAST_ROWS: ClassVar[int] = 0
+    LEAST_ROWS = 0
     """Rows of what is said that are kept free from the start, where a plan fills them at once."""
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("escape", "stop", priority=True),
         Binding("enter", "go", priority=True),
         Binding("ctrl+s", "go", priority=True),
@@ -175,7 +173,7 @@ class ExportScreen(TransferScreen):
     """Dismissed with True when a file was written."""
 
     heading = "Export"
-    AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
+    AUTO_FOCUS = "ChoiceInput"
 
     def __init__(
         self,
