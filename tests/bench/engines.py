@@ -80,7 +80,7 @@ class Screen:
         ones, none = np.ones(size, np.float32), np.zeros(size, np.bool_)
         everything = Match(size, np.arange(size), ones, none)
         factors: list[float] = ranking.score_matches(
-            everything, self.columns, None, corpus.NOW
+            everything, self.columns, corpus.NOW
         ).tolist()
         return factors
 
