@@ -191,7 +191,7 @@ class LibraryReader:
         Raises:
             Cancelled: `cancelled` returned True.
         """
-        with self._updates.slots_lock.reading():
+        with self._updates.slots_lock:
             return finding.find(query, self._searchable(), self._loaded.slots, cancelled)
 
     def passage(self, found: SearchResult, position: int) -> Passage | None:
@@ -227,7 +227,7 @@ class LibraryReader:
             RefError: no memory has this ref.
             Cancelled: `cancelled` returned True.
         """
-        with self._updates.slots_lock.reading():
+        with self._updates.slots_lock:
             slot = self._loaded.slot(ref)
             scope = self._searchable()
             cosines = self._semantic.cosines_to_slot(slot, len(scope.columns))

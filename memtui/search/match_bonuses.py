@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,8 +44,7 @@ MAX_READ = 16
 """Memories whose texts are read for what stands as typed; the best ones."""
 
 
-@dataclass(frozen=True)
-class MatchBonuses:
+class MatchBonuses(NamedTuple):
     """The parts of the score for the matches of one query; see `memtui.search.hits.Bonuses`."""
 
     query_terms: QueryTerms
@@ -56,24 +54,23 @@ class MatchBonuses:
 
     def _losses(self, slots: Longs) -> Floats:
         """The share of its text score that each memory loses for its length."""
-        lost = np.zeros(len(slots), np.float32)
-        for segment in self.segments:
-            if len(self.segments) == 1 and segment.first == 0:
-                lost = segment.lengths.take(slots, mode="clip")
-            else:
+        if len(self.segments) == 1 and self.segments[0].first == 0:
+            lost = self.segments[0].lengths.take(slots, mode="clip")
+        else:
+            lost = np.zeros(len(slots), np.float32)
+            for segment in self.segments:
                 inside = (slots >= segment.first) & (slots < segment.first + segment.count)
                 lost[inside] = segment.lengths[slots[inside] - segment.first]
         lost *= np.float32(LENGTH_WEIGHT)
         return lost
 
-    @cached_property
     def _passage_words(self) -> Sequence[QueryTerm]:
         """The terms that may stand within one passage; () if there are not several words."""
-        words = [
-            term for term in (*self.query_terms.optional, *self.query_terms.required) if term.parts
-        ]
-        several = sum(len(term.parts) for term in words) > 1
-        return words if several and not any(map(has_just_begun, words)) else ()
+        terms = (*self.query_terms.optional, *self.query_terms.required)
+        several = sum(len(term.parts) for term in terms) > 1
+        if not several or any(map(has_just_begun, terms)):
+            return ()
+        return [term for term in terms if term.parts]
 
     def added(self, slots: Longs, text: Floats, when: Doubles) -> list[AddedScore]:
         """The parts for matches with all words; their positions are those in `slots`.
@@ -89,7 +86,7 @@ class MatchBonuses:
         lost = text * losses
         most = LENGTH_WEIGHT * max(segment.longest for segment in self.segments)
         found = [AddedScore("length", slice(None), -lost, -most, 0.0)]
-        if terms := self._passage_words:
+        if terms := self._passage_words():
             long = (losses > _PASSAGE_LOSS).nonzero()[0]
             long = best_positions(text, slots, when, MAX_PASSAGES, long)
             widths = _passage_widths(self.segments, slots.take(long), terms)
@@ -145,14 +142,16 @@ def _may_hold(segments: Sequence[Segment], slots: Longs, text: str) -> Mask:
     what is written together there (`leaseQueue`), which only the text itself can tell.
     """
     words = analysis.fold_text(text).split()
-    if len(words) < 2 or not all(map(_is_plain_word, words)):
+    if len(words) < 2 or not all(
+        word.isascii() and word.isalpha() and len(word) <= analysis.MAX_WORD_CHARS for word in words
+    ):
         return np.ones(len(slots), np.bool_)
     may = np.zeros(len(slots), np.bool_)
     for segment in segments:
         if (ranges := word_ranges(segment, words, last_is_prefix=True)) is None:
             continue
         at, tokens, starts = _read_tokens(segment, slots)
-        if not at:
+        if not len(at):
             continue
         is_word = np.array([in_range(tokens, *each) for each in ranges])
         follows = is_word[0].copy()
@@ -167,33 +166,34 @@ def _may_hold(segments: Sequence[Segment], slots: Longs, text: str) -> Mask:
     return may
 
 
-def _is_plain_word(word: str) -> bool:
-    return analysis.is_plain(word) and word.isalpha() and len(word) <= analysis.MAX_WORD_CHARS
-
-
 def _read_tokens(
     segment: Segment, slots: Longs, most: float = math.inf
-) -> tuple[list[int], Ints, list[int]]:
-    """Read memories as long as their tokens are no more than `most`.
+) -> tuple[Longs, Ints, Longs]:
+    """Read memories, as long as their tokens are no more than `most`.
 
     Returns:
         The positions of these memories in `slots`, their tokens, and where in these each begins.
     """
-    at: list[int] = []
-    starts: list[int] = []
-    pieces = []
-    size = 0
     memories = slots - segment.first
-    begins = segment.starts.take(memories, mode="clip").tolist()
-    ends = segment.starts.take(memories + 1, mode="clip").tolist()
-    for number, memory in enumerate(memories.tolist()):
-        begin, end = begins[number], ends[number]
-        if 0 <= memory < segment.count and size + end - begin <= most:
-            at.append(number)
-            starts.append(size)
-            pieces.append(segment.stream[begin:end])
-            size += end - begin
-    return at, np.concatenate(pieces) if pieces else segment.stream[:0], starts
+    at = ((memories >= 0) & (memories < segment.count)).nonzero()[0]
+    memories = memories.take(at)
+    begins = segment.starts.take(memories)
+    lengths = segment.starts.take(memories + 1) - begins
+    starts = np.add.accumulate(lengths)
+    if len(at) and starts[-1] > most:
+        chosen = []
+        for number, length in enumerate(lengths.tolist()):
+            if length <= most:
+                most -= length
+                chosen.append(number)
+        at, begins, lengths = at[chosen], begins[chosen], lengths[chosen]
+        starts = np.add.accumulate(lengths)
+    if not len(at):
+        return at, segment.stream[:0], starts
+    stream = segment.stream
+    ends = (begins + lengths).tolist()
+    pieces = [stream[begin:end] for begin, end in zip(begins.tolist(), ends, strict=True)]
+    return at, np.concatenate(pieces), starts - lengths
 
 
 def _passage_widths(
@@ -204,8 +204,8 @@ def _passage_widths(
     left = MAX_PASSAGE_TOKENS
     for segment in segments:
         at, tokens, starts = _read_tokens(segment, slots, left)
-        if at:
-            widths[at] = _narrowest(tokens, np.array(starts), segment, terms)
+        if len(at):
+            widths[at] = _narrowest(tokens, starts, segment, terms)
             left -= len(tokens)
     return widths
 

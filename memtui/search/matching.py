@@ -12,7 +12,7 @@ these words can reach, so that it lies in 0..1 for every query.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -79,9 +79,9 @@ def match_terms(
     Raises:
         Cancelled: `cancelled` became true.
     """
-    if alive is not None and alive.all():
-        alive = None
     count = slots if alive is None else int(np.count_nonzero(alive))
+    if alive is not None and count == len(alive):
+        alive = None
     search = _Search(segments, slots, exact, cancelled, alive, literals)
     query_terms = analyze_terms(terms)
     positive = (*query_terms.optional, *query_terms.required)
@@ -147,7 +147,7 @@ def _slot_mask(members: Longs, slots: int) -> Mask:
     return mask
 
 
-def _score(tiers: Sequence[TermHits], slots: int, count: int) -> tuple[TermHits, float]:
+def _score(tiers: Iterable[TermHits], slots: int, count: int) -> tuple[TermHits, float]:
     """The score of the best tier for each slot, and the highest score that a slot could have.
 
     `count` is the number of memories, from which the rarity of a word is computed.
@@ -161,7 +161,8 @@ def _score(tiers: Sequence[TermHits], slots: int, count: int) -> tuple[TermHits,
             highest = max(highest, rarity)
             scores = tier.weights * np.float32(rarity)
             scores /= tier.weights + np.float32(K1)
-            best = hits.take_maximum(best, TermHits(tier.slots, scores), slots)
+            scored = TermHits(tier.slots, scores)
+            best = hits.take_maximum(best, scored, slots) if len(best.slots) else scored
     return best, highest or math.log1p(2.0 * count + 1.0) * (K1 + 1)
 
 
@@ -207,7 +208,7 @@ class _Search:
 
         def compute() -> _CachedScore:
             found: dict[str, None] = {}
-            score = _score(list(self.find_tiers(term, found)), self._slots, count)
+            score = _score(self.find_tiers(term, found), self._slots, count)
             return _CachedScore(table, self._alive, ScoredTerm(*score, word), found)
 
         first, key, table = self._segments[0], ("score", word), (*self._segments, self._slots)
@@ -332,13 +333,12 @@ class _Search:
         stem = analysis.stem(word)
 
         def of(segment: Segment) -> TermHits:
-            terms = segment.forms_of(word, stem)
+            if not (terms := segment.forms_of(word, stem)):
+                return hits.NO_HITS
             forms = [segment.terms[term] for term in terms]
             words.update(dict.fromkeys(forms[:MAX_HIGHLIGHTS]))
             shares = [1.0 if form == word else OTHER_FORM_WEIGHT for form in forms]
-            return hits.get_cached(
-                segment, ("forms", word), partial(read_terms, segment, terms, shares)
-            )
+            return read_terms(segment, terms, shares)
 
         return self._gather(of)
 
@@ -380,7 +380,7 @@ class _Search:
             if self._cancelled():
                 raise Cancelled
             found.append(of(segment))
-        gathered = hits.concat_hits(found)
+        gathered = found[0] if len(found) == 1 else hits.concat_hits(found)
         return gathered if self._alive is None else hits.filter_hits(gathered, self._alive)
 
 

@@ -68,7 +68,7 @@ class OrderedSlots(Sequence[int]):
         falling = -self._values.take(at)
         order = falling.argsort()
         falling = falling.take(order)
-        if (falling[1:] > falling[:-1]).all():  # no two are equal
+        if np.logical_and.reduce(falling[1:] > falling[:-1]):  # no two are equal
             return at.take(order)
         slots = self._slots.take(at)
         when = self._when.take(slots)  # undated is nan, which sorts behind everything
