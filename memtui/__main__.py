@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import sys
 
-GARBAGE = (20_000, 20, 20)
+GARBAGE = (100_000, 50, 100)
 """Thresholds of the collector: to look for cycles among tens of thousands of memories each time 700
 objects were made takes half of the time that reading them takes, and the screen waits for it."""
 

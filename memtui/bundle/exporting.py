@@ -112,11 +112,7 @@ def export_memories(
     if document is not None:
         return _export_document(library, form, document, chosen, notes, pretty=pretty, every=every)
     memories = chosen if chosen is not None else memories_of(library)
-    lines = {
-        "jsonl": encode_jsonl,
-        "csv": encode_csv,
-        "markdown": encode_markdown,
-    }[form]
+    lines = {"jsonl": encode_jsonl, "csv": encode_csv, "markdown": encode_markdown}[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
     notes += _left_out(describe_lost_fields(memories, form, UNSUPPORTED_FIELDS.get(form, ())))
     return Export(_with_progress(encoded, report, cancelled), notes)
@@ -275,14 +271,8 @@ def _write(descriptor: int, data: bytes) -> None:
 UNSUPPORTED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "csv": ("links", "extra"),
     "markdown": (
-        "tags",
-        "links",
-        "supersedes",
-        "superseded_by",
-        "pinned",
-        "confidence",
-        "source",
-        "extra",
+        *("tags", "links", "supersedes", "superseded_by"),
+        *("pinned", "confidence", "source", "extra"),
     ),
 }
 """Fields of `Memory` that a form cannot store."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
 from memtui import paths
@@ -29,24 +28,38 @@ def start_log() -> None:
     root = logging.getLogger("memtui")
     if any(isinstance(handler, _PrivateFile) for handler in root.handlers):
         return
-    handler = _PrivateFile(
-        log_file(), maxBytes=LARGEST, backupCount=1, delay=True, encoding="utf-8"
-    )
+    handler = _PrivateFile(log_file())
     handler.setFormatter(_OneLine("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     root.addHandler(handler)
     root.propagate = False
 
 
-class _PrivateFile(RotatingFileHandler):
-    """Creates the file with mode 0600 in a 0700 folder; does nothing if that fails."""
+class _PrivateFile(logging.Handler):
+    """Creates the file with mode 0600 in a 0700 folder; does nothing if that fails.
+
+    What rotates it is imported with the first record: most runs write none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._path = path
+        self._file: logging.Handler | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         try:
-            paths.private_folder(Path(self.baseFilename).parent)
-            Path(self.baseFilename).touch(mode=0o600)
+            paths.private_folder(self._path.parent)
+            self._path.touch(mode=0o600)
         except OSError:
             return
-        super().emit(record)
+        if self._file is None:
+            from logging.handlers import RotatingFileHandler
+
+            self._file = RotatingFileHandler(
+                self._path, maxBytes=LARGEST, backupCount=1, delay=True, encoding="utf-8"
+            )
+            self._file.setFormatter(self.formatter)
+            self._file.handleError = self.handleError  # type: ignore[method-assign]
+        self._file.emit(record)
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
         """Stay silent: the default prints a trace over the screen."""

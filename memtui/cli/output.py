@@ -14,7 +14,6 @@ import click
 
 from memtui.changes import Outcome
 from memtui.errors import ForeignOwner, Refused
-from memtui.files.save_transaction import FileDiff
 from memtui.model import UNTYPED, Memory
 from memtui.progress import Progress
 from memtui.text import (
@@ -29,6 +28,7 @@ from memtui.text import (
 )
 
 if TYPE_CHECKING:
+    from memtui.files.save_transaction import FileDiff
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.model import Memory

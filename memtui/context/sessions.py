@@ -93,7 +93,6 @@ def _describe_cut(text: LoadedText) -> str:
     named = [f"{limit.lines:,} lines"] if limit.lines is not None else []
     named += [f"{limit.bytes:,} bytes"] if limit.bytes is not None else []
     named += [f"{limit.characters:,} characters"] if limit.characters is not None else []
-    named += [f"{limit.tokens:,} tokens"] if limit.tokens is not None else []
     source = f" ({limit.source})" if limit.source else ""
     return f"{text.title}: cut in line {line:,}; the limit is {' or '.join(named)}{source}"
 

@@ -108,12 +108,7 @@ def _create(path: Path, data: bytes, made_folders: Sequence[Path]) -> None:
 
 
 def replace(
-    path: Path,
-    expected: bytes,
-    data: bytes,
-    is_complete: IsComplete,
-    *,
-    accept_owner: bool = False,
+    path: Path, expected: bytes, data: bytes, is_complete: IsComplete, *, accept_owner: bool = False
 ) -> Displaced:
     """Replace the content of a file and return what the file was at that instant.
 

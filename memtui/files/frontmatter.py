@@ -13,11 +13,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
-
-import yaml
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memtui.errors import Refused
+
+if TYPE_CHECKING:
+    import yaml
 
 _OPENING = re.compile("\ufeff?---\r?\n")
 _CLOSING = re.compile(r"^---(?:\r?\n|\Z)", re.MULTILINE)
@@ -275,32 +277,41 @@ MOST_MARKS = 50
 deep the C parser recurses (it crashes the process far beyond ten thousand levels)."""
 
 _MARK = re.compile(r"[-?][ \t]")
-_SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class BadYaml(ValueError):
     """The text is not YAML, or beyond a limit; the message says why."""
 
 
-class _TextDates(_SafeLoader):  # type: ignore[misc]  # the C loader has no types
+@cache
+def _safe_loader() -> Any:
+    import yaml  # 30 ms, and most commands read no frontmatter
+
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@cache
+def _text_dates() -> Any:
     """The safe loader without its rule for dates, and with integers of any length."""
+    safe = _safe_loader()
 
-    def construct_whole_number(self, node: yaml.ScalarNode) -> Any:
-        if len(node.value) > LONGEST_NUMBER:
-            return node.value
-        return self.construct_yaml_int(node)
+    class TextDates(safe):  # type: ignore[misc, valid-type]  # the C loader has none
+        def construct_whole_number(self, node: yaml.ScalarNode) -> Any:
+            if len(node.value) > LONGEST_NUMBER:
+                return node.value
+            return self.construct_yaml_int(node)
 
-
-_TextDates.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:timestamp"]
-    for first, rules in _SafeLoader.yaml_implicit_resolvers.items()
-}
-_TextDates.add_constructor("tag:yaml.org,2002:int", _TextDates.construct_whole_number)
+    TextDates.yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in rules if tag != "tag:yaml.org,2002:timestamp"]
+        for first, rules in safe.yaml_implicit_resolvers.items()
+    }
+    TextDates.add_constructor("tag:yaml.org,2002:int", TextDates.construct_whole_number)
+    return TextDates
 
 
 def read_yaml(text: str) -> dict[str, Any]:
     """Return the mapping in the text, {} for an empty one. Raises BadYaml only."""
-    value = _load(_TextDates, text)
+    value = _load(_text_dates(), text)
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -311,12 +322,14 @@ def read_yaml(text: str) -> dict[str, Any]:
 def meaning(scalar: str) -> Any:
     """Return what other YAML readers make of an unquoted word: a date, a number, a text."""
     try:
-        return _load(_SafeLoader, scalar)
+        return _load(_safe_loader(), scalar)
     except BadYaml:
         return None
 
 
 def _load(loader_class: Any, text: str) -> Any:
+    import yaml
+
     if len(text) > LARGEST_BLOCK:
         raise BadYaml("it is too long")
     if text.count("[") + text.count("{") > MOST_BRACKETS or any(
@@ -349,6 +362,8 @@ def _refuse_alias_bomb(root: yaml.Node) -> None:
     Checks the nodes before values are made of them: a merge key copies the pairs of what it names,
     so that lists of aliases below merge keys multiply meanwhile.
     """
+    import yaml
+
     waiting, count = [(root, 1)], 1
     while waiting:
         node, level = waiting.pop()

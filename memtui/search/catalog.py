@@ -21,7 +21,6 @@ import logging
 import mmap
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -218,7 +217,7 @@ def save(
     Raises:
         OSError: The disk is full, or the folder cannot be written; the former generation stays.
     """
-    name = secrets.token_hex(6)
+    name = os.urandom(6).hex()
     folder, pointer = home / name, home / f"CURRENT.{name}"
     folder.mkdir(mode=0o700)
     try:

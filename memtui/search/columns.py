@@ -23,7 +23,7 @@ from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
 from memtui.search.array_types import Mask
 from memtui.search.documents import find_context, find_position, find_speaker
-from memtui.search.ordering import OrderedSlots
+from memtui.search.ordering import ArraySlots
 from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
@@ -348,7 +348,7 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
 
 def to_array(slots: Sequence[int] | Slots) -> Slots:
     """Return slots as an array; those of a search result come in no order."""
-    return slots.unsorted if isinstance(slots, OrderedSlots) else np.asarray(slots, np.int64)
+    return slots.unsorted if isinstance(slots, ArraySlots) else np.asarray(slots, np.int64)
 
 
 def to_sorted_array(numbers: Sequence[int]) -> Slots:

@@ -23,7 +23,7 @@ from memtui.search.filters import FilteredSlots
 from memtui.search.hits import NO_SLOTS, Match
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
-from memtui.search.ordering import OrderedSlots
+from memtui.search.ordering import ArraySlots, OrderedSlots
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.sort_orders import order_slots
@@ -154,7 +154,7 @@ def find_hits(
     if match is None:
         filtered = FilteredSlots(compiled, None)
         slots = order_slots(columns, filtered.mask, query.order, now, query.then, weights)
-        return RankedHits(slots.tolist(), None, None, filtered, NO_SLOTS)
+        return RankedHits(ArraySlots(slots), None, None, filtered, NO_SLOTS)
     if compiled.joining is not None:
         match = match.with_slots(compiled.joining.nonzero()[0])
     if id_matches:
@@ -166,7 +166,7 @@ def find_hits(
         found = np.zeros(len(columns), np.bool_)
         found[shown.slots] = True
         ordered = order_slots(columns, found, query.order, now, query.then, weights)
-        return RankedHits(ordered.tolist(), None, shown, filtered, hidden, tuple(id_matches))
+        return RankedHits(ArraySlots(ordered), None, shown, filtered, hidden, tuple(id_matches))
 
     def admit(fresh: Longs) -> Mask:
         nonlocal filtered

@@ -34,7 +34,7 @@ from memtui.files.sidecar_lines import FOLDER
 from memtui.model import Memory
 from memtui.stores.base import Scan, Shard, Store, StoreView, WritableStore
 from memtui.stores.scanning import CachedFile
-from memtui.stores.values import text_of, to_iso_seconds, whole_number
+from memtui.stores.values import parse_json, parse_object, text_of, to_iso_seconds, whole_number
 
 FILE = "access.json"
 MEMORIES = "memories"
@@ -109,10 +109,7 @@ class AccessFile:
                 groups.setdefault(key.group, {})[key.key] = entry
             return (TextEdit(str(self.path), None, f"{_to_json(groups, 0)}\n"),)
         text = decode(read_bytes(self.path, self._root))
-        try:
-            top = json.loads(text)
-        except (ValueError, RecursionError):
-            top = None
+        top = parse_json(text)
         if not isinstance(top, dict):
             problem = "accesses cannot be counted: the file does not hold a JSON object"
             raise Refused(problem, where=str(self.path), do="fix it or remove it")
@@ -157,13 +154,9 @@ def sidecar_access_file(root: Path) -> AccessFile:
 
 def parse_accesses(text: str) -> AccessLog:
     """Read the counts; entries of another form are skipped. Never raises."""
-    try:
-        top = json.loads(text)
-    except (ValueError, RecursionError):
-        return NO_ACCESSES
     counts: dict[tuple[str, str], AccessCount] = {}
     by_shard: dict[str, list[tuple[str, int, str]]] = {}
-    for group, entries in top.items() if isinstance(top, dict) else ():
+    for group, entries in parse_object(text).items():
         for key, entry in entries.items() if isinstance(entries, dict) else ():
             if not isinstance(entry, dict):
                 continue

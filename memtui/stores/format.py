@@ -293,30 +293,6 @@ class Expiry:
     source: str = ""
 
 
-def _entity(memory: Memory) -> str:
-    return memory.entity
-
-
-def _no_key(_memory: Memory) -> str:
-    return ""
-
-
-def _no_reason(_older: Memory, _newer: Memory) -> str:
-    return ""
-
-
-def _one_subject(_memory: Memory) -> Collection[str]:
-    return ("",)
-
-
-def _any_memory(_memory: Memory) -> bool:
-    return True
-
-
-def _must_exist(_link: Link) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class UpkeepRules:
     """What a format's own documents say about tidying its memories.
@@ -325,23 +301,23 @@ class UpkeepRules:
     none (`Format.upkeep`) is tidied by the general rules alone.
     """
 
-    scope: Callable[[Memory], str] = _entity
+    scope: Callable[[Memory], str] = field(default=lambda memory: memory.entity)
     """Memories of different scopes are never merged with one another."""
-    merge_key: Callable[[Memory], str] = _no_key
+    merge_key: Callable[[Memory], str] = field(default=lambda _: "")
     """Memories with different keys are never merged; the empty key differs from none."""
-    subjects: Callable[[Memory], Collection[str]] = _one_subject
+    subjects: Callable[[Memory], Collection[str]] = field(default=lambda _: ("",))
     """What a memory says something about: it contradicts only memories that share a subject."""
-    contradicts: Callable[[Memory, Memory], str] = _no_reason
+    contradicts: Callable[[Memory, Memory], str] = field(default=lambda _older, _newer: "")
     """(older, newer) -> why both cannot hold, in words; empty if they can."""
     contradiction_source: str = ""
-    is_replaceable: Callable[[Memory], bool] = _any_memory
+    is_replaceable: Callable[[Memory], bool] = field(default=lambda _: True)
     """Whether `replaces` needs to be asked about a memory at all."""
-    replaces: Callable[[Memory, Memory], str] = _no_reason
+    replaces: Callable[[Memory, Memory], str] = field(default=lambda _older, _newer: "")
     """(older, newer) -> why the newer one takes the older one's place; empty if it does not."""
     replacement_source: str = ""
     compaction: Compaction | None = None
     expiry: Expiry | None = None
-    is_forward: Callable[[Link], bool] = _must_exist
+    is_forward: Callable[[Link], bool] = field(default=lambda _: False)
     """Whether a link may name what does not exist yet, so that it is not reported as dangling."""
 
 

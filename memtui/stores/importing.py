@@ -70,6 +70,32 @@ def sidecar_values(
     }
 
 
+CONVERTED = "converted"
+"""Key of `extra` of an ADD that was converted from another format."""
+
+
+def described_memory(change: Change, ref: str, kind: str, content: str) -> Memory:
+    """The memory that an ADD describes, for the sidecar to keep where the store cannot."""
+    label, _, id = ref.partition(":")
+    names = ("type", "title", "entity")
+    type, title, entity = (str(change.fields.get(name) or "") for name in names)
+    extra = {k: v for k, v in extra_in(change).items() if k not in (CONVERTED, "kept")}
+    return Memory(
+        ref=ref,
+        id=id,
+        store=label,
+        kind=kind,
+        type=type,
+        title=title,
+        content=content,
+        entity=entity,
+        importance=str(change.fields.get("importance") or "medium"),
+        status=str(change.fields.get("status") or "superseded"),
+        superseded_by=tuple(texts_in(change, "superseded_by")),
+        extra=extra,
+    )
+
+
 _NAMESPACE = uuid.UUID("6d656d74-7569-5000-8000-000000000000")
 """For ids of memories whose own id is no uuid: the same memory gets the same id each time."""
 _NO_NAME = re.compile(r"[^\w]+")
@@ -159,10 +185,6 @@ def _has_value(memory: Memory, name: str) -> bool:
 # ---- formats whose memories are listed texts ----------------------------------------------------
 
 
-CONVERTED = "converted"
-"""Key of `extra` of an ADD that was converted from another format."""
-
-
 def plan_listed_import(
     change: Change, context: AnyList, file: ListFile, group: str, kind: str = "fact"
 ) -> Plan:
@@ -183,7 +205,9 @@ def plan_listed_import(
         return plan_duplicate(change, "a memory with this id", context.ref(id))
     values = _sidecar_values(change)
     if not is_current:
-        memory = _former(change, context.ref(id), id, file, kind, text)
+        status = "superseded" if change.fields.get("status") == "superseded" else "retired"
+        memory = described_memory(change, context.ref(id), kind, text)
+        memory = replace(memory, status=status, origin=Place(str(file.path)))
         values["kept"] = kept_value(memory)
         entry = context.entry_edits(id, file.shard, **values)
         return Plan((change,), entry, Outcome.ADDED, "Kept beside the store", (memory.ref,))
@@ -203,26 +227,6 @@ def _sidecar_values(change: Change) -> dict[str, Any]:
     if importance != "medium" and not values["rating"]:
         values["rating"] = RATING_OF.get(importance)
     return values
-
-
-def _former(change: Change, ref: str, id: str, file: ListFile, kind: str, text: str) -> Memory:
-    """The memory that only the sidecar will hold."""
-    fields = change.fields
-    extra = {k: v for k, v in extra_in(change).items() if k not in (CONVERTED, "kept")}
-    return Memory(
-        ref=ref,
-        id=id,
-        store=ref.partition(":")[0],
-        kind=kind,
-        type=str(fields.get("type") or ""),
-        content=text,
-        entity=str(fields.get("entity") or ""),
-        importance=str(fields.get("importance") or "medium"),
-        status="superseded" if fields.get("status") == "superseded" else "retired",
-        superseded_by=tuple(texts_in(change, "superseded_by")),
-        origin=Place(str(file.path)),
-        extra=extra,
-    )
 
 
 def convert_to_text(memory: Memory, entity: str, **more: Any) -> ConvertedMemory:

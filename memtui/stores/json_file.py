@@ -19,10 +19,7 @@ from memtui.files.json.editing import new_record, put_member
 from memtui.files.json.locating import Record, load_records
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import as_refused
-
-MOST_FAULTS = 20
-"""Bad records listed one by one for one file; the rest are counted."""
+from memtui.stores.scanning import as_refused, listed_faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +149,8 @@ def named_records(file: JsonFile, folder: str) -> tuple[list[NamedRecord], list[
         if named.fault:
             faults.append(f"{_place(file, index)} is shown but cannot be changed: {named.fault}")
         found.append(named)
-    return found, _as_unreadable(str(file.path), faults)
+    return found, listed_faults(file.path, faults, "records like these")
 
 
 def _place(file: JsonFile, index: int) -> str:
     return f"record {file.key(index)} at line {file.records[index].line}"
-
-
-def _as_unreadable(file: str, faults: list[str]) -> list[Unreadable]:
-    listed = [Unreadable(file, fault) for fault in faults[:MOST_FAULTS]]
-    if len(faults) > MOST_FAULTS:
-        listed.append(Unreadable(file, f"{len(faults) - MOST_FAULTS} more records like these"))
-    return listed

@@ -36,8 +36,10 @@ from memtui.stores.values import (
     RATING_OF,
     changed_values,
     check_unchanged,
+    checked_importance,
     content_of,
     importance_of_rating,
+    tag_words,
     to_iso_seconds,
 )
 
@@ -177,9 +179,7 @@ def plan_edit(change: Change, memory: Memory, context: AnyList) -> Plan:
             if memory.updated is None or context.sidecar.entry(memory.id).get("updated"):
                 values["updated"] = to_iso_seconds(context.now)
     if "importance" in changed:
-        if changed["importance"] not in IMPORTANCES:
-            raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
-        values["rating"] = RATING_OF[str(changed["importance"])]
+        values["rating"] = RATING_OF[checked_importance(changed["importance"])]
     if "tags" in changed:
         values["tags"] = _own_tags(changed["tags"], memory, context)
     if values:
@@ -188,16 +188,10 @@ def plan_edit(change: Change, memory: Memory, context: AnyList) -> Plan:
     return replace(plan, refs=(*plan.refs, *refs))
 
 
-def _tags(value: object) -> list[str]:
-    if isinstance(value, str) or not isinstance(value, list | tuple):
-        raise Refused("tags are a list of words")
-    return [tag for tag in dict.fromkeys(str(each).strip() for each in value) if tag]
-
-
 def _own_tags(value: object, memory: Memory, context: AnyList) -> list[str]:
     """The tags that the sidecar holds: without those that the text itself gives."""
     native = set(memory.tags).difference(context.sidecar.entry(memory.id).get("tags", ()))
-    return [tag for tag in _tags(value) if tag not in native]
+    return [tag for tag in tag_words(value) if tag not in native]
 
 
 def _refuse_twin(file: ListFile, group: str, text: str) -> None:
@@ -318,7 +312,7 @@ def plan_listed_add(
         raise Refused("another memory has the name of this text", do="reword it")
     values: dict[str, Any] = {"created": to_iso_seconds(context.now), "kept": None}
     if change.fields.get("tags"):
-        values["tags"] = _tags(change.fields["tags"])
+        values["tags"] = tag_words(change.fields["tags"])
     if change.fields.get("importance") in IMPORTANCES and change.fields["importance"] != "medium":
         values["rating"] = RATING_OF[str(change.fields["importance"])]
     edits = (*file.edit(after), *context.entry_edits(id, file.shard, **values))

@@ -1,4 +1,4 @@
-"""Markdown documents: parsed, found in a folder, and changed.
+"""Markdown documents: parsed, and found in a folder.
 
 A document has frontmatter, a body, headings and links; code is left out. Every regular expression
 here runs in time linear in the text, because a document may be hostile.
@@ -9,24 +9,20 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from memtui.changes import Change, Edit, Plan, TextEdit
-from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.frontmatter import parse_block, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
-from memtui.files.reading import decode, error_text, read_bytes, safe_join, walk
-from memtui.model import Memory
-from memtui.stores.base import StoreView, Unreadable
-from memtui.stores.plans import PlanContext, plan_one, planned_before, tag_edits
-from memtui.stores.scanning import FoundShard, as_refused
-from memtui.stores.values import changed_values, check_unchanged, content_of, from_iso
+from memtui.files.reading import error_text, walk
+from memtui.model import Place
+from memtui.stores.base import Unreadable
+from memtui.stores.scanning import FoundShard
+from memtui.stores.values import MemoryName, from_iso, memory_name
 
 MOST_HEADINGS = 200
 MOST_LINKS = 200
@@ -136,6 +132,43 @@ class MarkdownFile:
     def folders(self) -> tuple[str, ...]:
         return tuple(self.path.split("/")[:-1])
 
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What `Memory.extra` holds of it: the frontmatter as JSON, and the form of its bytes."""
+        front = {str(key): to_json_value(value) for key, value in self.frontmatter.items()}
+        return front | self.byte_form
+
+    @property
+    def byte_form(self) -> dict[str, Any]:
+        """Line ends and byte order mark, if they are not the usual ones."""
+        form: dict[str, Any] = {"line_endings": "crlf"} if self.crlf else {}
+        return form | ({"byte_order_mark": True} if self.has_bom else {})
+
+    @property
+    def name(self) -> str:
+        """The `title` or `name` of the frontmatter; "" if it has none."""
+        values = (self.frontmatter.get(key) for key in ("title", "name"))
+        names = (str(each).strip() for each in values if isinstance(each, str | int | float))
+        return next(filter(None, names), "")
+
+    def time(self, keys: Iterable[str]) -> tuple[datetime | None, str]:
+        """The first of these frontmatter keys that holds a time, and which one it is."""
+        times = ((from_iso(self.frontmatter.get(key)), key) for key in keys)
+        return next((found for found in times if found[0]), (None, ""))
+
+
+class DocumentFields(MemoryName):
+    """The fields of `Memory` that every document has."""
+
+    content: str
+    origin: Place
+
+
+def document_fields(document: MarkdownFile, label: str) -> DocumentFields:
+    """What a memory takes from its document: name, text and place."""
+    origin = Place(document.file, document.line)
+    return {**memory_name(label, document.path), "content": document.body, "origin": origin}
+
 
 def parse_document(path: str, file: str, text: str, changed: datetime | None) -> MarkdownFile:
     """Split the whole text of a file into head and body, and parse the frontmatter."""
@@ -171,6 +204,19 @@ def with_body(document: MarkdownFile, body: str) -> str:
     return document.head + (body.replace("\n", "\r\n") if document.crlf else body)
 
 
+def time_of_change(path: Path) -> datetime | None:
+    """Modification time of a file; None if there is none that Python can hold."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    except (OSError, OverflowError, ValueError):
+        return None
+
+
+CREATED_KEYS = ("created", "date")
+UPDATED_KEYS = ("updated", "modified", "last_updated", "last_modified")
+"""Keys of the frontmatter that programs give times under."""
+
+
 def date_in_path(path: str) -> datetime | None:
     """The date in a file's name (`2025-11-20-a.md`), else in its folder's (`2025-11-20/a.md`)."""
     for name in reversed(path.split("/")[-2:]):
@@ -179,13 +225,6 @@ def date_in_path(path: str) -> datetime | None:
         if time:
             return time
     return None
-
-
-LONGEST_STEM = 80
-"""Characters of a file name that is made from a title."""
-
-_NOT_IN_NAMES = re.compile(r"[^\w]+")
-_HEADING_LINE = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
 
 
 # ---- files --------------------------------------------------------------------------------------
@@ -250,129 +289,3 @@ def words_of(value: object) -> tuple[str, ...]:
         return ()
     texts = (str(part).strip() for part in parts if isinstance(part, str | int | float))
     return tuple(dict.fromkeys(text for text in texts if text))
-
-
-# ---- an open document --------------------------------------------------------------------------
-
-
-def read_text(path: Path, root: Path) -> str:
-    """The whole text of a file of the store. Raises Refused if it cannot be read."""
-    try:
-        return decode(read_bytes(path, root))
-    except UnreadableFile as error:
-        raise as_refused(error, path) from None
-
-
-def planned_text(path: Path, root: Path, view: StoreView) -> str | None:
-    """The text that a file has after the changes planned before this one; None if there is none.
-
-    Raises Refused if it cannot be read.
-    """
-    for plan in reversed(planned_before(view)):
-        for edit in reversed(plan.edits):
-            if isinstance(edit, TextEdit) and edit.path == str(path):
-                return edit.after
-    return read_text(path, root) if os.path.lexists(path) else None
-
-
-def open_document(memory: Memory, text: str) -> OpenDocument:
-    """The document of a memory whose file has this text."""
-    document = parse_document(memory.id, memory.origin.file, text, None)
-    return OpenDocument(memory, text, document)
-
-
-@dataclass(frozen=True, slots=True)
-class OpenDocument:
-    """One document, read to plan a change."""
-
-    memory: Memory
-    text: str = field(repr=False)
-    document: MarkdownFile
-
-    def text_edits(self, text: str | None) -> tuple[TextEdit, ...]:
-        """The edit that replaces the file's text (None: deletes the file); none if unchanged."""
-        if text == self.text:
-            return ()
-        return (TextEdit(self.document.file, self.text, text),)
-
-    def with_text(self, text: str) -> OpenDocument:
-        """The document with a new text that is not written yet."""
-        return OpenDocument(
-            self.memory, text, parse_document(self.memory.id, self.document.file, text, None)
-        )
-
-
-def with_heading(page: OpenDocument, new_heading: str) -> OpenDocument:
-    """Replace the text of the first heading."""
-    old = re.compile(_HEADING_LINE.format(re.escape(page.memory.title)), re.MULTILINE)
-    body, count = old.subn(
-        lambda match: match[1] + new_heading + match[2], page.document.body, count=1
-    )
-    if not count or outline(body).title != new_heading:
-        raise Refused("the heading cannot be changed on its line", do="edit the text")
-    return page.with_text(with_body(page.document, body))
-
-
-def edit_document(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    """Plan another text of a file that is one memory; tags are kept in the sidecar."""
-    changed = changed_values(change, memory, frozenset({"content", "tags"}))
-    before = planned_text(Path(memory.origin.file), context.root, context.view)
-    if before is None:
-        raise Conflict("the file is gone", where=memory.origin.file)
-    page = open_document(memory, before)
-    edits: tuple[Edit, ...] = ()
-    if "content" in changed:
-        new_text = content_of(change)
-        check_unchanged(memory, page.document.body, memory.origin.file, new_text)
-        edits = page.text_edits(with_body(page.document, new_text))
-    if "tags" in changed:
-        edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
-    return plan_one(change, memory, edits)
-
-
-# ---- names of new documents --------------------------------------------------------------------
-
-
-def file_stem(name: str) -> str:
-    """A file name of letters, digits and hyphens; empty if nothing is left."""
-    line = unicodedata.normalize("NFC", name.partition("\n")[0]).lower()
-    return _NOT_IN_NAMES.sub("-", line)[:LONGEST_STEM].strip("-_")
-
-
-def new_file(root: Path, path: str, skipped: Collection[str] = ()) -> Path:
-    """The absolute path of a document that is to be made.
-
-    Args:
-        root: of the store.
-        path: relative to it, with slashes.
-        skipped: names of files and folders that the store does not read.
-
-    Raises:
-        Refused: the path leads elsewhere, or is taken by a name that differs at most in case.
-    """
-    file = root
-    for name in path.split("/"):
-        if name in skipped:
-            raise Refused("documents in hidden folders are not memory", where=path)
-        folder, file = file, _child(file, name)
-    twin = _taken_name(folder, file.name)
-    if twin:
-        raise Refused("a document of this name already exists", where=twin)
-    return file
-
-
-def _child(folder: Path, name: str) -> Path:
-    """Go one step down. Raises Refused at a symbolic link, which a scan does not follow."""
-    file = folder / name
-    if "\0" not in name and file.is_symlink():
-        raise Refused("documents behind a link are not read", where=str(file))
-    return safe_join(folder, name)
-
-
-def _taken_name(folder: Path, name: str) -> str:
-    """An existing name that differs at most in case: some disks cannot hold both. "": none."""
-    try:
-        names = os.listdir(folder)
-    except OSError:
-        return ""
-    return next((found for found in names if found.casefold() == name.casefold()), "")

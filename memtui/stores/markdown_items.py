@@ -13,14 +13,23 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from memtui.errors import Refused
-from memtui.model import Memory
+from memtui.model import Memory, Place
 from memtui.stores.listed_texts import ListedText, ListFile, name_texts, text_key
-from memtui.stores.markdown_documents import MarkdownFile, parse_document, with_body
+from memtui.stores.markdown_documents import (
+    DocumentFields,
+    MarkdownFile,
+    parse_document,
+    time_of_change,
+    with_body,
+)
+from memtui.stores.scanning import EMPTY
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import memory_name
 
 _BULLET = re.compile(r"( {0,3})([-*+]|\d{1,9}[.)])([ \t]+)(?=\S)")
 _HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
@@ -257,7 +266,25 @@ def without_blanks(text: str) -> str:
 
 SECTION = "section"
 """Key of `extra`: the heading that a memory stands under."""
-EMPTY = "it is empty, as after a write that was cut off"
+
+
+def item_extra(item: MarkdownItem) -> dict[str, Any]:
+    """What `Memory.extra` holds of every item: the heading, and that the time is the file's."""
+    extra: dict[str, Any] = {"updated_from": "file time"}
+    return {**extra, SECTION: item.section} if item.section else extra
+
+
+class ItemFields(DocumentFields):
+    """The fields of `Memory` that every item of a file has."""
+
+    updated: datetime | None
+
+
+def item_fields(document: MarkdownFile, id: str, item: MarkdownItem, label: str) -> ItemFields:
+    """What a memory takes from its item: name, text, place and the file's time."""
+    origin = Place(document.file, document.line - 1 + item.line)
+    name = memory_name(label, id)
+    return {**name, "content": item.text, "origin": origin, "updated": document.changed}
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,13 +299,6 @@ def parse_item_file(path: str, file: Path, text: str, sidecar: Sidecar) -> ItemF
     """Parse the whole text of a file; `path` is its id and the key of its shard."""
     document = parse_document(path, str(file), text, time_of_change(file))
     return ItemFile(document, name_items(parse_items(document.body), f"{path}#", sidecar, path))
-
-
-def time_of_change(path: Path) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except (OSError, OverflowError, ValueError):
-        return None
 
 
 class MarkdownList(ListFile):

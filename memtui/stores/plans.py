@@ -20,7 +20,7 @@ from memtui.errors import RefError, Refused
 from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView
 from memtui.stores.sidecar import Sidecar, entry_links, link_to_json, sidecar_edits
-from memtui.stores.values import from_iso, is_number, to_iso_seconds
+from memtui.stores.values import from_iso, is_number, tag_words, to_iso_seconds
 
 SIDECAR_ACTS = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
 """Acts that every store can do, whatever its format."""
@@ -56,11 +56,8 @@ def tag_edits(
     entry: SidecarEntry, new_tags: object, native: Iterable[str] = ()
 ) -> tuple[SidecarEdit, ...]:
     """The edit that sets the tags, without `native` ones, which the store's files give."""
-    if not isinstance(new_tags, Sequence) or isinstance(new_tags, str):
-        raise Refused("tags are a list of words")
     own = set(native)
-    tags = [str(tag).strip() for tag in new_tags]
-    return entry.set(tags=list(dict.fromkeys(t for t in tags if t and t not in own)))
+    return entry.set(tags=[tag for tag in tag_words(new_tags) if tag not in own])
 
 
 def requested_link(change: Change, memory: Memory) -> tuple[str, str]:
@@ -149,10 +146,7 @@ def _rate(change: Change, entry: SidecarEntry) -> tuple[SidecarEdit, ...]:
 
 
 def plan_sidecar_act(
-    change: Change,
-    entry: SidecarEntry,
-    now: datetime,
-    native_tags: Iterable[str] = (),
+    change: Change, entry: SidecarEntry, now: datetime, native_tags: Iterable[str] = ()
 ) -> Plan:
     """Plan an act of `SIDECAR_ACTS`. Raises Refused."""
     match change.act:
@@ -327,6 +321,11 @@ class PlanContext:
         """
         return sidecar_edits(self.root, self.sidecar, id, shard, **values)
 
+    @property
+    def planned_refs(self) -> set[str]:
+        """Refs of what the changes planned so far in this action concern."""
+        return {ref for plan in planned_before(self.view) for ref in plan.refs}
+
     def others(self, change: Change, memory: Memory) -> tuple[Memory, ...]:
         """The memories that a MERGE would merge into this one. Raises Refused or RefError."""
         named = change.fields.get("others")
@@ -341,14 +340,6 @@ AnyContext = TypeVar("AnyContext", bound=PlanContext)
 
 ActHandler = Callable[[Change, Memory, AnyContext], Plan]
 """Plans one act on a memory that exists. Raises Refused, Conflict or RefError."""
-
-
-def _no_reason(_act: Act, _memory: Memory) -> str:
-    return ""
-
-
-def _no_tags(_memory: Memory) -> Iterable[str]:
-    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +358,7 @@ class ActionSupport(Generic[AnyContext]):
     """Why the format has no way to do an act."""
     shard_of: Callable[[Memory], str]
     """Key of the shard that holds a memory."""
-    not_on: Callable[[Act, Memory], str] = _no_reason
+    not_on: Callable[[Act, Memory], str] = field(default=lambda _act, _memory: "")
     """Why an act that the format has cannot be done on this memory; empty when it can."""
-    native_tags: Callable[[Memory], Iterable[str]] = _no_tags
+    native_tags: Callable[[Memory], Iterable[str]] = field(default=lambda _memory: ())
     """Tags that the files themselves give, so that they are not kept twice."""

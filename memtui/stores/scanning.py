@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from memtui.errors import Refused, UnreadableFile
+from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import MissingFile, decode, digest, error_text, file_stamp, read_bytes
 from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path
 from memtui.stores.base import Scan, Shard, Unreadable
 from memtui.stores.sidecar import Sidecar, kept_shard, read_sidecar
+from memtui.stores.values import parse_object
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,18 @@ def as_unreadable(error: UnreadableFile, path: Path) -> Unreadable:
     return Unreadable(error.where or str(path), error.what, gone=isinstance(error, MissingFile))
 
 
+MOST_FAULTS = 20
+"""Faults in one file that are listed one by one; the rest are counted."""
+
+
+def listed_faults(file: Path, reasons: Sequence[str], rest: str) -> list[Unreadable]:
+    """The faults in a file; `rest` says of those that are only counted what they are."""
+    listed = [Unreadable(str(file), reason) for reason in reasons[:MOST_FAULTS]]
+    if len(reasons) > MOST_FAULTS:
+        listed.append(Unreadable(str(file), f"{len(reasons) - MOST_FAULTS} more {rest}"))
+    return listed
+
+
 def as_refused(error: UnreadableFile, path: Path) -> Refused:
     """The error as the reason why the file is not written."""
     return Refused(
@@ -75,6 +88,7 @@ def as_refused(error: UnreadableFile, path: Path) -> Refused:
     )
 
 
+EMPTY = "it is empty, as after a write that was cut off"
 OUTSIDE = "it is a symbolic link to a place outside the store"
 MOST_LOOKED_AT = 1_000
 """Entries that are checked to tell a store from another folder of the same name."""
@@ -138,17 +152,45 @@ def read_place_facts(root: Path) -> Mapping[str, Any]:
 
     See `TransferSupport.place_facts`.
     """
-    file = root / FOLDER / PLACE_FILE
+    return read_object(root / FOLDER / PLACE_FILE, LARGEST_FACTS, root)
+
+
+def read_object(file: Path, most: int, root: Path | None = None) -> dict[str, Any]:
+    """The members of a JSON file that holds an object, of at most so many bytes; {} for any other.
+
+    Never raises. A link is followed inside the root, which is the file's folder if none is given.
+    """
+    return parse_object(read_small(file, most, root).removeprefix(BYTE_ORDER_MARK))
+
+
+def read_small(file: Path, most: int = 1 << 20, root: Path | None = None) -> str:
+    """The text of a file of at most so many bytes; "" for any other. Never raises."""
     try:
-        if not 0 < os.path.getsize(file) <= LARGEST_FACTS:
-            return {}
-        value = json.loads(read_bytes(file, root))
-    except (OSError, UnreadableFile, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+        if os.path.getsize(file) > most:
+            return ""
+        return decode(read_bytes(file, root or file.parent))
+    except (OSError, UnreadableFile, ValueError):
+        return ""
 
 
-def is_link_into(link: str, folder: str | Path) -> bool:
+def is_markdown(entry: Entry) -> bool:
+    """Whether it is a Markdown file."""
+    return entry.name.endswith(".md") and entry.is_file()
+
+
+def markdown_names(folder: Path, faults: list[Unreadable]) -> list[str]:
+    """Names of the visible Markdown files directly in a folder, in order.
+
+    A folder that cannot be listed is added to `faults`.
+    """
+    entries, closed = list_folder(folder)
+    faults.extend(closed)
+    names = (entry.name for entry in entries)
+    found = (name for name in names if name.endswith(".md") and not name.startswith("."))
+    return [name for name in found if not os.path.isdir(folder / name)]
+
+
+def is_link_into(link: str | Path, folder: str | Path) -> bool:
     """Whether a link leads to a place inside the folder."""
     return Path(os.path.realpath(link)).is_relative_to(os.path.realpath(folder))
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeGuard
 
+from memtui.model import Memory
 from memtui.stores.base import Store, StoreView
-from memtui.text.tokens import estimate_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +23,6 @@ class LoadLimit:
     lines: int | None = None
     bytes: int | None = None
     """Of UTF-8."""
-    tokens: int | None = None
-    """By `memtui.text.tokens.estimate_tokens`."""
     characters: int | None = None
     source: str = ""
     """Document or program that states the limit."""
@@ -79,6 +77,12 @@ class LoadedText:
         return self.lines[at] if at < len(self.lines) else at + 1
 
 
+def loaded_whole(memory: Memory, note: str) -> LoadedText:
+    """The text of one memory, loaded without a limit."""
+    entry = LoadedEntry(memory.ref, 0, len(memory.content))
+    return LoadedText(memory.id, memory.content, memory.origin.file, entries=(entry,), note=note)
+
+
 @dataclass(frozen=True, slots=True)
 class LimitUse:
     """How much of a limit one text uses that is loaded at the start of a session."""
@@ -128,7 +132,6 @@ def limit_uses(store: str, texts: Iterable[LoadedText]) -> tuple[LimitUse, ...]:
             "lines": (text.text.count("\n") + (text.text[-1:] not in ("", "\n")), limit.lines),
             "bytes": (len(text.text.encode("utf-8", "surrogatepass")), limit.bytes),
             "characters": (len(text.text), limit.characters),
-            "tokens": (estimate_tokens(text.text) if limit.tokens else 0, limit.tokens),
         }
         measures = tuple((unit, used, most) for unit, (used, most) in sizes.items() if most)
         if measures:
@@ -195,8 +198,6 @@ def find_cut(text: str, limit: LoadLimit) -> int:
             while start and (encoded[len(start)] & 0xC0) == 0x80:
                 start = start[:-1]
             cut = min(cut, len(start.decode("utf-8", "surrogatepass")))
-    if limit.tokens is not None:
-        cut = min(cut, _token_offset(text[:cut], limit.tokens))
     return cut
 
 
@@ -208,15 +209,3 @@ def _line_offset(text: str, lines: int) -> int:
             return len(text)
         at = found + 1
     return at
-
-
-def _token_offset(text: str, tokens: int) -> int:
-    """The longest beginning with at most this many tokens, found by halving."""
-    low, high = 0, len(text)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if estimate_tokens(text[:middle]) <= tokens:
-            low = middle
-        else:
-            high = middle - 1
-    return low

@@ -52,7 +52,7 @@ from memtui.files.reading import decode, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import ENDED_LINKS, Link, Memory, from_record, to_record
 from memtui.stores.base import Reading, Shard
-from memtui.stores.values import texts_of
+from memtui.stores.values import parse_object, texts_of
 
 Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
@@ -115,11 +115,8 @@ def _lines(text: str) -> Iterator[str]:
 
 def _parse(line: str) -> tuple[str, Entry | None] | None:
     """The id and what is set for it, or None for a damaged line."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(record, dict) or not isinstance(record.get("id"), str):
+    record = parse_object(line)
+    if not isinstance(record.get("id"), str):
         return None
     value = record.get("set", _EMPTY)
     if value is None or isinstance(value, dict):
@@ -310,10 +307,7 @@ def kept_memory(entry: Entry, label: str) -> Memory | None:
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
     memory = replace(
-        memory,
-        ref=f"{label}:{memory.id}",
-        store=label,
-        extra={**memory.extra, "kept": True},
+        memory, ref=f"{label}:{memory.id}", store=label, extra={**memory.extra, "kept": True}
     )
     return overlay(memory, entry)
 

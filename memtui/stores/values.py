@@ -11,11 +11,25 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeGuard
+from typing import Any, TypedDict, TypeGuard
 
 from memtui.changes import Change
 from memtui.errors import Conflict, Refused
 from memtui.model import IMPORTANCES, Memory
+
+
+def parse_json(text: str | bytes) -> Any:
+    """The value of a JSON text; None if it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def parse_object(text: str | bytes) -> dict[str, Any]:
+    """The members of a JSON text that is an object; {} for any other."""
+    value = parse_json(text)
+    return value if isinstance(value, dict) else {}
 
 
 def text_of(value: object) -> str:
@@ -111,10 +125,21 @@ def word_of(change: Change, name: str, otherwise: str) -> str:
 
 
 def importance_of(change: Change, otherwise: str) -> str:
-    value = change.fields.get("importance") or otherwise
+    return checked_importance(change.fields.get("importance") or otherwise)
+
+
+def checked_importance(value: object) -> str:
+    """The value, if it is an importance. Raises Refused."""
     if value not in IMPORTANCES:
         raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
     return str(value)
+
+
+def tag_words(value: object) -> list[str]:
+    """Tags as stripped words, each once. Raises Refused for what is no list."""
+    if not isinstance(value, list | tuple):
+        raise Refused("tags are a list of words")
+    return [tag for tag in dict.fromkeys(str(each).strip() for each in value) if tag]
 
 
 def created_of(change: Change, otherwise: datetime) -> datetime:
@@ -155,6 +180,19 @@ def check_unchanged(memory: Memory, content_now: str, place: str, new_text: str 
             theirs=content_now,
             yours=new_text,
         )
+
+
+class MemoryName(TypedDict):
+    """The fields of `Memory` that name it."""
+
+    ref: str
+    id: str
+    store: str
+
+
+def memory_name(label: str, id: str) -> MemoryName:
+    """What names the memory with this id of the store with this label."""
+    return {"ref": f"{label}:{id}", "id": id, "store": label}
 
 
 UNADDRESSABLE = "unaddressable"

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
+from itertools import accumulate
 
 ZWJ = "\u200d"
 TEXT_STYLE = "\ufe0e"
@@ -147,6 +149,9 @@ def cut(text: str, cells: int) -> str:
         return text if len(text) <= cells else text[: cells - 1] + ELLIPSIS
     if 2 * len(text) <= cells:  # a character has two cells at most
         return text
+    if has_glue(text) is None:  # without sequences, ten times faster than what follows
+        ends = list(accumulate(map(_WIDTHS.__getitem__, text)))
+        return text if ends[-1] <= cells else text[: bisect_right(ends, cells - 1)] + ELLIPSIS
     at = used = end = 0
     for cluster, wide in _clusters(text):
         if used + wide > cells:

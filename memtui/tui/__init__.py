@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -24,39 +22,6 @@ FRAMES = "250"
 """Frames a second that Textual may draw: halves the wait for the second frame after a key."""
 SWITCH_INTERVAL = 0.0005
 """Seconds a worker may keep the interpreter from the screen: echo stays quick while it searches."""
-
-
-@contextmanager
-def _first_frame() -> Iterator[None]:
-    """Show where the search line will be while Textual, a quarter of a second, is imported.
-
-    The app takes the alternate screen over and gives it back in the end; when something ends the
-    start before that, a signal too, it is given back here.
-    """
-    if not sys.stdout.isatty():
-        yield
-        return
-    before = {
-        number: signal.signal(number, _end)
-        for number in (signal.SIGTERM, signal.SIGHUP)
-        if signal.getsignal(number) is signal.SIG_DFL
-    }
-    try:
-        sys.stdout.write("\x1b[?1049h\x1b[2J\x1b[H memtui /")
-        sys.stdout.flush()
-        yield
-    except BaseException:
-        with contextlib.suppress(OSError):
-            sys.stdout.write("\x1b[?1049l")
-            sys.stdout.flush()
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _end(number: int, _: object) -> None:
-    raise SystemExit(128 + number)
 
 
 def leave(code: int) -> NoReturn:
@@ -112,8 +77,12 @@ def start(
     os.environ.setdefault("TEXTUAL_FPS", FRAMES)
     sys.setswitchinterval(SWITCH_INTERVAL)
     gc.disable()  # until the first paint: imports make no garbage worth looking for
-    with _first_frame():
-        from memtui import config, paths, themes
+    from memtui import paths
+    from memtui.tui import first_frame
+
+    roots = roots or ([] if callable(library) else [store.root for store in library.stores])
+    with first_frame.shown(paths.cache_folder(), roots) as attributes:
+        from memtui import config, themes
         from memtui.tui.app import MemtuiApp
         from memtui.tui.app_interface import Launch
 
@@ -127,7 +96,8 @@ def start(
             themes=(paths.bundled_folder("themes"), paths.user_themes()),
             sixteen_colours=themes.has_sixteen_colours(os.environ),
             catalog=catalog,
-            roots=roots or ([] if callable(library) else [store.root for store in library.stores]),
+            roots=roots,
+            attributes=attributes,
         )
         app = MemtuiApp(launch)
         # Not `app.run`: closing its loop would wait for every thread that still reads.

@@ -193,7 +193,7 @@ class MemtuiApp(AppInterface):
     def reopen(self, open_library: Callable[[], Library]) -> None:
         """Show other stores, on a new screen with a new library."""
         former = self.browse
-        self._keep_session()
+        self._keep_session(last=False)
         self.sessions = SessionState(self.launch)
         self.browse = BrowseScreen(open_library, self.sessions, self.now(), shows_cached=False)
         former.worker.close()
@@ -210,9 +210,9 @@ class MemtuiApp(AppInterface):
         self._keep_session()
         self.exit()
 
-    def _keep_session(self) -> None:
+    def _keep_session(self, *, last: bool = True) -> None:
         self.sessions.keep(self.browse, self.theme)
-        self.browse.cached_screen.keep()
+        self.browse.cached_screen.keep(last=last and self.screen is self.browse)
 
     def exit(
         self,

@@ -13,6 +13,7 @@ from textual.app import App
 from memtui.config import LoadedSettings, Settings
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID
+from memtui.tui.first_frame import Attributes
 
 if TYPE_CHECKING:
     from signal import Signals
@@ -54,6 +55,8 @@ class Launch(NamedTuple):
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
+    attributes: Attributes | None = None
+    """Of the terminal before `first_frame` changed them; it then shows the alternate screen."""
 
 
 class CopyOutcome(NamedTuple):

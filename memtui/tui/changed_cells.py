@@ -15,7 +15,7 @@ characters) is written whole or not at all, with the cursor placed anew behind e
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import cast
@@ -73,10 +73,13 @@ class ScreenBuffer:
 
     def __init__(self) -> None:
         self._lines: dict[int, list[Cell | None]] = {}
+        self._uncertain: set[int] = set()
+        """Lines with cells of strips that were written whole."""
 
     def forget(self) -> None:
         """Forget the cells, as another program may have written; rewrite the next frame."""
         self._lines.clear()
+        self._uncertain.clear()
 
     def reduced(self, update: CompositorUpdate) -> CompositorUpdate:
         """Return the update without the cells that the terminal already shows."""
@@ -98,11 +101,17 @@ class ScreenBuffer:
             if shown == fresh:
                 continue
             line[x:end] = fresh
-            if whole or not all(map(_is_certain, shown)):
+            if whole or (y in self._uncertain and not all(map(_is_certain, shown))):
+                self._uncertain.add(y)
                 output.put_whole(x, y, strip)
             else:
                 output.put(x, y, shown, fresh)
         return output.finish()
+
+
+def draw_lines(lines: Sequence[Strip], console: Console) -> str:
+    """Return the output that draws these lines from the first line of a blank screen on."""
+    return ScreenBuffer().write(((0, y, line) for y, line in enumerate(lines)), console)
 
 
 class ChangedCellsUpdate(CompositorUpdate):
@@ -137,17 +146,19 @@ class OutputBuilder:
         """Note the cells of a line that differ from those that are shown; near ones are joined."""
         words: list[str] = []
         look, start, end = PLAIN, 0, -1 - MAX_GAP
-        for at, cell in enumerate(fresh):
-            if cell == shown[at]:
-                continue
-            joined = _common_look([look, *(between for _, between in fresh[end : at + 1])])
-            if words and at - end <= MAX_GAP and joined is not None:
-                words += [sign for sign, _ in fresh[end : at + 1]]
-                look = joined
-            else:
+        pairs = zip(shown, fresh, strict=True)
+        for at in [at for at, (old, new) in enumerate(pairs) if old != new]:
+            joined: Codes | None = None
+            if at - end <= MAX_GAP:
+                joined = look
+                for _, between in fresh[end : at + 1]:
+                    if between is not joined and joined is not None:
+                        joined = _common_look(joined, between)
+            if joined is None:
                 self._note(look, y, x + start, words)
-                words, look, start = [cell[0]], cell[1], at
-            end = at + 1
+                words, start, end, joined = [], at, at, fresh[at][1]
+            words += [sign for sign, _ in fresh[end : at + 1]]
+            look, end = joined, at + 1
         self._note(look, y, x + start, words)
 
     def _note(self, look: Codes, y: int, x: int, words: Sequence[str]) -> None:
@@ -179,7 +190,7 @@ class OutputBuilder:
         """Return the output, with the SGR state reset at the end."""
         spans = self._spans
         for look in [look for look in spans if not look[1]]:  # blanks go with any of their ground
-            same = (other for other in spans if other[1] and _common_look((look, other)))
+            same = (other for other in spans if other[1] and _common_look(look, other))
             if (host := next(same, None)) is not None:
                 spans[host] += spans.pop(look)
         while spans:
@@ -215,22 +226,14 @@ class OutputBuilder:
         return f"\x1b[{';'.join(changed)}m"
 
 
-def _common_look(looks: Iterable[Codes]) -> Codes | None:
-    """The look in which cells of all these can be written; None if they differ visibly."""
-    found: Codes | None = None
-    for look in looks:
-        if found is None or found == look:
-            found = look
-        elif look[2] != found[2] or (look[1] and found[1]):
-            return None
-        elif not look[1]:  # a blank
-            if not _SHOWN_ON_BLANKS.isdisjoint(found[0].split(";")):
-                return None
-        elif not _SHOWN_ON_BLANKS.isdisjoint(look[0].split(";")):
-            return None
-        else:
-            found = look
-    return found
+@lru_cache(1024)
+def _common_look(one: Codes, other: Codes) -> Codes | None:
+    """The look in which cells of both can be written; None if they differ visibly."""
+    if one == other:
+        return one
+    blank, inked = (other, one) if one[1] else (one, other)
+    can_join = not blank[1] and blank[2] == inked[2]
+    return inked if can_join and _SHOWN_ON_BLANKS.isdisjoint(inked[0].split(";")) else None
 
 
 def _pieces_of_layout(update: LayoutUpdate) -> Iterator[Piece]:

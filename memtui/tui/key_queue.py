@@ -19,12 +19,15 @@ from textual.message_pump import MessagePump
 if TYPE_CHECKING:
     from textual.app import App
 
-STEP = 0.02
-"""Seconds between two looks at whether a widget that was asked is still there to answer."""
+SPINS = 200
+"""Turns of the event loop after which a widget waits for a thread or a time, and the looks at it
+become rarer."""
+STEP = 0.002
+"""Seconds between two looks then."""
+QUIET = 2
+"""Turns in which nothing is left to do."""
 LONGEST_WAIT = 0.5
 """Seconds for which one key may keep the next waiting; a screen that hangs still gets its keys."""
-ROUNDS = 8
-"""How often the widgets are asked again while handling a key goes on to post messages."""
 FRAME = 0.05
 """Seconds between two frames while keys are waiting: a held key is seen to move."""
 LONGEST_HOLD = 1.0
@@ -94,15 +97,17 @@ class KeyQueue:
         self.is_handling = True
         try:
             await self._deliver(event)
-            await _wait_at_most(self._wait_until_handled(target), LONGEST_WAIT)
+            await self._wait_until_handled(target)
         finally:
             self.is_handling = False
         self._draw_if_due()
         if self._holds:
             rest = max(self._holds.values()) - asyncio.get_running_loop().time()
-            await _wait_at_most(self._released.wait(), rest)
+            released = asyncio.ensure_future(self._released.wait())
+            await asyncio.wait([released], timeout=rest)
+            released.cancel()
             self._holds.clear()
-            await _wait_at_most(self._wait_until_handled(target), LONGEST_WAIT)
+            await self._wait_until_handled(target)
 
     def _draw_if_due(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -112,12 +117,13 @@ class KeyQueue:
 
     async def _wait_until_handled(self, target: MessagePump) -> None:
         """Wait until the target, those it bubbles to and the screen on top have nothing to do."""
-        for _ in range(ROUNDS):
-            pumps = self._list_pumps(target)
-            for pump in pumps:
-                await _wait_for_messages(pump)
-            if pumps == self._list_pumps(target) and not any(p.message_queue_size for p in pumps):
-                break
+        time = asyncio.get_running_loop().time
+        until = time() + LONGEST_WAIT
+        quiet = turns = 0
+        while quiet < QUIET and time() < until:
+            await asyncio.sleep(0 if turns < SPINS else STEP)
+            turns += 1
+            quiet = quiet + 1 if all(map(is_waiting, self._list_pumps(target))) else 0
 
     def _list_pumps(self, target: MessagePump) -> list[MessagePump]:
         """Return the message pumps that may handle a key or its effects, each once."""
@@ -131,17 +137,10 @@ class KeyQueue:
         return list(dict.fromkeys(pumps))
 
 
-async def _wait_for_messages(pump: MessagePump) -> None:
-    """Wait until the pump has handled all messages it has, or has ended."""
-    await pump._mounted_event.wait()
-    done = asyncio.Event()
-    if not pump.is_running or not pump.call_later(done.set):
-        return
-    while not done.is_set() and pump.is_running:
-        await _wait_at_most(done.wait(), STEP)
-
-
-async def _wait_at_most(something: Awaitable[object], seconds: float) -> None:
-    task = asyncio.ensure_future(something)
-    await asyncio.wait([task], timeout=seconds)
-    task.cancel()
+def is_waiting(pump: MessagePump) -> bool:
+    """Whether the pump waits for its next message, or gets none any more."""
+    if not pump._running:
+        return pump._mounted_event.is_set()
+    has_none: bool = pump._message_queue.empty()
+    waiters = pump._message_queue.ready_event._waiters
+    return has_none and any(not waiter.done() for waiter in waiters)

@@ -9,10 +9,8 @@ that is not where it was, is ignored.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from datetime import date, datetime
 from pathlib import Path
@@ -30,6 +28,7 @@ from memtui.model import (
     to_record,
 )
 from memtui.paths import write_private
+from memtui.tui.first_frame import stamp_store
 from memtui.tui.widgets.entity_tree import Branch
 from memtui.tui.widgets.statistics import Row
 
@@ -106,23 +105,11 @@ class CachedScreen(NamedTuple):
         return CachedScreenRows(self.first, self.memories)
 
 
-def key_for(roots: Iterable[Path], listed: str, folder: Path) -> str:
-    """Return the key of what is opened.
-
-    Args:
-        roots: The paths that were named.
-        listed: Stores named by the environment and the settings.
-        folder: The current one, in which stores are looked for if none are named.
-    """
-    names = sorted(str(root.absolute()) for root in roots) or [listed, str(folder)]
-    return hashlib.sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:20]
-
-
 def save(cache: Path, key: str, screen: CachedScreen) -> bool:
     """Save the screen; False if it could not be written. Never raises."""
     try:
         folder = cache / FOLDER
-        stamps = {str(root): _stamp(root) for root in screen.roots.values()}
+        stamps = {str(root): stamp_store(root) for root in screen.roots.values()}
         written = json.dumps({"version": VERSION, "stamps": stamps, **_encode(screen)})
         write_private(folder / f"{key}.json", written + "\n", durable=False)
         files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
@@ -144,22 +131,11 @@ def load(cache: Path, key: str, view: str) -> CachedScreen | None:
         values = json.loads(path.read_bytes())
         if values["version"] != VERSION or values["view"] != view:
             return None
-        if any(_stamp(Path(root)) != stamp for root, stamp in values["stamps"].items()):
+        if any(stamp_store(Path(root)) != stamp for root, stamp in values["stamps"].items()):
             return None
         cached = _decode(_visible(values))
         return cached if cached.roots and cached.memories else None
     return None
-
-
-def _stamp(root: Path) -> list[int]:
-    """Return device and inode of a folder, [0, 0] for a file, which is replaced when written.
-
-    Raises OSError.
-    """
-    found = root.stat()
-    if not os.access(root, os.R_OK):
-        raise PermissionError(root)
-    return [found.st_dev, found.st_ino] if root.is_dir() else [0, 0]
 
 
 def _encode(screen: CachedScreen) -> dict[str, Any]:

@@ -1,10 +1,9 @@
-"""A small scenario by name, in a process of its own: for mutants, which must make it fail."""
+"""A small scenario by name: for mutants, which must make it fail."""
 
 from __future__ import annotations
 
 import random
 import stat
-import sys
 from pathlib import Path
 
 from memtui.errors import SaveError
@@ -48,6 +47,3 @@ SCENARIOS = {
     "mode": mode,
     "limit": errors.size_limit,
 }
-
-if __name__ == "__main__":
-    SCENARIOS[sys.argv[1]](Path(sys.argv[2]))

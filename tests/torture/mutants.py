@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import memtui
 
@@ -28,42 +31,42 @@ class Mutant:
 MUTANTS = (
     Mutant(
         "no fsync",
-        "atomic_replace.py",
+        "files.atomic_replace",
         "        os.fsync(descriptor)\n\n\ndef _sync_folder",
         "        pass\n\n\ndef _sync_folder",
         "order",
     ),
     Mutant(
         "no folder fsync",
-        "atomic_replace.py",
+        "files.atomic_replace",
         "    try:\n        os.fsync(descriptor)\n    finally",
         "    try:\n        pass\n    finally",
         "order",
     ),
     Mutant(
         "synced before it is written",
-        "atomic_replace.py",
+        "files.atomic_replace",
         "        rest = memoryview(data)",
         "        _sync(descriptor)\n        rest = memoryview(data)",
         "order",
     ),
     Mutant(
         "no look at what was displaced",
-        "atomic_replace.py",
+        "files.atomic_replace",
         "        return Displaced(out, displaced)\n\n\ndef remove",
         "        return Displaced(out, expected)\n\n\ndef remove",
         "foreign",
     ),
     Mutant(
         "nothing is merged",
-        "save_transaction.py",
+        "files.save_transaction",
         "if displaced is not None and (other == disk or not self._edits.is_complete(other)):",
         "if displaced is not None:",
         "foreign",
     ),
     Mutant(
         "written in place",
-        "atomic_replace.py",
+        "files.atomic_replace",
         "            out = _swap_in(temporary, path)",
         "            discard(temporary)\n            out = _temporary_name(path)\n"
         "            _copy(path, out)\n"
@@ -73,28 +76,28 @@ MUTANTS = (
     ),
     Mutant(
         "no lock",
-        "locking.py",
+        "files.locking",
         "            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)\n            return",
         "            return",
         "locked",
     ),
     Mutant(
         "mode is lost",
-        "ownership.py",
+        "files.ownership",
         "    os.fchmod(descriptor, mode)",
         "    pass",
         "mode",
     ),
     Mutant(
         "leftovers stay",
-        "journal",
+        "journal.recovery",
         "                leftover.unlink()",
         "                pass",
         "points",
     ),
     Mutant(
         "temp stays after an error",
-        "atomic_replace.py",
+        "files.atomic_replace",
         "    except BaseException:\n        discard(temporary)\n        raise\n    finally",
         "    except BaseException:\n        raise\n    finally",
         "limit",
@@ -103,34 +106,46 @@ MUTANTS = (
 
 
 def run(folder: Path, mutant: Mutant) -> bool:
-    """Whether the scenario notices: a copy of the package with the change, in its own process."""
-    package = folder / "memtui"
-    package.mkdir(parents=True)
-    for entry in PACKAGE.iterdir():
-        if entry.name not in ("files", "journal"):
-            (package / entry.name).symlink_to(entry)
-    for room in ("files", "journal"):
-        (package / room).mkdir()
-        for entry in (PACKAGE / room).iterdir():
-            (package / room / entry.name).symlink_to(entry)
-    target = package / "files" / mutant.module
-    if mutant.module == "journal":
-        target = package / "journal" / "recovery.py"
-    source = target.resolve().read_text()
+    """Whether the scenario notices, in a process of its own that imports the changed module."""
+    source = (PACKAGE / f"{mutant.module.replace('.', '/')}.py").read_text()
     assert source.count(mutant.old) == 1, f"{mutant.name}: the line to change is gone"
-    target.unlink()
-    target.write_text(source.replace(mutant.old, mutant.new))
+    folder.mkdir(exist_ok=True)
+    changed = folder / "changed.py"
+    changed.write_text(source.replace(mutant.old, mutant.new))
+    given = [f"memtui.{mutant.module}", str(changed), mutant.killer, str(folder / "work")]
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.torture.killer", mutant.killer, str(folder / "work")],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}",
-            "PYTHONDONTWRITEBYTECODE": "1",
-        },
+        [sys.executable, "-m", "tests.torture.mutants", *given],
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "No module named" not in ran.stderr, ran.stderr
+    assert LOADED in ran.stdout, ran.stderr
     return ran.returncode != 0
+
+
+LOADED = "the changed module has been loaded"
+
+
+class ChangedModule(MetaPathFinder):
+    """Finds one module in another file."""
+
+    def __init__(self, name: str, file: str) -> None:
+        self._name, self._file = name, file
+
+    def find_spec(
+        self, fullname: str, path: object, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self._name:
+            return None
+        print(LOADED, flush=True)
+        return spec_from_file_location(fullname, self._file)
+
+
+if __name__ == "__main__":
+    name, file, killer, work = sys.argv[1:]
+    assert name not in sys.modules
+    sys.meta_path.insert(0, ChangedModule(name, file))
+    from tests.torture.killer import SCENARIOS
+
+    SCENARIOS[killer](Path(work))

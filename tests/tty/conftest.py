@@ -163,7 +163,7 @@ class Terminal:
             os.close(handle)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def memtui() -> Start:
     """Starts the program; see `start`."""
     return start

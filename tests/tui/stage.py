@@ -12,10 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import textual.screen
 from textual import events
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
+from textual.css.types import CSSLocation
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
-from textual.message_pump import MessagePump
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
@@ -27,6 +30,7 @@ from memtui.keymap import key_name
 from memtui.library import Library
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
+from memtui.tui.key_queue import is_waiting
 from memtui.tui.screens.browse import BrowseScreen
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -97,6 +101,32 @@ def write_store(root: Path, facts: Mapping[str, Sequence[Mapping[str, Any]]] = F
     return root / "memory"
 
 
+textual.screen.UPDATE_PERIOD = 60.0  # type: ignore[misc]
+"""Seconds after which Textual paints what has changed; the stage paints whenever it looks."""
+
+_parse_rules = Stylesheet._parse_rules
+_parsed: dict[tuple[object, ...], list[RuleSet]] = {}
+"""The rules of each style sheet in each theme, which every app of this process shares. Textual
+shares them too, between the parses of one app."""
+
+
+def _parse_once(
+    sheet: Stylesheet,
+    css: str,
+    read_from: CSSLocation,
+    is_default_rules: bool = False,
+    tie_breaker: int = 0,
+    scope: str = "",
+) -> list[RuleSet]:
+    where = (read_from, is_default_rules, tie_breaker, scope)
+    key = (css, *where, tuple(sheet._variables.items()))
+    if key not in _parsed:
+        _parsed[key] = _parse_rules(sheet, css, *where)
+    return _parsed[key]
+
+
+Stylesheet._parse_rules = _parse_once  # type: ignore[method-assign]
+
 QUIET = 3
 """Turns of the event loop in which nothing is left to do: callbacks that are due run in between."""
 SPINS = 200
@@ -104,14 +134,6 @@ SPINS = 200
 PAUSE = 0.002
 PAINTS = 20
 """Paints that one message leads to, at most."""
-
-
-def _is_waiting(pump: MessagePump) -> bool:
-    """The widget's task waits for its next message, or it has none yet or no more."""
-    if not pump._running and (pump._task is None or pump._task.done()):
-        return True
-    queue = pump._message_queue
-    return queue.empty() and any(not waiter.done() for waiter in queue.ready_event._waiters)
 
 
 def _wants_layout(screen: Screen[Any]) -> bool:
@@ -237,7 +259,7 @@ class Stage:
                 await asyncio.sleep(0 if looks < SPINS else PAUSE)
                 looks += 1
                 pumps = [self.app, *self.app._registry]
-                still = self.app.key_queue.is_idle and all(map(_is_waiting, pumps))
+                still = self.app.key_queue.is_idle and all(map(is_waiting, pumps))
                 quiet = quiet + 1 if still else 0
             top, behind = self.app.screen, self.app._background_screens
             waiting = [one for one in behind if _wants_layout(one)]

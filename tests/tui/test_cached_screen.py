@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyte
 import pytest
 
 from memtui.config import Settings
 from memtui.library import Library
 from memtui.testing import hostile_values
-from memtui.tui import screen_cache
+from memtui.tui import first_frame, screen_cache
 from memtui.tui.controllers.session import CHECKING
 
 from .stage import FACTS, NOW, Stage, fact, stage, write_store
@@ -45,10 +46,10 @@ class Disk:
         self.gate.wait(600)  # for ever, but a failed test must end
         return Library.open([self.root], cache=None, now=lambda: NOW)
 
-    async def session(self, *keys: str, settings: Settings | None = None) -> str:
+    async def session(self, *keys: str, settings: Settings | None = None, **more: Any) -> str:
         """One session with these keys; returns the screen before it is left."""
         folders = {"state": self.folder / "state", "cache": self.folder / "cache"}
-        async with stage(self.root, settings=settings, **folders) as on:
+        async with stage(self.root, settings=settings, **folders, **more) as on:
             await on.press(*keys)
             shown = on.text()
             on.app.leave()
@@ -249,3 +250,70 @@ async def test_nothing_hostile_reaches_the_file_or_comes_out_of_it(tmp_path: Pat
         assert "\x1b" not in on.text()
         assert "\u202e" not in on.text()
         assert on.app.backstop_hits == 0
+
+
+# The frame that is drawn before Textual is imported
+
+
+def draw_kept_frame(disk: Disk, size: tuple[int, int]) -> str:
+    """What a terminal shows of the kept frame; empty if none is kept for this size."""
+    frame = first_frame.load(disk.folder / "cache", [disk.root], size)
+    screen = pyte.Screen(*size)
+    pyte.Stream(screen).feed(frame)
+    return "\n".join(line.rstrip() for line in screen.display) if frame else ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(120, 35), (80, 24)])
+async def test_the_kept_frame_is_what_the_app_draws_first(
+    disk: Disk, size: tuple[int, int]
+) -> None:
+    await disk.session("j", "j", "space", size=size)
+    kept = draw_kept_frame(disk, size)
+    async with disk.next_start(size=size) as on:
+        await on.handle()
+        drawn = [line.rstrip() for line in on.text().split("\n")]
+    assert CHECKING in kept
+    assert [line.rstrip() for line in kept.split("\n")] == drawn
+
+
+async def test_a_frame_is_kept_for_one_size_and_for_a_list_without_a_search(disk: Disk) -> None:
+    await disk.session("j", size=(80, 24))
+    assert draw_kept_frame(disk, (80, 24))
+    assert not draw_kept_frame(disk, (81, 24))
+    await disk.session("/", "t", "e", "a", "enter", size=(80, 24))
+    assert not draw_kept_frame(disk, (80, 24))
+
+
+@pytest.mark.parametrize("name", ["NO_COLOR", "TERM", "COLORTERM", "MEMTUI_STORES", "LANG"])
+async def test_a_frame_of_another_terminal_is_not_shown(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    await disk.session(size=(80, 24))
+    assert draw_kept_frame(disk, (80, 24))
+    monkeypatch.setenv(name, "other")
+    assert not draw_kept_frame(disk, (80, 24))
+
+
+async def test_a_frame_is_not_shown_once_its_store_has_gone(disk: Disk) -> None:
+    await disk.session(size=(80, 24))
+    shutil.rmtree(disk.root)
+    assert not draw_kept_frame(disk, (80, 24))
+
+
+@pytest.mark.parametrize(
+    "bad", ["\x1b]0;owned\x07", "\x1b[2J", "\x1b[?1049l", "\x9b2J", "\n", "\u202e"]
+)
+async def test_no_frame_can_act_on_the_terminal(disk: Disk, bad: str) -> None:
+    await disk.session(size=(80, 24))
+    (file,) = (disk.folder / "cache" / first_frame.FOLDER).glob("*.json")
+    values = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**values, "frame": values["frame"] + bad}), encoding="utf-8")
+    assert not draw_kept_frame(disk, (80, 24))
+
+
+async def test_what_a_store_holds_is_only_text_in_a_frame(tmp_path: Path) -> None:
+    disk = store(tmp_path, {"people/alice": [fact(1, ESCAPES, "2026-01-01")]})
+    await disk.session(size=(80, 24))
+    kept = draw_kept_frame(disk, (80, 24))
+    assert "plain ␛]0;owned" in kept

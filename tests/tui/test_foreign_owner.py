@@ -8,7 +8,7 @@ import pytest
 
 from memtui.errors import ForeignOwner, MemtuiError
 from memtui.library import Library
-from memtui.tui.dialogs.dialog import ConfirmDialog
+from memtui.tui.dialogs.prompts import ConfirmDialog
 
 from .sample_stage import ChangingStage, changing
 

@@ -307,10 +307,6 @@ def replace_records(text: str, array: tuple[str, ...], changes: Mapping[int, str
     return splice(text, [(records[i].start, records[i].end, raw) for i, raw in changes.items()])
 
 
-def replace_record(text: str, array: tuple[str, ...], index: int, raw: str) -> str:
-    return replace_records(text, array, {index: raw})
-
-
 def remove_records(text: str, array: tuple[str, ...], indexes: Iterable[int]) -> str:
     """The file without the items at these indexes, each with one comma."""
     records, removed = _editable(text, array), set(indexes)
@@ -322,10 +318,6 @@ def remove_records(text: str, array: tuple[str, ...], indexes: Iterable[int]) ->
     cuts = [(records[0].start, records[first_kept].start, "")]
     cuts += [(records[i - 1].end, records[i].end, "") for i in removed if i > first_kept]
     return splice(text, cuts)
-
-
-def remove_record(text: str, array: tuple[str, ...], index: int) -> str:
-    return remove_records(text, array, [index])
 
 
 def insert_records(

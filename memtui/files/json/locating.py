@@ -73,10 +73,7 @@ def load(text: str, where: str = "") -> Any:
 
 
 def load_records(
-    text: str,
-    array: tuple[str, ...] = (),
-    where: str = "",
-    others: dict[str, Any] | None = None,
+    text: str, array: tuple[str, ...] = (), where: str = "", others: dict[str, Any] | None = None
 ) -> list[Record]:
     """The items of the array that `array` leads to, in order, on one pass over the whole file.
 

@@ -31,7 +31,7 @@ from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_o
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import LastRead
 from memtui.stores.sidecar import entry_ids
-from memtui.stores.values import UNADDRESSABLE, from_iso, text_of, with_unique_ids
+from memtui.stores.values import UNADDRESSABLE, from_iso, memory_name, text_of, with_unique_ids
 
 ACTIVE = "active"
 HISTORICAL = "historical"
@@ -115,9 +115,7 @@ def _fact(
     if named.fault:
         extra[UNADDRESSABLE] = named.fault
     return Memory(
-        ref=f"{label}:{named.id}",
-        id=named.id,
-        store=label,
+        **memory_name(label, named.id),
         kind="fact",
         type=text_of(value.get("entityType")),
         content=text_of(value.get("content")),

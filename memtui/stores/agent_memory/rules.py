@@ -24,6 +24,11 @@ _WORD = re.compile(r"[a-z0-9]+")
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 
+def _phrases(text: str) -> tuple[str, ...]:
+    """Phrases between commas."""
+    return tuple(" ".join(phrase.split()) for phrase in text.split(","))
+
+
 @dataclass(frozen=True, slots=True)
 class FactRules:
     """The constants of the rules; config.toml can set each."""
@@ -33,54 +38,17 @@ class FactRules:
     similar: float = 0.7
     """Jaccard of words from which a fact counts as said already (:97). It is compared after
     rounding to two places (:91), so that 0.695 is enough."""
-    transient: tuple[str, ...] = (
-        "is tired",
-        "is busy",
-        "is working on",
-        "had lunch",
-        "had dinner",
-        "had breakfast",
-        "is eating",
-        "feels like",
-        "seems like",
-        "might be",
-        "maybe",
-        "probably",
-        "i think",
-        "not sure",
-        "is going to",
-        "plans to",
-        "wants to",
-        "thinking about",
-        "considering",
+    transient: tuple[str, ...] = _phrases(
+        """is tired, is busy, is working on, had lunch, had dinner, had breakfast, is eating,
+        feels like, seems like, might be, maybe, probably, i think, not sure, is going to,
+        plans to, wants to, thinking about, considering"""
     )
     """Parts of a text that say it will not last (:104-124)."""
-    anchors: tuple[str, ...] = (
-        "works at",
-        "employed at",
-        "employed by",
-        "job at",
-        "position at",
-        "role at",
-        "lives in",
-        "lives at",
-        "address:",
-        "address is",
-        "moved to",
-        "email:",
-        "email is",
-        "phone:",
-        "phone is",
-        "phone number",
-        "title is",
-        "title:",
-        "married to",
-        "partner is",
-        "dating",
-        "uses browser",
-        "uses editor",
-        "switched to",
-        "started using",
+    anchors: tuple[str, ...] = _phrases(
+        """works at, employed at, employed by, job at, position at, role at, lives in, lives at,
+        address:, address is, moved to, email:, email is, phone:, phone is, phone number,
+        title is, title:, married to, partner is, dating, uses browser, uses editor,
+        switched to, started using"""
     )
     """Wordings of which one person has one truth at a time (:178-245)."""
 

@@ -19,7 +19,7 @@ from memtui.stores.base import Reading, Shard, StoreView, Unreadable
 from memtui.stores.file_store import FileStore
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
-from memtui.stores.session_start import LoadedEntry, LoadedText
+from memtui.stores.session_start import LoadedText, loaded_whole
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -99,14 +99,10 @@ class AgentMemory(FileStore[FactContext]):
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """MEMORY.md, whole: the layer that is read without a query."""
-        ref = f"{self.label}:{layout.TACIT}"
         try:
-            memory = view.get(ref)
+            return (loaded_whole(view.get(f"{self.label}:{layout.TACIT}"), LOADED),)
         except RefError:
             return ()
-        text = memory.content
-        entries = (LoadedEntry(ref, 0, len(text)),)
-        return (LoadedText(layout.TACIT, text, memory.origin.file, entries=entries, note=LOADED),)
 
     def _note(self, shard: Shard) -> Reading:
         path = Path(shard.files[0])

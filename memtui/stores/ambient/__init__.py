@@ -25,14 +25,8 @@ FORMAT = Format(
         read=lazy_function("memtui.stores.ambient.backup", "read"),
         holds_other_formats=True,
         unsupported_fields=(
-            "tags",
-            "links",
-            "supersedes",
-            "superseded_by",
-            "status",
-            "pinned",
-            "confidence",
-            "extra",
+            *("tags", "links", "supersedes", "superseded_by"),
+            *("status", "pinned", "confidence", "extra"),
         ),
     ),
 )

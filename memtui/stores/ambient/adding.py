@@ -150,7 +150,7 @@ class Destination:
 
 def _branch_of(target: EventTarget, high: bool) -> str:
     """The branch to write to; empty only for a high event of the whole project."""
-    live = [file.branch for file in target.files.branches]
+    live = [file.branch for file in target.files.project.branches]
     own = target.files.own is not None or bool(target.new_name)
     if target.branch or (high and own):
         return target.branch
@@ -317,9 +317,7 @@ def _edits(
 
 
 COMPACTION = Compaction(
-    limits=(("project", 40), ("branch", 80)),
-    batch=0.8,
-    source="Ambient, memory guide, Compaction",
+    limits=(("project", 40), ("branch", 80)), batch=0.8, source="Ambient, memory guide, Compaction"
 )
 """The guide's limits; the program's own are 150 and 400 (src/memory/compact.ts:10-98), of which it
 summarises the oldest 120 and 300: 0.8 and 0.75 of the limit."""

@@ -27,7 +27,7 @@ from memtui.files.reading import read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.ambient import layout
 from memtui.stores.ambient.importing import type_of
-from memtui.stores.ambient.project_files import task_key, to_json_text
+from memtui.stores.ambient.project_files import branch_head, project_head, task_key, to_json_text
 from memtui.stores.ambient.records import IDLE_LIMIT, SHORT_KEY
 from memtui.stores.ambient.store import Ambient
 from memtui.stores.base import Store, Unreadable
@@ -94,11 +94,9 @@ def backup(
         native.get(memory.store, foreign).append(memory)
     for store in stores:
         if store.label in native:
-            selected = select_projects(
-                BackupSelection(store.root, native[store.label], now, whole, every)
-            )
-            document.left_out += selected.left_out
-            _add_projects(document.document["projects"], selected.projects)
+            selection = BackupSelection(store.root, native[store.label], now, whole, every)
+            projects = select_projects(selection, document.left_out)
+            _add_projects(document.document["projects"], projects)
     for memory in foreign:
         _add_foreign(document, memory)
     return document
@@ -146,21 +144,9 @@ def _add_foreign(document: AmbientBackup, memory: Memory) -> None:
     ]
     created = memory.created or memory.updated
     at = int(created.timestamp() * 1000) if created else 0
-    times = {"createdAt": at, "lastActive": at}
-    project = document.document["projects"].setdefault(
-        key, {"project": project_head(key, name, f"memtui:{memory.store}", times), "tasks": {}}
-    )
-    task = project["tasks"].setdefault(
-        "main",
-        {
-            "branchKey": "main",
-            "branchName": "main",
-            "projectKey": key,
-            **times,
-            "archived": False,
-            "events": [],
-        },
-    )
+    head = {**project_head(key, name, f"memtui:{memory.store}", at), "events": []}
+    project = document.document["projects"].setdefault(key, {"project": head, "tasks": {}})
+    task = project["tasks"].setdefault("main", {**branch_head(key, "main", at), "events": []})
     for holder in (project["project"], task):
         holder["createdAt"] = min(holder["createdAt"], at)
         holder["lastActive"] = max(holder["lastActive"], at)
@@ -202,21 +188,14 @@ class BackupSelection:
     """Take what Ambient itself no longer reads too: expired files, projects without a head."""
 
 
-@dataclass(slots=True)
-class SelectedProjects:
-    """The `projects` of the document, and why memories were left out."""
-
-    projects: dict[str, Any] = field(default_factory=dict)
-    left_out: Counter[str] = field(default_factory=Counter)
-
-
-def select_projects(selection: BackupSelection) -> SelectedProjects:
-    """The chosen events of a store, project by project."""
+def select_projects(selection: BackupSelection, left_out: Counter[str]) -> dict[str, Any]:
+    """The chosen events of a store as the `projects` of the document; `left_out` counts why
+    memories are not among them."""
     ids_by_project: dict[str, set[str]] = {}
     for memory in selection.memories:
         for place in _files_of(memory):
             ids_by_project.setdefault(place, set()).add(str(memory.extra.get("id", memory.id)))
-    result = SelectedProjects()
+    projects: dict[str, Any] = {}
     reasons: dict[str, str] = {}
     for found in layout.projects(selection.root):
         if isinstance(found, Unreadable):
@@ -225,12 +204,12 @@ def select_projects(selection: BackupSelection) -> SelectedProjects:
             key = found.key.removeprefix(f"{layout.PROJECTS}/")
             project = _take_project(selection, key, found.files, ids_by_project, reasons)
             if project is not None:
-                result.projects[key] = project
+                projects[key] = project
     for memory in selection.memories:
         why = [reasons.get(place, NOT_HELD) for place in _files_of(memory)] or [NOT_HELD]
         if all(why):
-            result.left_out[why[0]] += 1
-    return result
+            left_out[why[0]] += 1
+    return projects
 
 
 def _files_of(memory: Memory) -> list[str]:
@@ -255,14 +234,14 @@ def _take_project(
         for name, path in paths.items()
         if path.parent.name != layout.ARCHIVED
     }
-    of_project = read[own].reason if own else NO_PROJECT
+    of_project = read[own][1] if own else NO_PROJECT
     found: dict[str, dict[str, Any]] = {}
     for name in paths:
         if name not in read:
             reasons[name] = ARCHIVED
             continue
-        top = read[name].top
-        reasons[name] = "" if selection.every and top else of_project or read[name].reason
+        top, why = read[name]
+        reasons[name] = "" if selection.every and top else of_project or why
         if top and not reasons[name]:
             found[name] = top if selection.whole else _chosen(top, ids_by_project.get(name, set()))
     with_events = [top for top in found.values() if selection.whole or top.get("events")]
@@ -273,20 +252,12 @@ def _take_project(
         for name, top in found.items()
         if name != own and (selection.whole or top.get("events"))
     }
-    head = found.get(own) or project_head(key, key[:SHORT_KEY], "", with_events[0])
+    head = found.get(own)
+    if not head:
+        first, head = with_events[0], project_head(key, key[:SHORT_KEY], "", 0)
+        head |= {name: first[name] for name in ("createdAt", "lastActive") if name in first}
+        head["events"] = []
     return {"project": head, "tasks": _in_js_order(tasks.items())}
-
-
-def project_head(key: str, name: str, origin: str, times: Mapping[str, Any]) -> dict[str, Any]:
-    """A project.json without events for a project that has none."""
-    return {
-        "projectKey": key,
-        "projectName": name,
-        "origin": origin,
-        "createdAt": times.get("createdAt", 0),
-        "lastActive": times.get("lastActive", 0),
-        "events": [],
-    }
 
 
 def _chosen(top: Mapping[str, Any], ids: set[str]) -> dict[str, Any]:
@@ -296,26 +267,19 @@ def _chosen(top: Mapping[str, Any], ids: set[str]) -> dict[str, Any]:
     return {**top, "events": [e for e in listed if isinstance(e, dict) and str(e.get("id")) in ids]}
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    """One file, and why Ambient would not load it; empty when it would."""
-
-    top: dict[str, Any] | None
-    reason: str = ""
-
-
-def _read(path: Path, selection: BackupSelection) -> _Read:
-    """A file as Ambient reads it: bytes that are not UTF-8 become U+FFFD."""
+def _read(path: Path, selection: BackupSelection) -> tuple[dict[str, Any] | None, str]:
+    """A file as Ambient reads it (bytes that are not UTF-8 become U+FFFD), and why it would not
+    load it; "" if it would."""
     try:
         text = read_bytes(path, selection.root).decode("utf-8", "replace")
         top = _parsed(text.removeprefix(BYTE_ORDER_MARK))
     except (UnreadableFile, ValueError, RecursionError):
-        return _Read(None, UNREADABLE)
+        return None, UNREADABLE
     if not isinstance(top, dict):
-        return _Read(None, UNREADABLE)
+        return None, UNREADABLE
     if text.startswith(BYTE_ORDER_MARK):
-        return _Read(top, UNREADABLE)
-    return _Read(top, EXPIRED if _is_idle(top, selection.now) else "")
+        return top, UNREADABLE
+    return top, EXPIRED if _is_idle(top, selection.now) else ""
 
 
 def _is_idle(top: Mapping[str, Any], now: datetime) -> bool:

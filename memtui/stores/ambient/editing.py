@@ -186,9 +186,7 @@ def restore_event(context: EventContext, files: ProjectFiles, id: str) -> tuple[
         into.append(file)
     if not edits:
         raise Refused(
-            "none of its files exists any more",
-            where=str(files.folder),
-            do="add it again",
+            "none of its files exists any more", where=str(files.folder), do="add it again"
         )
     return (
         *edits,

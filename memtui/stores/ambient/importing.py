@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     converted_ids,
     converted_links,
+    described_memory,
     entity_parts,
     extra_in,
     lost_fields,
@@ -40,7 +41,6 @@ from memtui.stores.importing import (
     native_keys,
     sidecar_values,
     text_with_title,
-    texts_in,
     uuid_of,
 )
 from memtui.stores.plans import plan_duplicate
@@ -239,21 +239,13 @@ def _sidecar_values(arrival: ImportedEvent) -> dict[str, Any]:
 
 def _memory(arrival: ImportedEvent) -> Memory:
     """The memory to keep in the sidecar when Ambient no longer held the event."""
-    fields = arrival.change.fields
-    extra = {key: value for key, value in arrival.extra.items() if key != "kept"}
-    return Memory(
-        ref=arrival.context.ref(arrival.id),
-        id=arrival.id,
-        store=arrival.context.label,
-        kind="event",
-        type=str(fields.get("type") or ""),
-        content=content_of(arrival.change),
+    change, context = arrival.change, arrival.context
+    memory = described_memory(change, context.ref(arrival.id), "event", content_of(change))
+    return replace(
+        memory,
         entity=arrival.entity,
-        created=created_of(arrival.change, arrival.context.now),
-        importance=importance_of(arrival.change, "medium"),
-        status=str(fields.get("status")),
-        superseded_by=tuple(texts_in(arrival.change, "superseded_by")),
-        extra=extra,
+        created=created_of(change, context.now),
+        importance=importance_of(change, "medium"),
     )
 
 

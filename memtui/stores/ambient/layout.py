@@ -38,8 +38,7 @@ KEY_DIGITS = 16
 
 def _holds_projects(folder: Path) -> bool:
     return has_entry(
-        folder / PROJECTS,
-        lambda entry: bool(PROJECT_KEY.fullmatch(entry.name)) and entry.is_dir(),
+        folder / PROJECTS, lambda entry: bool(PROJECT_KEY.fullmatch(entry.name)) and entry.is_dir()
     )
 
 

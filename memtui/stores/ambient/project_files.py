@@ -71,15 +71,10 @@ class ProjectFiles:
     @property
     def own(self) -> EventFile | None:
         """project.json, if it can be read."""
-        return next((file for file in self.project.files if file.is_project), None)
-
-    @property
-    def branches(self) -> tuple[EventFile, ...]:
-        """The branches that are not archived."""
-        return tuple(f for f in self.project.files if not f.is_project and not f.is_archived)
+        return self.project.own
 
     def branch(self, name: str) -> EventFile | None:
-        return next((file for file in self.branches if file.branch == name), None)
+        return next((file for file in self.project.branches if file.branch == name), None)
 
     def copies(self, id: str) -> list[EventCopy]:
         """Every place that holds the id. Raises Conflict when there is none."""
@@ -101,12 +96,9 @@ def read_project_files(root: Path, key: str) -> ProjectFiles:
     folder = safe_join(root / layout.PROJECTS, key)
     found, faults = layout.project_files(str(folder))
     project, record_faults = read_project(root, layout.shard_key(key), found.files if found else ())
-    file_faults = [fault for fault in record_faults if not _is_one_record(fault, project)]
+    read = {str(file.file.path) for file in project.files}  # what is wrong there is one record
+    file_faults = [fault for fault in record_faults if fault.file not in read]
     return ProjectFiles(folder, project, (*faults, *file_faults), copies_by_id(project))
-
-
-def _is_one_record(fault: Unreadable, project: Project) -> bool:
-    return any(str(file.file.path) == fault.file for file in project.files)
 
 
 def shard_of(memory: Memory) -> str:
@@ -269,12 +261,7 @@ def new_project_file(
 
 
 def new_branch_file(
-    files: ProjectFiles,
-    branch: str,
-    event: Mapping[str, Any],
-    now: int,
-    *,
-    archived: bool = False,
+    files: ProjectFiles, branch: str, event: Mapping[str, Any], now: int, *, archived: bool = False
 ) -> list[Edit]:
     """The edits that create a branch file with its first event. Raises Refused."""
     key = task_key(branch)

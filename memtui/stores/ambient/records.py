@@ -30,7 +30,7 @@ from memtui.stores.ambient import layout
 from memtui.stores.base import Reading, Unreadable
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json
 from memtui.stores.scanning import as_unreadable
-from memtui.stores.values import UNADDRESSABLE, from_milliseconds, list_of, text_of
+from memtui.stores.values import UNADDRESSABLE, from_milliseconds, list_of, memory_name, text_of
 
 IDLE_LIMIT = timedelta(days=90)
 """After this long without activity a file loads as nothing (src/memory/store.ts:799-850)."""
@@ -95,6 +95,16 @@ class Project:
         """The project's name as an entity."""
         return self.name or self.key[:SHORT_KEY]
 
+    @property
+    def own(self) -> EventFile | None:
+        """project.json, if it can be read."""
+        return next((file for file in self.files if file.is_project), None)
+
+    @property
+    def branches(self) -> tuple[EventFile, ...]:
+        """The branches that are not archived."""
+        return tuple(f for f in self.files if not f.is_project and not f.is_archived)
+
 
 def project_of(folder: Path, files: Iterable[EventFile]) -> Project:
     """The project that these files belong to."""
@@ -119,9 +129,7 @@ class EventCopy:
     @property
     def place(self) -> Place:
         return Place(
-            str(self.where.file.path),
-            self.named.record.line,
-            self.where.file.key(self.named.index),
+            str(self.where.file.path), self.named.record.line, self.where.file.key(self.named.index)
         )
 
     def set(self, after: str | None) -> RecordEdit:
@@ -219,9 +227,7 @@ def event(project: Project, id: str, copies: list[EventCopy], label: str, now: d
     if archived:
         extra["archived"] = True
     return Memory(
-        ref=f"{label}:{id}",
-        id=id,
-        store=label,
+        **memory_name(label, id),
         kind="event",
         type=text_of(value.get("type")),
         content=text_of(value.get("content")),
@@ -257,9 +263,7 @@ def _memory(
     directory = text_of(top.get("directory"))
     id = _id(path, position, content)
     return Memory(
-        ref=f"{label}:{id}",
-        id=id,
-        store=label,
+        **memory_name(label, id),
         kind="event",
         content=content,
         entity=os.path.basename(directory.rstrip("/")) or path.stem[:8],

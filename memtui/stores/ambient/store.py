@@ -137,10 +137,10 @@ def session_blocks(root: Path, label: str, entity: str, now: datetime) -> Iterat
         rest = next((entity[len(n) :] for n in names if f"{entity}/".startswith(f"{n}/")), None)
         if entity and rest is None:
             continue
-        branches = [f for f in project.files if not f.is_project and not f.is_archived]
-        files: list[EventFile | None] = []
-        files += [f for f in branches if not rest or rest == f"/{f.branch}"]
-        for branch in files or [None]:
+        files: Sequence[EventFile | None] = [
+            f for f in project.branches if not rest or rest == f"/{f.branch}"
+        ]
+        for branch in files or (None,):
             block = _block(project, branch, label, now)
             if block is not None:
                 yield block
@@ -149,7 +149,7 @@ def session_blocks(root: Path, label: str, entity: str, now: datetime) -> Iterat
 def _block(
     project: Project, branch: EventFile | None, label: str, now: datetime
 ) -> LoadedText | None:
-    own = next((file for file in project.files if file.is_project), None)
+    own = project.own
     text = ""
     entries: list[LoadedEntry] = []
 

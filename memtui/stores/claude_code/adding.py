@@ -12,16 +12,12 @@ from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
-from memtui.stores.claude_code.records import (
-    EMPTY_INDEX,
-    ClaudeContext,
-    IndexFile,
-    own_name,
-    parse_index,
-)
+from memtui.stores.claude_code.records import ClaudeContext, IndexFile, own_name, parse_index
 from memtui.stores.claude_code.rules import TYPES, checked_type, index_line, new_topic
+from memtui.stores.document_editing import named_stem, new_file, plan_file_import, planned_text
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
+    CONVERTED,
     extra_in,
     lost_fields,
     lost_kind,
@@ -31,9 +27,10 @@ from memtui.stores.importing import (
     texts_in,
 )
 from memtui.stores.listed_texts import text_key
-from memtui.stores.markdown_documents import file_stem, new_file, outline, planned_text, with_body
+from memtui.stores.markdown_documents import outline, with_body
 from memtui.stores.markdown_items import MarkdownItem, add_item, without_blanks
-from memtui.stores.plans import plan_duplicate, planned_before
+from memtui.stores.plans import plan_duplicate
+from memtui.stores.scanning import EMPTY
 from memtui.stores.values import content_of, to_iso_seconds, word_of
 
 DEFAULT_TYPE = "project"
@@ -50,7 +47,7 @@ def open_index(folder: MemoryFolder, context: ClaudeContext) -> tuple[str | None
     """
     text = planned_text(folder.path / INDEX, context.root, context.view)
     if text == "":
-        raise Refused(EMPTY_INDEX, where=str(folder.path / INDEX), do="fix the file first")
+        raise Refused(EMPTY, where=str(folder.path / INDEX), do="fix the file first")
     return text, parse_index(text or "", folder, context.sidecar, folder.key)
 
 
@@ -98,14 +95,12 @@ def plan_files(
     """Plan the topic file, under a name made of its title unless `file` gives one, and the line."""
     hook = _first_line(content, title)
     title = title or hook
-    stem = file_stem(title)
-    if not stem:
-        raise Refused("no file name can be made of this title", do="give it a title in letters")
+    stem = named_stem(title)
     prefix = "" if type not in TYPES or stem.startswith(f"{type}-") else f"{type}_"
     file = file or f"{prefix}{stem.replace('-', '_')}{SUFFIX}"
     id = f"{folder.prefix}{file}"
     path = new_file(context.root, id)
-    if context.ref(id) in {ref for plan in planned_before(context.view) for ref in plan.refs}:
+    if context.ref(id) in context.planned_refs:
         raise Refused("another new file gets this name", where=id, do="give it a title")
     name = file.removesuffix(SUFFIX).replace("_", "-")
     text = new_topic(name, title, hook or title, type, content, has_newer_topics(folder, context))
@@ -145,8 +140,6 @@ def has_newer_topics(folder: MemoryFolder, context: ClaudeContext) -> bool:
 # ---- importing -----------------------------------------------------------------------------------
 
 
-CONVERTED = "converted"
-"""Key of `extra` of an ADD that was converted from another format."""
 UNTOLD_TITLE = "its title is not in its text"
 """The value of that key where it would be lost if the topic files have the newer frontmatter."""
 
@@ -192,9 +185,8 @@ def plan_import(change: Change, context: ClaudeContext) -> Plan:
             change, context, folder, content_of(change), title, type or "project", name
         )
     shard = folder.key if folder else INSTRUCTIONS
-    edits: tuple[Edit, ...] = (TextEdit(str(new_file(context.root, path)), None, document),)
-    edits += context.entry_edits(path, shard, **sidecar_values(change))
-    return Plan((change,), edits, Outcome.ADDED, f"Added {path}", (context.ref(path),))
+    file = new_file(context.root, path)
+    return plan_file_import(change, context, file, document, shard, **sidecar_values(change))
 
 
 def _folder_of(path: str, context: ClaudeContext) -> MemoryFolder | None:
@@ -273,12 +265,5 @@ def convert(memory: Memory) -> ConvertedMemory:
     changed += lost_kind(memory, "document")
     if memory.importance != "medium":
         changed += ("importance (medium, as the index names it)",)
-    names = (
-        "updated",
-        "confidence",
-        "source",
-        "supersedes",
-        "superseded_by",
-        "links",
-    )
+    names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
     return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

@@ -8,9 +8,8 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Conflict, RefError, Refused
-from memtui.files.frontmatter import set_field
 from memtui.model import Memory
 from memtui.stores.claude_code.adding import index_edit, open_index, plan_import, plan_topic
 from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, MemoryFolder
@@ -23,15 +22,17 @@ from memtui.stores.claude_code.records import (
     own_name,
 )
 from memtui.stores.claude_code.rules import imports_in, with_type
+from memtui.stores.document_editing import (
+    OpenDocument,
+    checked_title,
+    deletion_edits,
+    open_document,
+    with_content,
+    with_heading,
+)
 from memtui.stores.importing import is_import
 from memtui.stores.listed_texts import TEXT_KEY, text_key
-from memtui.stores.markdown_documents import open_document, planned_text, with_body, with_heading
-from memtui.stores.markdown_items import (
-    MarkdownItem,
-    remove_item,
-    replace_item,
-    without_blanks,
-)
+from memtui.stores.markdown_items import MarkdownItem, remove_item, replace_item, without_blanks
 from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one, tag_edits
 from memtui.stores.values import changed_values, check_unchanged, content_of
 
@@ -124,53 +125,39 @@ def _edit(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
     if is_item(memory):
         return _edit_item(change, memory, context)
     changed = changed_values(change, memory, EDITABLE)
-    before = planned_text(Path(memory.origin.file), context.root, context.view)
-    if before is None:
-        raise Conflict("the file is gone", where=memory.origin.file)
-    page = open_document(memory, before)
-    text = before
+    before = page = open_document(memory, context)
     if "content" in changed:
-        new_text = content_of(change)
-        check_unchanged(memory, page.document.body, memory.origin.file, new_text)
-        text = with_body(page.document, new_text)
+        page = with_content(change, page)
     if "title" in changed:
-        text = _with_title(memory, text, changed["title"])
+        page = _with_title(page, changed["title"])
     if "type" in changed:
         if why := _not_on(Act.RETYPE, memory):
             raise Refused(why, where=memory.ref)
-        text = with_type(text, str(changed["type"] or ""))
-    edits: tuple[Edit, ...] = page.text_edits(text)
+        page = page.with_text(with_type(page.text, str(changed["type"] or "")))
+    edits: tuple[Edit, ...] = before.text_edits(page.text)
     if "tags" in changed:
         edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
     plan = plan_one(change, memory, edits)
-    if memory.entity == INSTRUCTIONS and imports_in(text) != imports_in(before):
+    if memory.entity == INSTRUCTIONS and imports_in(page.text) != imports_in(before.text):
         plan = replace(plan, refs=(*plan.refs, *_imported(memory, context)))
     return plan
 
 
-def _with_title(memory: Memory, text: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip() or "\n" in value:
-        raise Refused("a title is one line that says something", where=memory.ref)
-    page = open_document(memory, text)
+def _with_title(page: OpenDocument, value: object) -> OpenDocument:
+    memory, title = page.memory, checked_title(value, page.memory.ref)
     if memory.entity == INSTRUCTIONS:
         raise Refused("the title is the file's name", do="edit the text")
     if page.document.frontmatter.get("name"):
         if memory.extra.get("frontmatter") == "newer":
             raise Refused("the title is the name that links use", do="edit the text")
-        return set_field(text, "name", value.strip())
-    return with_heading(page, value.strip()).text
+        return page.with_field("name", title)
+    return with_heading(page, title)
 
 
 def _delete(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
     if is_item(memory):
         return _delete_item(change, memory, context)
-    path = Path(memory.origin.file)
-    before = planned_text(path, context.root, context.view)
-    if before is None:
-        raise Conflict("the file is gone", where=str(path))
-    check_unchanged(memory, open_document(memory, before).document.body, str(path), None)
-    edits: tuple[Edit, ...] = (TextEdit(str(path), before, None),)
-    edits += context.sidecar_entry(memory).removal()
+    edits = deletion_edits(open_document(memory, context), context)
     others = list(context.view.memories(context.label))
     lines = [m for m in others if m.type == INDEX_LINE and _leads_to(m, memory)]
     if memory.entity != INSTRUCTIONS and lines:

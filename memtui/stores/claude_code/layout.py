@@ -23,12 +23,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import Entry, folders_in, has_entry, list_folder, read_place_facts
+from memtui.stores.scanning import (
+    Entry,
+    folders_in,
+    has_entry,
+    is_markdown,
+    list_folder,
+    markdown_names,
+    read_object,
+    read_place_facts,
+    read_small,
+)
 
 INDEX = "MEMORY.md"
 SUFFIX = ".md"
@@ -45,8 +52,6 @@ _OTHER_PROGRAMS = ("SOUL.md", "IDENTITY.md", "memory", "entities")
 """What other programs keep beside a MEMORY.md of their own."""
 _TOPIC_NAME = re.compile(r"(user|feedback|project|reference)_.*\.md")
 _INDEX_LINE = re.compile(r"^[-*] +\**\[[^\]\n]*\]\(<?([^()\s/]+\.md)>?\)", re.MULTILINE)
-_LARGEST_INDEX = 1 << 20
-"""Bytes of a MEMORY.md that is read to recognise a folder."""
 _NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9]")
 
 
@@ -84,16 +89,12 @@ def is_config(folder: Path) -> bool:
     """Whether it is a folder of settings that holds memories."""
     if _is_restored_as(CONFIG, folder):
         return True
-    if has_entry(folder / "projects", _holds_memory):
+    if has_entry(folder / "projects", lambda entry: _has_markdown(Path(entry.path, "memory"))):
         return True
     if folder.name != ".claude" or os.path.lexists(folder.parent / ".git"):
         return False
     has_instructions = os.path.isfile(folder / "CLAUDE.md")
     return os.path.isdir(folder / "projects") and (has_instructions or _has_agents(folder))
-
-
-def _holds_memory(project: Entry) -> bool:
-    return _has_markdown(Path(project.path, "memory"))
 
 
 def is_project(folder: Path) -> bool:
@@ -117,7 +118,7 @@ def _has_agents(folder: Path) -> bool:
 
 
 def _has_markdown(folder: Path) -> bool:
-    return has_entry(folder, lambda entry: entry.name.endswith(SUFFIX) and entry.is_file())
+    return has_entry(folder, is_markdown)
 
 
 def is_memory_folder(folder: Path) -> bool:
@@ -131,12 +132,7 @@ def is_memory_folder(folder: Path) -> bool:
         return False
     if folder.parent.name in AGENTS or has_entry(folder, lambda e: bool(_TOPIC_NAME.match(e.name))):
         return True
-    try:
-        if os.path.getsize(index) > _LARGEST_INDEX:
-            return False
-        text = decode(read_bytes(index, folder))
-    except (OSError, UnreadableFile):
-        return False
+    text = read_small(index)
     return any(os.path.isfile(folder / name) for name in _INDEX_LINE.findall(text)[:20])
 
 
@@ -146,19 +142,9 @@ def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -
     layers = (config / "settings.json", config / "settings.local.json")
     own = (folder / ".claude" / "settings.json", folder / ".claude" / "settings.local.json")
     for file in (*layers, *own):
-        named = _json(file).get("autoMemoryDirectory")
+        named = read_object(file, MOST_SETTINGS).get("autoMemoryDirectory")
         if isinstance(named, str) and named.startswith(("/", "~/")):
             yield home / named[2:] if named.startswith("~/") else Path(named)
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        if os.path.getsize(path) > MOST_SETTINGS:
-            return {}
-        value = json.loads(read_bytes(path, path.parent))
-    except (OSError, UnreadableFile, ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
 
 
 MOST_SETTINGS = 32 << 20
@@ -227,11 +213,8 @@ def _folders(folder: Path, root: Path, faults: list[Unreadable]) -> Iterator[tup
 
 def markdown_files(folder: Path, faults: list[Unreadable]) -> list[str]:
     """The Markdown files directly in a folder: the index first, then by name."""
-    entries, closed = list_folder(folder)
-    faults.extend(closed)
-    names = [e.name for e in entries if e.name.endswith(SUFFIX) and not e.name.startswith(".")]
-    names.sort(key=lambda name: name != INDEX)
-    return [str(folder / name) for name in names if not os.path.isdir(folder / name)]
+    names = markdown_names(folder, faults)
+    return [str(folder / name) for name in sorted(names, key=lambda name: name != INDEX)]
 
 
 def instruction_names(root: Path, folders: list[MemoryFolder]) -> list[str]:
@@ -296,7 +279,9 @@ class ProjectPaths:
             files = [self._root / ".claude.json"]
             if self._root.name == ".claude":
                 files.append(self._root.parent / ".claude.json")
-            keys = [key for f in files for key in _keys(_json(f).get("projects"))]
+            keys = [
+                key for f in files for key in _keys(read_object(f, MOST_SETTINGS).get("projects"))
+            ]
             self._known = {_NOT_IN_SLUG.sub("-", key): key for key in keys}
         return self._known
 

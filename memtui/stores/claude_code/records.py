@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,16 +35,17 @@ from memtui.stores.claude_code.rules import (
 )
 from memtui.stores.markdown_documents import (
     MarkdownFile,
+    document_fields,
     linked_documents,
     outline,
     parse_document,
-    to_json_value,
+    time_of_change,
 )
 from memtui.stores.markdown_items import MarkdownItem, name_items, parse_items
 from memtui.stores.plans import PlanContext
-from memtui.stores.scanning import as_unreadable
+from memtui.stores.scanning import EMPTY, as_unreadable
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import from_iso
+from memtui.stores.values import from_iso, memory_name
 
 INDEX_LINE = "index"
 """Type of the memory that is a line of the index."""
@@ -53,8 +53,6 @@ INDEXES = "indexes"
 """Relation of an index line to its topic file."""
 IMPORTS = "imports"
 """Relation of an instruction file to one that it imports."""
-
-EMPTY_INDEX = "it is empty, as after a write that was cut off"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ def read_folder(
             faults.append(as_unreadable(error, path))
             continue
         if path.name == INDEX and not text:
-            faults.append(Unreadable(name, EMPTY_INDEX))
+            faults.append(Unreadable(name, EMPTY))
         elif path.name == INDEX:
             index = parse_index(text, folder, sidecar, folder.key)
         else:
@@ -152,9 +150,7 @@ def _index_memories(
         if file and f"{prefix}{file}" not in topics:
             extra["missing_file"] = file
         yield Memory(
-            ref=f"{label}:{id}",
-            id=id,
-            store=label,
+            **memory_name(label, id),
             kind="note" if file or not item.is_bullet else "fact",
             type=INDEX_LINE if file else "",
             title=title,
@@ -201,7 +197,8 @@ def _topic_memory(
     found = outline(document.body)
     file = document.path.removeprefix(records.folder.prefix)
     modified = from_iso(topic_field(front, "modified"))
-    extra = {str(key): to_json_value(value) for key, value in front.items() if key != "name"}
+    extra = document.extra
+    extra.pop("name", None)
     if front:
         extra["frontmatter"] = "newer" if is_newer(front) else "older"
     extra["indexed"] = document.path in indexed
@@ -211,25 +208,17 @@ def _topic_memory(
     transcript = _transcript(records.folder, session)
     if transcript:
         extra["transcript"] = transcript
-    if document.crlf:
-        extra["line_endings"] = "crlf"
-    if document.has_bom:
-        extra["byte_order_mark"] = True
     pairs = linked_documents(found, document.path, lambda name: names.get(name, ""))
     return Memory(
-        ref=f"{label}:{document.path}",
-        id=document.path,
-        store=label,
+        **document_fields(document, label),
         kind="document",
         type=topic_field(front, "type"),
         title=_name(document) or found.title or file.removesuffix(SUFFIX),
-        content=document.body,
         entity=records.entity,
         updated=modified or document.changed,
         importance="medium" if document.path in indexed else "low",
         links=tuple(Link(relation, target) for relation, target in pairs),
         source=f"session {session}" if session else "",
-        origin=Place(document.file, document.line),
         extra=extra,
     )
 
@@ -252,36 +241,20 @@ def instruction_memory(
     """An instruction file. `imports` are relations and ids, `outside` the paths out of the store
     that it imports, `missing` those where no file is."""
     found = outline(document.body)
-    extra = {str(key): to_json_value(value) for key, value in document.frontmatter.items()}
-    extra |= {"loaded_at_start": True, "updated_from": "file time"}
+    extra = document.extra | {"loaded_at_start": True, "updated_from": "file time"}
     if outside:
         extra["imports_outside"] = outside
     if missing:
         extra["imports_missing"] = missing
-    if document.crlf:
-        extra["line_endings"] = "crlf"
-    if document.has_bom:
-        extra["byte_order_mark"] = True
     pairs = dict.fromkeys([*imports, *linked_documents(found, document.path, lambda _: "")])
     return Memory(
-        ref=f"{label}:{document.path}",
-        id=document.path,
-        store=label,
+        **document_fields(document, label),
         kind="document",
         type=INSTRUCTIONS,
         title=document.path,
-        content=document.body,
         entity=INSTRUCTIONS,
         updated=document.changed,
         importance="high",
         links=tuple(Link(relation, target) for relation, target in pairs),
-        origin=Place(document.file, document.line),
         extra=extra,
     )
-
-
-def time_of_change(path: Path) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except (OSError, OverflowError, ValueError):
-        return None

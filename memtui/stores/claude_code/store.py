@@ -34,7 +34,6 @@ from memtui.stores.claude_code.records import (
     folder_memories,
     instruction_memory,
     read_folder,
-    time_of_change,
 )
 from memtui.stores.claude_code.rules import (
     DEEPEST_IMPORT,
@@ -44,7 +43,7 @@ from memtui.stores.claude_code.rules import (
     imports_in,
 )
 from memtui.stores.file_store import FileStore
-from memtui.stores.markdown_documents import parse_document
+from memtui.stores.markdown_documents import parse_document, time_of_change
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
 from memtui.stores.session_start import (
     LimitUse,
@@ -52,6 +51,7 @@ from memtui.stores.session_start import (
     LoadedText,
     LoadLimit,
     limit_uses,
+    loaded_whole,
 )
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
@@ -108,12 +108,7 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         memories = tuple(folder_memories(records, self.label))
         return Reading(memories, tuple(records.unreadable))
 
-    def session_start(
-        self,
-        view: StoreView,
-        entity: str,
-        now: datetime,  # noqa: ARG002
-    ) -> Sequence[LoadedText]:
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The instruction files, and MEMORY.md of this entity or of every folder."""
         folders = [(self._entity(each), each) for each in memory_folders(self.root, [])]
         memories = list(view.memories(self.label))
@@ -222,10 +217,7 @@ def loaded_texts(
     for memory in memories:
         if memory.entity == INSTRUCTIONS:
             note = "instruction files and their imports are read whole at every start"
-            entry = LoadedEntry(memory.ref, 0, len(memory.content))
-            yield LoadedText(
-                memory.id, memory.content, memory.origin.file, entries=(entry,), note=note
-            )
+            yield loaded_whole(memory, note)
     for name, folder in folders:
         if entity in ("", name):
             try:
@@ -258,13 +250,7 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
     title = f"{entity}: {INDEX}"
     note = "frontmatter and comments do not count; the rest is not loaded"
     return LoadedText(
-        title,
-        counted,
-        file,
-        limit=LIMIT,
-        entries=tuple(entries),
-        note=note,
-        lines=tuple(offsets),
+        title, counted, file, limit=LIMIT, entries=tuple(entries), note=note, lines=tuple(offsets)
     )
 
 

@@ -6,13 +6,23 @@ note as binding (source: formats page of Codex).
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
-from memtui.errors import Conflict, Refused
+from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.codex.layout import NOTES, SUFFIX, is_note
 from memtui.stores.codex.records import PENDING, STATUS, asking_note
+from memtui.stores.document_editing import (
+    deletion_edits,
+    edit_document,
+    file_stem,
+    new_file,
+    open_document,
+    plan_file_import,
+    planned_text,
+    titled_text,
+)
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     is_import,
@@ -23,23 +33,8 @@ from memtui.stores.importing import (
     slug,
     text_with_title,
 )
-from memtui.stores.markdown_documents import (
-    edit_document,
-    file_stem,
-    new_file,
-    open_document,
-    outline,
-    planned_text,
-)
-from memtui.stores.plans import (
-    SIDECAR_ACTS,
-    ActionSupport,
-    PlanContext,
-    plan_duplicate,
-    plan_one,
-    planned_before,
-)
-from memtui.stores.values import check_unchanged, content_of, word_of
+from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
+from memtui.stores.values import content_of, word_of
 
 LONGEST_SLUG = 40
 _NOTE_KEY = "request"
@@ -66,10 +61,9 @@ def new_note(text: str, about: str, context: PlanContext) -> tuple[str, TextEdit
     """The id and the edit of a new note. Raises Refused."""
     stamp = context.now.strftime("%Y-%m-%dT%H-%M-%S")
     slug = file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
-    planned_refs = {ref for plan in planned_before(context.view) for ref in plan.refs}
     for number in range(1, 1000):
         path = f"{NOTES}/{stamp}-{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
-        if context.ref(path) not in planned_refs and not (context.root / path).exists():
+        if context.ref(path) not in context.planned_refs and not (context.root / path).exists():
             return path, TextEdit(str(new_file(context.root, path)), None, text)
     raise Refused("there are too many notes of this name", where=slug)
 
@@ -77,61 +71,32 @@ def new_note(text: str, about: str, context: PlanContext) -> tuple[str, TextEdit
 def _add(change: Change, context: PlanContext) -> Plan:
     if is_import(change):
         return plan_import(change, context)
-    text, title = content_of(change), word_of(change, "title", "")
-    if title and outline(text).title != title:
-        text = f"# {title}\n\n{text}"
+    title = word_of(change, "title", "")
+    text = titled_text(title, content_of(change))
     entity = word_of(change, "entity", "ad_hoc")
     if entity != "ad_hoc":
         text = f"{text.rstrip()}\n\nThis is about {entity}.\n"
-    id, edit = new_note(text if text.endswith("\n") else f"{text}\n", title or text, context)
+    id, edit = new_note(text, title or text, context)
     return Plan((change,), (edit,), Outcome.ADDED, f"A note: {PENDING}", (context.ref(id),))
 
 
 def _delete(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    path = Path(memory.origin.file)
-    before = planned_text(path, context.root, context.view)
-    if before is None:
-        raise Conflict("the note is gone", where=str(path))
-    check_unchanged(memory, open_document(memory, before).document.body, str(path), None)
-    edits: tuple[Edit, ...] = (
-        TextEdit(str(path), before, None),
-        *context.sidecar_entry(memory).removal(),
-    )
+    edits = deletion_edits(open_document(memory, context), context)
     return plan_one(change, memory, edits)
 
 
-def _retire(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    id, note = new_note(asking_note(memory, None), f"forget {memory.headline}", context)
-    return _plan_request(change, memory, context, id, note, {STATUS: "retired", _NOTE_KEY: [id]})
-
-
-def _supersede(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    new_text = content_of(change)
-    id, note = new_note(asking_note(memory, new_text), f"change {memory.headline}", context)
-    return _plan_request(
-        change,
-        memory,
-        context,
-        id,
-        note,
-        {STATUS: "superseded", _NOTE_KEY: [id], "superseded_by": [id]},
-    )
-
-
-def _plan_request(
-    change: Change,
-    memory: Memory,
-    context: PlanContext,
-    id: str,
-    note: TextEdit,
-    values: dict[str, object],
-) -> Plan:
-    """The note, and what the sidecar keeps until Codex has read it."""
+def _request(change: Change, memory: Memory, context: PlanContext) -> Plan:
+    """Plan a note that asks Codex to forget or change a memory, and what the sidecar keeps until
+    Codex has read it."""
     supersedes = change.act is Act.SUPERSEDE
+    new_text = content_of(change) if supersedes else None
+    about = f"{'change' if supersedes else 'forget'} {memory.headline}"
+    id, note = new_note(asking_note(memory, new_text), about, context)
+    values: dict[str, Any] = {STATUS: "superseded" if supersedes else "retired", _NOTE_KEY: [id]}
     edits: tuple[Edit, ...] = (
         note,
-        *context.sidecar_entry(memory).set(**values),
-        *context.entry_edits(id, id, **({"supersedes": [memory.id]} if supersedes else {})),
+        *context.sidecar_entry(memory).set(**values, superseded_by=[id] if supersedes else None),
+        *context.entry_edits(id, id, supersedes=[memory.id] if supersedes else None),
     )
     refs = (context.ref(id), memory.ref)
     outcome = Outcome.SUPERSEDED if supersedes else Outcome.DONE
@@ -162,8 +127,8 @@ ACTS = ActionSupport(
     handlers={
         Act.EDIT: edit_document,
         Act.DELETE: _delete,
-        Act.RETIRE: _retire,
-        Act.SUPERSEDE: _supersede,
+        Act.RETIRE: _request,
+        Act.SUPERSEDE: _request,
         Act.RESTORE: _restore,
     },
     unsupported={
@@ -186,11 +151,8 @@ def plan_import(change: Change, context: PlanContext) -> Plan:
         return plan_duplicate(change, "a note of this name")
     document = change.fields.get("document")
     text = document if isinstance(document, str) else content_of(change)
-    edits: tuple[Edit, ...] = (
-        TextEdit(str(new_file(context.root, path)), None, text),
-        *context.entry_edits(path, path, **sidecar_values(change)),
-    )
-    return Plan((change,), edits, Outcome.ADDED, f"Added {path}", (context.ref(path),))
+    file = new_file(context.root, path)
+    return plan_file_import(change, context, file, text, **sidecar_values(change))
 
 
 def convert(memory: Memory) -> ConvertedMemory:

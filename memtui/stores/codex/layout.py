@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import folders_in, list_folder
+from memtui.stores.scanning import folders_in, markdown_names
 
 SUMMARY, MEMORY = "memory_summary.md", "MEMORY.md"
 RAW = "raw_memories.md"
@@ -43,12 +43,8 @@ def memory_files(root: Path, faults: list[Unreadable]) -> Iterator[str]:
             yield name
     for folder in (NOTES, ROLLOUTS):
         if os.path.isdir(root / folder):
-            entries, closed = list_folder(root / folder)
-            faults.extend(closed)
-            for entry in entries:
-                is_file = entry.name.endswith(SUFFIX) and not entry.name.startswith(".")
-                if is_file and not os.path.isdir(entry.path):  # False for a circle of links
-                    yield f"{folder}/{entry.name}"
+            for name in markdown_names(root / folder, faults):
+                yield f"{folder}/{name}"
     if os.path.isdir(root / SKILLS):
         for found in folders_in(root / SKILLS, root):
             if isinstance(found, Unreadable):

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from memtui.model import Link, Memory, Place
+from memtui.model import Link, Memory
 from memtui.stores.codex.layout import MEMORY, NOTES, ROLLOUTS, SUMMARY
-from memtui.stores.markdown_documents import MarkdownFile, outline, to_json_value
-from memtui.stores.markdown_items import SECTION, ItemFile
+from memtui.stores.markdown_documents import MarkdownFile, document_fields, outline, to_json_value
+from memtui.stores.markdown_items import ItemFile, item_extra, item_fields
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso
 
@@ -132,9 +132,7 @@ def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Me
         group = next((g for g in reversed(groups) if g.start <= item.start), None)
         if group is not None and is_head_line(item.text):
             continue
-        extra: dict[str, Any] = {"updated_from": "file time"}
-        if item.section:
-            extra[SECTION] = item.section
+        extra = item_extra(item)
         if group is not None:
             extra |= _about(group)
         if document.path == SUMMARY:
@@ -142,17 +140,12 @@ def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Me
         rollouts = dict.fromkeys(_ROLLOUT.findall(item.text))
         yield _with_request(
             Memory(
-                ref=f"{label}:{id}",
-                id=id,
-                store=label,
+                **item_fields(document, id, item, label),
                 kind="fact",
                 type=type_of(item.section),
-                content=item.text,
                 entity=_entity(document.path, group, item.section),
-                updated=document.changed,
                 importance="high" if document.path == SUMMARY else "medium",
                 links=tuple(Link("drawn_from", path) for path in rollouts),
-                origin=Place(document.file, document.line - 1 + item.line),
                 extra=extra,
             ),
             sidecar,
@@ -188,19 +181,15 @@ def file_memory(document: MarkdownFile, sidecar: Sidecar, label: str, *, pending
         title = str(document.frontmatter.get("name") or title or document.path.split("/")[-2])
     return _with_request(
         Memory(
-            ref=f"{label}:{document.path}",
-            id=document.path,
-            store=label,
+            **document_fields(document, label),
             kind="note" if is_note else "episode" if is_rollout else "document",
             type=("pending" if pending else "ad-hoc") if is_note else "" if is_rollout else "skill",
             title=title,
-            content=document.body,
             entity="ad_hoc" if is_note else (head.get("cwd", "").strip("/") or "skills"),
             created=_time_in(name) if is_note or is_rollout else None,
             updated=from_iso(head.get("updated_at")) or document.changed,
             importance="low" if is_rollout else "medium",
             source=f"thread {thread}" if thread else "",
-            origin=Place(document.file, document.line),
             extra=extra,
         ),
         sidecar,

@@ -13,10 +13,10 @@ from memtui.stores.codex import editing
 from memtui.stores.codex.layout import MEMORY, SUMMARY, is_note, memory_files
 from memtui.stores.codex.records import FIRST_LINE, file_memory, item_memories
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown_documents import parse_document
-from memtui.stores.markdown_items import EMPTY, parse_item_file, time_of_change
+from memtui.stores.markdown_documents import parse_document, time_of_change
+from memtui.stores.markdown_items import parse_item_file
 from memtui.stores.plans import PlanContext
-from memtui.stores.scanning import FoundShard
+from memtui.stores.scanning import EMPTY, FoundShard
 from memtui.stores.session_start import LoadedText
 from memtui.stores.sidecar import Sidecar
 
@@ -51,12 +51,7 @@ class CodexStore(TextFileStore[PlanContext]):
         except OSError:
             return True
 
-    def session_start(
-        self,
-        view: StoreView,  # noqa: ARG002
-        entity: str,  # noqa: ARG002
-        now: datetime,  # noqa: ARG002
-    ) -> Sequence[LoadedText]:
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The summary, which every prompt holds."""
         text = self.text_of(SUMMARY)
         if text is None or text.partition("\n")[0].rstrip() != FIRST_LINE:

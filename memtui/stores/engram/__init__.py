@@ -60,6 +60,6 @@ FORMAT = Format(
         member="observations",
         export=lazy_function("memtui.stores.engram.export_document", "export_memories"),
         read=lazy_function("memtui.stores.engram.import_document", "read"),
-        plan_import=lazy_function("memtui.stores.engram.import_document", "plan_import_into"),
+        plan_import=lazy_function("memtui.stores.engram.import_document", "plan_import"),
     ),
 )

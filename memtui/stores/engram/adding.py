@@ -18,8 +18,8 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.engram import rules
 from memtui.stores.engram.records import count_of, row_key, text
+from memtui.stores.engram.rows import OpenDatabase
 from memtui.stores.engram.schema import Schema
 from memtui.stores.engram.sync_log import is_blank
 
@@ -35,21 +36,8 @@ _OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")
 """What a save under an existing topic key replaces (store.go, AddObservation)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SavePlanner:
+class SavePlanner(OpenDatabase):
     """Plans new observations. Methods raise Refused, sqlite3.Error."""
-
-    path: str
-    label: str
-    connection: sqlite3.Connection
-    schema: Schema
-    moment: datetime
-    number: int
-    """What a new observation will get if nobody is faster."""
-
-    @property
-    def now(self) -> str:
-        return rules.timestamp(self.moment)
 
     def add(self, change: Change) -> Plan:
         fields = change.fields
@@ -117,12 +105,9 @@ class SavePlanner:
             "updated_at": self.now,
             "review_after": rules.review_after(columns["type"], self.moment),
         }
-        row = {
-            name: value
-            for name, value in row.items()
-            if value is not None and self.schema.has("observations", name)
-        }
-        edit = RowEdit(self.path, "observations", {"sync_id": sync_id}, None, row)
+        columns = {name: value for name, value in row.items() if value is not None}
+        columns = self.schema.known("observations", columns)
+        edit = RowEdit(self.path, "observations", {"sync_id": sync_id}, None, columns)
         before = session_edits(self.path, self.connection, self.schema, session, project, self.now)
         return Plan(
             (change,),
@@ -167,7 +152,7 @@ class SavePlanner:
         return Plan((change,), (edit,), Outcome.DEDUPE, reason=reason, refs=(ref,))
 
     def _same_topic(self, at: rules.Address) -> Mapping[str, Any] | None:
-        return self._fetch_row(
+        return self.fetch(
             "SELECT * FROM observations WHERE topic_key = ? AND ifnull(project, '') = ?"
             " AND scope = ? AND deleted_at IS NULL"
             " ORDER BY datetime(updated_at) DESC, datetime(created_at) DESC LIMIT 1",
@@ -176,7 +161,7 @@ class SavePlanner:
 
     def _find_duplicate(self, columns: Mapping[str, Any]) -> Mapping[str, Any] | None:
         since = rules.timestamp(self.moment - timedelta(minutes=rules.DUPLICATE_MINUTES))
-        return self._fetch_row(
+        return self.fetch(
             "SELECT * FROM observations WHERE normalized_hash = ? AND ifnull(project, '') = ?"
             " AND scope = ? AND type = ? AND title = ? AND deleted_at IS NULL"
             " AND datetime(created_at) >= ? ORDER BY created_at DESC LIMIT 1",
@@ -189,10 +174,6 @@ class SavePlanner:
                 since,
             ),
         )
-
-    def _fetch_row(self, sql: str, values: tuple[Any, ...]) -> Mapping[str, Any] | None:
-        row = self.connection.execute(sql, values).fetchone()
-        return None if row is None else dict(row)
 
 
 def _warnings(fields: Mapping[str, Any]) -> tuple[str, ...]:
@@ -270,7 +251,7 @@ def bare_session_row(
         row |= {"ownership_mode": OWNED, "local_creation_project": project}
     else:
         row |= {"ownership_mode": SHARED, "ended_at": started_at}
-    return known_columns(schema, row)
+    return schema.known("sessions", row)
 
 
 def imported_session_row(schema: Schema, row: Row) -> dict[str, Any]:
@@ -278,12 +259,7 @@ def imported_session_row(schema: Schema, row: Row) -> dict[str, Any]:
     found = {"project": "", "directory": "", **row}
     if is_blank(found.get("ownership_mode")):
         found["ownership_mode"] = SHARED
-    return known_columns(schema, found)
-
-
-def known_columns(schema: Schema, row: Row) -> dict[str, Any]:
-    """The columns that the table has."""
-    return {name: value for name, value in row.items() if schema.has("sessions", name)}
+    return schema.known("sessions", found)
 
 
 def is_manual(session: str) -> bool:

@@ -46,7 +46,7 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 from urllib.parse import quote
 
-from memtui.errors import Refused, SaveError
+from memtui.errors import Refused, SaveError, StoreError
 from memtui.files.save_hooks import failpoint
 
 BUSY_SECONDS = 5.0
@@ -169,6 +169,14 @@ def run_read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
             if mode in (OpenMode.READ_ONLY_SHM, OpenMode.READ_ONLY) or file_stamps(path) == stamps:
                 return result
         return _read(path, OpenMode.READ_ONLY, work)
+
+
+def read_or_raise(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
+    """`run_read`, whose errors become StoreError."""
+    try:
+        return run_read(path, work)
+    except sqlite3.Error as error:
+        raise StoreError(f"SQLite: {error}", where=str(path)) from error
 
 
 def _is_mode_unsupported(error: sqlite3.Error) -> bool:

@@ -11,15 +11,14 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from memtui.changes import Outcome, Plan, RowEdit
-from memtui.errors import BundleError, Refused, StoreError
+from memtui.errors import BundleError, Refused
 from memtui.model import Memory
 from memtui.stores.base import Store
 from memtui.stores.engram import NAME, adding, database_file, rules
-from memtui.stores.engram.connection import run_read
+from memtui.stores.engram.connection import read_or_raise
 from memtui.stores.engram.export_document import (
     OBSERVATION,
     PROMPT,
@@ -27,8 +26,8 @@ from memtui.stores.engram.export_document import (
     SESSION,
     TOMBSTONE,
     VERSIONS,
+    database_lines,
 )
-from memtui.stores.engram.new_database import database_lines
 from memtui.stores.engram.records import (
     DatabasePlace,
     Relation,
@@ -159,13 +158,10 @@ def _relations(rows: Sequence[Row], observations: Sequence[Row]) -> dict[str, li
     return found
 
 
-def plan_import_into(store: Store, document: str) -> Plan:
-    """What importing an export into this store would add (`Format.document`)."""
-    return plan_import(database_file(store.root), document)
-
-
-def plan_import(file: Path, document: str) -> Plan:
-    """What importing an export would add. Raises BundleError, Refused or StoreError."""
+def plan_import(store: Store, document: str) -> Plan:
+    """What importing an export into this store would add. Raises BundleError, Refused or
+    StoreError."""
+    file = database_file(store.root)
     rows = parse_export(document)
 
     def work(connection: sqlite3.Connection) -> Plan:
@@ -174,10 +170,7 @@ def plan_import(file: Path, document: str) -> Plan:
             raise Refused(schema.refusal, where=str(file))
         return _Import(str(file), connection, schema).plan(rows)
 
-    try:
-        return run_read(file, work)
-    except sqlite3.Error as error:
-        raise StoreError(f"SQLite: {error}", where=str(file)) from error
+    return read_or_raise(file, work)
 
 
 @dataclass(slots=True)
@@ -257,20 +250,17 @@ class _Import:
         return columns
 
     def _add_row(self, table: str, columns: Mapping[str, Any]) -> None:
-        known_columns = {
-            name: value for name, value in columns.items() if self.schema.has(table, name)
-        }
-        if not known_columns.get("sync_id"):
-            known_columns["sync_id"] = self._matching_sync_id(table, known_columns)
-        mark = (table, str(known_columns["sync_id"]))
+        known = self.schema.known(table, columns)
+        if not known.get("sync_id"):
+            known["sync_id"] = self._matching_sync_id(table, known)
+        mark = (table, str(known["sync_id"]))
         existing = self.connection.execute(
-            f"SELECT * FROM {table} WHERE sync_id = ? ORDER BY id DESC LIMIT 1",
-            (known_columns["sync_id"],),
+            f"SELECT * FROM {table} WHERE sync_id = ? ORDER BY id DESC LIMIT 1", (known["sync_id"],)
         ).fetchone()
         if existing is not None:
             alike = all(
                 existing[name] == value
-                for name, value in known_columns.items()
+                for name, value in known.items()
                 if name != "normalized_hash"
             )
             self.same += alike
@@ -280,8 +270,8 @@ class _Import:
         else:
             self._keys.add(mark)
             self.new += 1
-            key = {"sync_id": known_columns["sync_id"]}
-            self.edits.append(RowEdit(self.path, table, key, None, known_columns))
+            key = {"sync_id": known["sync_id"]}
+            self.edits.append(RowEdit(self.path, table, key, None, known))
 
     def _matching_sync_id(self, table: str, row: Row) -> str:
         """The sync_id of a row with the same text and time, as early exports have none; else a new

@@ -9,9 +9,7 @@ soon as both are there. Former versions stay behind: they go by row numbers.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -28,9 +26,10 @@ from memtui.stores.engram.records import (
     is_valid_text,
     text,
 )
-from memtui.stores.engram.schema import OBSERVATION_COLUMNS, Schema
+from memtui.stores.engram.rows import OpenDatabase
+from memtui.stores.engram.schema import OBSERVATION_COLUMNS
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.importing import entity_parts, lost_fields, lost_kind, short_hash
+from memtui.stores.importing import entity_parts, extra_in, lost_fields, lost_kind, short_hash
 from memtui.stores.values import created_of, from_iso
 
 _FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}
@@ -41,24 +40,15 @@ _RELATION_LOCAL = frozenset({"id", "superseded_by_relation_id"})
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPlanner:
+class ImportPlanner(OpenDatabase):
     """Plans imports into one database. Methods raise Refused, sqlite3.Error."""
-
-    path: str
-    label: str
-    connection: sqlite3.Connection
-    schema: Schema
-    moment: datetime
-    number: int
-    """What a new observation will get if nobody is faster."""
 
     def plan(self, change: Change) -> Plan:
         for name in ("content", "title", "type"):
             if not is_valid_text(_text_field(change, name)):
                 raise Refused(f"the {name} holds half a character, which UTF-8 cannot hold")
         id = text(change.fields["id"])
-        extra = _extra(change)
+        extra = extra_in(change)
         if id.startswith(SESSION) and "started_at" in extra:
             return self._session(change, id.removeprefix(SESSION), extra)
         if id.startswith(PROMPT) and "session_id" in extra:
@@ -72,11 +62,8 @@ class ImportPlanner:
             reason = "this observation already exists"
             return Plan((change,), (), Outcome.DEDUPE, reason, refs=(f"{self.label}:{existing}",))
         row = {"id": self.number, "sync_id": sync_id, **self._columns(change, extra)}
-        row = {
-            name: value
-            for name, value in row.items()
-            if value is not None and self.schema.has("observations", name)
-        }
+        row = {name: value for name, value in row.items() if value is not None}
+        row = self.schema.known("observations", row)
         edits = (
             *self._bare_session(row),
             RowEdit(self.path, "observations", {"sync_id": sync_id}, None, row),
@@ -146,13 +133,9 @@ class ImportPlanner:
             sync_id = text(relation.get("sync_id")) if isinstance(relation, Mapping) else ""
             if not sync_id or self._number("memory_relations", sync_id) is not None:
                 continue
-            row = {
-                name: from_json_value(value)
-                for name, value in relation.items()
-                if name not in _RELATION_LOCAL and self.schema.has("memory_relations", name)
-            }
-            key = {"sync_id": sync_id}
-            edits.append(RowEdit(self.path, "memory_relations", key, None, row))
+            known = self.schema.known("memory_relations", relation)
+            row = {n: from_json_value(v) for n, v in known.items() if n not in _RELATION_LOCAL}
+            edits.append(RowEdit(self.path, "memory_relations", {"sync_id": sync_id}, None, row))
         return tuple(edits)
 
     def _bare_session(self, row: Row) -> tuple[RowEdit, ...]:
@@ -167,8 +150,7 @@ class ImportPlanner:
         )
 
     def _has_session(self, session: str) -> bool:
-        found = self.connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session,))
-        return found.fetchone() is not None
+        return self.fetch("SELECT id FROM sessions WHERE id = ?", (session,)) is not None
 
     def _number(self, table: str, sync_id: str) -> int | None:
         if not self.schema.has(table, "sync_id"):
@@ -177,20 +159,6 @@ class ImportPlanner:
             f"SELECT max(id) FROM {table} WHERE sync_id = ?", (sync_id,)
         ).fetchone()
         return None if found[0] is None else int(found[0])
-
-
-def next_number(connection: sqlite3.Connection) -> int:
-    """The row number that SQLite would give the next observation."""
-    found = connection.execute(
-        "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'observations'), 0),"
-        " coalesce((SELECT max(id) FROM observations), 0))"
-    ).fetchone()
-    return int(found[0]) + 1
-
-
-def _extra(change: Change) -> Row:
-    extra = change.fields.get("extra")
-    return extra if isinstance(extra, Mapping) else {}
 
 
 def _text_field(change: Change, name: str) -> str:

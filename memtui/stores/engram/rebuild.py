@@ -19,8 +19,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from memtui.errors import BundleError, Refused, SaveError, StoreError
-from memtui.stores.engram.connection import exclusive_access, run_read
+from memtui.errors import BundleError, Refused, SaveError
+from memtui.stores.engram.connection import exclusive_access, read_or_raise
 from memtui.stores.engram.records import encode, is_valid_text
 from memtui.stores.engram.schema import UPDATE_INSERT_TRIGGERS
 
@@ -36,10 +36,7 @@ Row = dict[str, Any]
 
 def dump(file: Path) -> list[str]:
     """Dump the whole database as lines. Raises StoreError."""
-    try:
-        return run_read(file, lambda connection: list(lines_of(connection)))
-    except sqlite3.Error as error:
-        raise StoreError(f"SQLite: {error}", where=str(file)) from error
+    return read_or_raise(file, lambda connection: list(lines_of(connection)))
 
 
 @contextlib.contextmanager

@@ -28,7 +28,7 @@ from typing import Any
 from memtui.model import ENDED_LINKS, Link, Memory, Place
 from memtui.stores.format import UpkeepRules
 from memtui.stores.sidecar import link_to_json
-from memtui.stores.values import from_iso
+from memtui.stores.values import from_iso, memory_name
 
 PROMPT = "prompts/"
 SESSION = "sessions/"
@@ -104,9 +104,7 @@ def observation(
     if ended := [_ended(each) for each in outgoing if each.status == "orphaned"]:
         extra[ENDED_LINKS] = ended
     return Memory(
-        ref=f"{home.label}:{number}",
-        id=number,
-        store=home.label,
+        **memory_name(home.label, number),
         kind="observation",
         type=kind,
         title=text(row.get("title")),
@@ -131,9 +129,7 @@ def prompt(home: DatabasePlace, row: Row) -> Memory:
     name = f"{PROMPT}{row['id']}"
     created = from_iso(row.get("created_at"))
     return Memory(
-        ref=f"{home.label}:{name}",
-        id=name,
-        store=home.label,
+        **memory_name(home.label, name),
         kind="note",
         type="prompt",
         content=text(row.get("content")),
@@ -151,9 +147,7 @@ def session(home: DatabasePlace, row: Row) -> Memory:
     """Convert a session that was closed with a summary."""
     own = text(row["id"])
     return Memory(
-        ref=f"{home.label}:{SESSION}{own}",
-        id=f"{SESSION}{own}",
-        store=home.label,
+        **memory_name(home.label, f"{SESSION}{own}"),
         kind="episode",
         type="session",
         title=own,

@@ -6,10 +6,8 @@ orphaned, the status under which Engram itself stops showing it.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from memtui.changes import Change, Plan, RowEdit
@@ -19,6 +17,7 @@ from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
 from memtui.stores.engram.reading import relations
 from memtui.stores.engram.records import Relation
+from memtui.stores.engram.rows import OpenDatabase
 from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
 
@@ -46,15 +45,8 @@ def why_beside(change: Change, memory: Memory, view: StoreView, schema: Schema) 
     return "Engram relates no observation to itself" if other == memory else ""
 
 
-@dataclass(frozen=True, slots=True)
-class RelationPlanner:
+class RelationPlanner(OpenDatabase):
     """Plans relations. Methods raise Refused, RefError, sqlite3.Error."""
-
-    path: str
-    label: str
-    connection: sqlite3.Connection
-    schema: Schema
-    now: str
 
     def link(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
         """Judge a pending relation of the two memories, or create a judged one."""

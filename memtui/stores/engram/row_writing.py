@@ -65,7 +65,9 @@ def apply(
             schema = inspect(connection)
             if schema.refusal:
                 raise Refused(f"nothing can be written: {schema.refusal}", where=str(path))
-            writer = _Writer(path, connection, schema, SyncLog(connection, schema, _now(clock)))
+            writer = _Writer(
+                path, connection, schema, SyncLog(connection, schema, timestamp(clock()))
+            )
             name, written = writer.run(rows, recorder)
     except sqlite3.Error as error:
         raise SaveError(f"SQLite: {error}", where=str(path), do="nothing was changed") from error
@@ -76,10 +78,6 @@ def apply(
 def number_of(edit: Edit) -> object:
     """The row number in an edit that inserts; None if there is none."""
     return (edit.after or {}).get("id") if isinstance(edit, RowEdit) else None
-
-
-def _now(clock: Callable[[], datetime]) -> str:
-    return timestamp(clock())
 
 
 def _checked(edit: Edit, path: Path) -> RowEdit:

@@ -6,6 +6,8 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,8 @@ from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.files.revert_detection import CHANGED, HELD, EditSequence, EditState, EditStatus
 from memtui.stores.engram.connection import run_read
 from memtui.stores.engram.rebuild import dump
-from memtui.stores.engram.records import (
-    from_json_value,
-    is_valid_text,
-    text,
-    to_json_value,
-)
+from memtui.stores.engram.records import from_json_value, is_valid_text, text, to_json_value
+from memtui.stores.engram.rules import timestamp
 from memtui.stores.engram.schema import Schema, inspect
 from memtui.stores.format import WHOLE, rows_digest
 
@@ -28,6 +26,37 @@ TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "obser
 """The tables whose rows an edit may name."""
 
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDatabase:
+    """A database that is read to plan changes. Methods raise sqlite3.Error."""
+
+    path: str
+    label: str
+    connection: sqlite3.Connection
+    schema: Schema
+    moment: datetime
+    ahead: int = 0
+    """New observations that are planned before this change and not made yet."""
+
+    @property
+    def now(self) -> str:
+        return timestamp(self.moment)
+
+    @property
+    def number(self) -> int:
+        """The number that SQLite will give a new observation if nobody is faster."""
+        found = self.connection.execute(
+            "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'observations'), 0),"
+            " coalesce((SELECT max(id) FROM observations), 0))"
+        ).fetchone()
+        return int(found[0]) + 1 + self.ahead
+
+    def fetch(self, sql: str, values: tuple[object, ...]) -> dict[str, Any] | None:
+        """The first row of a query."""
+        row = self.connection.execute(sql, values).fetchone()
+        return None if row is None else dict(row)
 
 
 def row_name(edit: RowEdit) -> str:
@@ -92,11 +121,11 @@ def insert_row(
     connection: sqlite3.Connection, schema: Schema, table: str, columns: Mapping[str, Any]
 ) -> int:
     """Insert the columns that the table has; returns the row number. Raises sqlite3.Error."""
-    known_columns = {name: value for name, value in columns.items() if schema.has(table, name)}
-    names = ", ".join(f'"{name}"' for name in known_columns)
+    known = schema.known(table, columns)
+    names = ", ".join(f'"{name}"' for name in known)
     cursor = connection.execute(
-        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(known_columns))})",
-        tuple(known_columns.values()),
+        f"INSERT INTO {table} ({names}) VALUES ({', '.join('?' * len(known))})",
+        tuple(known.values()),
     )
     return cursor.lastrowid or 0
 

@@ -33,14 +33,7 @@ TITLE_LENGTH = 80
 REVIEW_MONTHS = {"decision": 6, "policy": 12, "preference": 3}
 """When a type is due for review (decayReviewAfterMonths)."""
 SCOPES = ("project", "personal", "global")
-RELATIONS = (
-    "related",
-    "compatible",
-    "scoped",
-    "conflicts_with",
-    "supersedes",
-    "not_conflict",
-)
+RELATIONS = ("related", "compatible", "scoped", "conflicts_with", "supersedes", "not_conflict")
 """Verdicts Engram accepts (validRelationVerbs)."""
 DEFAULT_TYPE = "manual"
 """What `engram save` writes when no type is given."""

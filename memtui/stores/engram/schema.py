@@ -11,21 +11,25 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 NEWEST_VERSION = 1
 """Highest `PRAGMA user_version` known: 0 is the July 2026 schema, 1 is v3."""
 
 
-def _names(words: str) -> frozenset[str]:
-    return frozenset(words.split())
+def column_names(text: str) -> tuple[str, ...]:
+    """Names of columns, from one text."""
+    return tuple(text.split())
 
 
-OBSERVATION_COLUMNS = _names(
-    """id sync_id session_id type title content tool_name project scope topic_key normalized_hash
-    revision_count duplicate_count last_seen_at pinned created_at updated_at deleted_at review_after
-    expires_at embedding embedding_model embedding_created_at"""
+OBSERVATION_COLUMNS = frozenset(
+    column_names(
+        """id sync_id session_id type title content tool_name project scope topic_key
+        normalized_hash revision_count duplicate_count last_seen_at pinned created_at updated_at
+        deleted_at review_after expires_at embedding embedding_model embedding_created_at"""
+    )
 )
-VERSION_COLUMNS = _names("id observation_id title content version created_at")
+VERSION_COLUMNS = frozenset(column_names("id observation_id title content version created_at"))
 
 FTS_TRIGGERS = frozenset({"obs_fts_insert", "obs_fts_delete", "obs_fts_update"})
 PROMPT_TRIGGERS = frozenset({"prompt_fts_insert", "prompt_fts_delete", "prompt_fts_update"})
@@ -34,31 +38,18 @@ UPDATE_INSERT_TRIGGERS = frozenset({"obs_fts_update_insert", "prompt_fts_update_
 text out of the index, and these put the new one in. Soft-deleted rows are not indexed."""
 
 _NEEDED = {
-    "observations": _names(
-        "id sync_id session_id type title content project scope topic_key normalized_hash "
-        "revision_count duplicate_count created_at updated_at deleted_at"
-    ),
-    "sessions": frozenset({"id", "project", "directory", "started_at"}),
-    "sync_mutations": frozenset(
-        {"seq", "target_key", "entity", "entity_key", "op", "payload", "source"}
-    ),
-    "sync_state": frozenset({"target_key", "lifecycle", "last_enqueued_seq", "updated_at"}),
+    "observations": """id sync_id session_id type title content project scope topic_key
+        normalized_hash revision_count duplicate_count created_at updated_at deleted_at""",
+    "sessions": "id project directory started_at",
+    "sync_mutations": "seq target_key entity entity_key op payload source",
+    "sync_state": "target_key lifecycle last_enqueued_seq updated_at",
 }
 """Without these a change could not be recorded the way Engram records its own."""
 
-_TABLES = (
-    "observations",
-    "sessions",
-    "user_prompts",
-    "memory_relations",
-    "observation_versions",
-    "observation_save_operations",
-    "sync_mutations",
-    "sync_state",
-    "sync_enrolled_projects",
-    "sync_delete_tombstones",
-    "sync_delete_tombstone_remote_floors",
-    "prompt_tombstones",
+_TABLES = column_names(
+    """observations sessions user_prompts memory_relations observation_versions
+    observation_save_operations sync_mutations sync_state sync_enrolled_projects
+    sync_delete_tombstones sync_delete_tombstone_remote_floors prompt_tombstones"""
 )
 """The tables memtui reads or writes; others are left alone."""
 
@@ -74,6 +65,10 @@ class Schema:
     def has(self, table: str, column: str = "") -> bool:
         columns = self.tables.get(table)
         return columns is not None and (not column or column in columns)
+
+    def known(self, table: str, row: Mapping[str, Any]) -> dict[str, Any]:
+        """The columns of a row that the table has."""
+        return {name: value for name, value in row.items() if self.has(table, name)}
 
     @property
     def keeps_versions(self) -> bool:
@@ -124,7 +119,7 @@ def _describe_newer(version: int) -> str:
 
 def _describe_older(tables: Mapping[str, frozenset[str]]) -> str:
     for table, needed in _NEEDED.items():
-        missing = needed - tables.get(table, frozenset())
+        missing = set(needed.split()) - tables.get(table, frozenset())
         if missing:
             return (
                 f"an older Engram schema without {table}.{min(missing)}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -22,36 +22,29 @@ from memtui.stores.accesses import (
     sidecar_access_file,
     with_accesses,
 )
-from memtui.stores.base import (
-    Reading,
-    Scan,
-    Shard,
-    StoreView,
-    Unreadable,
-    WriteRecorder,
-    Written,
-)
-from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, import_document, rules
-from memtui.stores.engram import export_document as export
+from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder, Written
+from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, rules
 from memtui.stores.engram import reading as read
 from memtui.stores.engram.connection import (
     SMALLEST_DATABASE,
     FileStamps,
     file_stamps,
     is_settled,
+    read_or_raise,
     run_read,
 )
 from memtui.stores.engram.planning import Planner, refusal
+from memtui.stores.engram.reading import session_context
 from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.records import DatabasePlace
 from memtui.stores.engram.relations import why_beside
 from memtui.stores.engram.row_writing import apply, number_of
 from memtui.stores.engram.schema import Schema, inspect, is_engram
-from memtui.stores.engram.session_context import session_context
 from memtui.stores.plans import SidecarEntry, plan_sidecar_act, planned_before, requested_link
 from memtui.stores.scanning import SidecarReader, sidecar_faults
 from memtui.stores.session_start import LoadedText
 from memtui.stores.sidecar import apply_overlay, entry_links
+from memtui.stores.values import utc_now
 
 
 def detect(path: Path) -> Path | None:
@@ -90,10 +83,6 @@ def open_store(root: Path, label: str) -> EngramStore:
     return EngramStore(root=root, label=label, file=file)
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass
 class EngramStore:
     """One Engram database. See `connect` for how it is opened and `rows` for what is read."""
@@ -102,7 +91,7 @@ class EngramStore:
     label: str
     file: Path
     format: str = NAME
-    clock: Callable[[], datetime] = _now
+    clock: Callable[[], datetime] = utc_now
     _last_stamps: FileStamps = field(default=(), init=False)
     _scan: Scan = field(default=Scan(()), init=False)
     _schema: Schema | None = field(default=None, init=False)
@@ -225,17 +214,12 @@ class EngramStore:
 
     def refusal(self, act: Act, memory: Memory | None) -> str:
         """Why this act cannot be done on this memory; empty when it can."""
-        blocked = self.read_only
-        if blocked:
-            return blocked
-        return refusal(self.schema(), act, memory)
+        return self.read_only or refusal(self.schema(), act, memory)
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         """Work out the rows that would change. Raises Refused, RefError, StoreError."""
-        blocked = self.read_only
-        if blocked:
+        if blocked := self.read_only:
             raise Refused(blocked, where=str(self.file))
-
         if change.act in (Act.LINK, Act.UNLINK) and (found := self._plan_beside(change, view)):
             return found
 
@@ -245,10 +229,7 @@ class EngramStore:
             planner = Planner(*arguments, ahead=self._planned(view))
             return planner.plan(change, view)
 
-        try:
-            return run_read(self.file, work)
-        except sqlite3.Error as error:
-            raise StoreError(f"SQLite: {error}", where=str(self.file)) from error
+        return read_or_raise(self.file, work)
 
     def _plan_beside(self, change: Change, view: StoreView) -> Plan | None:
         """The plan of a link that Engram cannot keep; None if it can. Raises Refused."""
@@ -301,18 +282,6 @@ class EngramStore:
         new_rows = iter(written)
         every = (next(new_rows) if isinstance(edit, RowEdit) else edit for edit in edits)
         return Written(tuple(every), refs) if refs else None
-
-    def export(self, version: str = export.FULL, only: Collection[str] | None = None) -> str:
-        """Engram's own JSON of the memories with these ids (see `export`). Raises StoreError."""
-        return export.export(self.file, self.clock(), version, only)
-
-    def left_out(self, only: Collection[str] | None = None) -> list[str]:
-        """What that JSON does not hold of these memories, and why. Raises StoreError."""
-        return export.left_out(self.file, export.FULL, only)
-
-    def plan_import(self, document: str) -> Plan:
-        """What Engram's own JSON would add. Raises BundleError, Refused, StoreError."""
-        return import_document.plan_import(self.file, document)
 
 
 def _read_schema_and_stamps(connection: sqlite3.Connection) -> tuple[Schema, read.Stamps]:

@@ -23,101 +23,43 @@ from memtui.stores.engram.rows import insert_row
 from memtui.stores.engram.rules import go_json, project_name
 from memtui.stores.engram.schema import Schema
 
-_OBSERVATION_KEYS = (
-    ("sync_id", False),
-    ("session_id", False),
-    ("type", False),
-    ("title", False),
-    ("content", False),
-    ("tool_name", True),
-    ("project", True),
-    ("scope", False),
-    ("topic_key", True),
-    ("revision_count", False),
-    ("duplicate_count", False),
-    ("last_seen_at", True),
-    ("created_at", True),
-    ("updated_at", True),
-)
-"""Column and whether it is left out when it is NULL."""
-_SESSION_KEYS = (
-    ("id", False),
-    ("project", False),
-    ("ownership_mode", True),
-    ("directory", True),
-    ("started_at", True),
-    ("ended_at", True),
-    ("summary", True),
-)
-_PROMPT_KEYS = (
-    ("source_inbox_id", True),
-    ("sync_id", False),
-    ("session_id", False),
-    ("content", False),
-    ("project", True),
-    ("created_at", True),
-)
-_RELATION_KEYS = (
-    ("sync_id", False),
-    ("source_id", False),
-    ("target_id", False),
-    ("relation", False),
-    ("reason", True),
-    ("evidence", True),
-    ("confidence", True),
-    ("judgment_status", False),
-    ("marked_by_actor", True),
-    ("marked_by_kind", True),
-    ("marked_by_model", True),
-    ("session_id", True),
-)
+_KEYS = {
+    "session": "id project ownership_mode? directory? started_at? ended_at? summary?",
+    "observation": """sync_id session_id type title content tool_name? project? scope topic_key?
+        revision_count duplicate_count last_seen_at? created_at? updated_at?""",
+    "prompt": "source_inbox_id? sync_id session_id content project? created_at?",
+    "relation": """sync_id source_id target_id relation reason? evidence? confidence?
+        judgment_status marked_by_actor? marked_by_kind? marked_by_model? session_id?""",
+}
+"""The columns of an upsert, in order; `?`: it is left out when it is NULL."""
 _REQUIRED = {
-    "session": ("id", "directory"),
-    "observation": ("sync_id", "session_id", "type", "title", "content", "scope"),
-    "prompt": ("sync_id", "session_id", "content"),
-    "relation": ("sync_id", "source_id", "target_id", "relation", "judgment_status"),
+    "session": "id directory",
+    "observation": "sync_id session_id type title content scope",
+    "prompt": "sync_id session_id content",
+    "relation": "sync_id source_id target_id relation judgment_status",
 }
 """Values without which Engram refuses to deliver an upsert."""
 
 
-def observation(row: Row) -> dict[str, Any]:
-    """The upsert of a row of `observations`."""
-    return _payload(row, _OBSERVATION_KEYS)
-
-
-def session(row: Row) -> dict[str, Any]:
-    """The upsert of a row of `sessions`."""
-    return _payload(row, _SESSION_KEYS)
-
-
-def prompt(row: Row) -> dict[str, Any]:
-    """The upsert of a row of `user_prompts`."""
-    return _payload(row, _PROMPT_KEYS)
-
-
-def relation(row: Row) -> dict[str, Any]:
-    """The upsert of a row of `memory_relations`, without its project and times."""
-    return _payload(row, _RELATION_KEYS)
+def upsert_payload(entity: str, row: Row) -> dict[str, Any]:
+    """The upsert of a row; of a relation without its project and times."""
+    found: dict[str, Any] = {}
+    for key in _KEYS[entity].split():
+        name = key.removesuffix("?")
+        value = row.get(name)
+        if value is not None or name == key:
+            found[name] = "" if value is None else value
+    return found
 
 
 def is_complete(entity: str, payload: Mapping[str, Any]) -> bool:
     """Whether Engram would deliver this upsert."""
-    return all(not is_blank(payload.get(name)) for name in _REQUIRED[entity])
+    return all(not is_blank(payload.get(name)) for name in _REQUIRED[entity].split())
 
 
 def is_blank(value: object) -> bool:
     """Whether Engram regards a column as empty."""
     return value is None or not str(value).strip()
-
-
-def _payload(row: Row, keys: tuple[tuple[str, bool], ...]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, optional in keys:
-        value = row.get(name)
-        if value is None and optional:
-            continue
-        found[name] = "" if value is None else value
-    return found
 
 
 TARGET = "cloud"
@@ -138,8 +80,7 @@ class SyncLog:
 
     def observation_saved(self, row: Row) -> None:
         """`row` is the whole row as it is now."""
-        payload = observation(row)
-        self._enqueue("observation", row, UPSERT, payload)
+        self._enqueue("observation", row, UPSERT, upsert_payload("observation", row))
 
     def observation_deleted(self, row: Row, deleted_at: str, *, hard: bool) -> None:
         """`row` as it was (hard) or is (soft)."""
@@ -160,7 +101,7 @@ class SyncLog:
         self._enqueue("observation", row, DELETE, payload)
 
     def session_saved(self, row: Row) -> None:
-        self._enqueue("session", row, UPSERT, session(row))
+        self._enqueue("session", row, UPSERT, upsert_payload("session", row))
 
     def session_deleted(self, row: Row) -> None:
         self._tombstone("session", row, self.now)
@@ -173,7 +114,7 @@ class SyncLog:
             self.connection.execute(
                 "DELETE FROM prompt_tombstones WHERE sync_id = ?", (row["sync_id"],)
             )
-        self._enqueue("prompt", row, UPSERT, prompt(row))
+        self._enqueue("prompt", row, UPSERT, upsert_payload("prompt", row))
 
     def prompt_deleted(self, row: Row) -> None:
         inbox = {"source_inbox_id": row.get("source_inbox_id")} if self.schema.v3 else {}
@@ -196,7 +137,7 @@ class SyncLog:
         marked = row["marked_by_actor"] and row["marked_by_kind"]
         if row["judgment_status"] != "judged" or not marked or not self.enrolled(project):
             return
-        payload = relation(row) | {
+        payload = upsert_payload("relation", row) | {
             "project": project,
             "created_at": row["created_at"],
             "updated_at": row["updated_at"],

@@ -11,7 +11,5 @@ FORMAT = Format(
     places=("~/.gemini",),
     detect=detect,
     open=lazy_function("memtui.stores.gemini.store", "GeminiStore"),
-    transfer=TransferSupport(
-        convert=lazy_function("memtui.stores.gemini.editing", "convert"),
-    ),
+    transfer=TransferSupport(convert=lazy_function("memtui.stores.gemini.editing", "convert")),
 )

@@ -9,6 +9,7 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts
+from memtui.stores.document_editing import planned_text
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.gemini.layout import ADDED, FOLDER, GLOBAL, PROJECTS, is_note, target_of
 from memtui.stores.gemini.records import PATCH, apply_patch, parse_patch
@@ -21,7 +22,6 @@ from memtui.stores.importing import (
     text_with_title,
 )
 from memtui.stores.listed_texts import ListContext, is_kept, list_handlers, plan_listed_add
-from memtui.stores.markdown_documents import planned_text
 from memtui.stores.markdown_items import SECTION, parse_item_file
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, plan_one
 from memtui.stores.sidecar import kept_value
@@ -118,12 +118,7 @@ def _shard_of(memory: Memory) -> str:
 ACTS = ActionSupport(
     editable=listed_texts.EDITABLE,
     add=_add,
-    handlers={
-        **list_handlers(),
-        Act.RESTORE: _restore,
-        Act.ACCEPT: _accept,
-        Act.DECLINE: _decline,
-    },
+    handlers={**list_handlers(), Act.RESTORE: _restore, Act.ACCEPT: _accept, Act.DECLINE: _decline},
     unsupported={Act.RETYPE: "an item has no type"},
     shard_of=_shard_of,
     not_on=_not_on,

@@ -11,10 +11,8 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import Entry, folders_in, has_entry, list_folder
+from memtui.stores.scanning import Entry, folders_in, has_entry, markdown_names, read_small
 
 GLOBAL = "GEMINI.md"
 ADDED = "Gemini Added Memories"
@@ -22,7 +20,6 @@ PROJECTS, FOLDER = "tmp", "memory"
 INBOX, PATCH = ".inbox", "extraction.patch"
 SCOPES = ("private", "global")
 SUFFIX = ".md"
-_LARGEST = 1 << 20
 
 
 def detect(path: Path) -> Path | None:
@@ -39,13 +36,7 @@ def _is_settings(folder: Path) -> bool:
     file = folder / GLOBAL
     if not os.path.isfile(file):
         return False
-    try:
-        if folder.name == ".gemini":
-            return True
-        small = os.path.getsize(file) <= _LARGEST
-        return small and f"## {ADDED}" in decode(read_bytes(file, folder))
-    except (OSError, UnreadableFile):
-        return False
+    return folder.name == ".gemini" or f"## {ADDED}" in read_small(file)
 
 
 def _has_memory(project: Entry) -> bool:
@@ -69,12 +60,7 @@ def memory_files(root: Path, faults: list[Unreadable]) -> Iterator[str]:
         if not os.path.isdir(folder):
             continue
         base = f"{PROJECTS}/{project.name}/{FOLDER}"
-        entries, closed = list_folder(folder)
-        faults.extend(closed)
-        for entry in entries:
-            path = f"{base}/{entry.name}"
-            if is_note(path) and not os.path.isdir(folder / entry.name):
-                yield path
+        yield from (f"{base}/{name}" for name in markdown_names(folder, faults))
         for scope in SCOPES:
             if os.path.lexists(folder / INBOX / scope / PATCH):
                 yield f"{base}/{INBOX}/{scope}/{PATCH}"

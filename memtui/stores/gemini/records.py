@@ -11,15 +11,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.gemini.layout import entity_of, target_of
 from memtui.stores.listed_texts import importance_in, text_key
-from memtui.stores.markdown_items import SECTION, ItemFile, parse_items, time_of_change
+from memtui.stores.markdown_documents import time_of_change
+from memtui.stores.markdown_items import ItemFile, item_extra, item_fields, parse_items
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import memory_name
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NOTHING = "/dev/null"
@@ -148,19 +149,12 @@ def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Me
     """The memories of one file."""
     document = parsed.document
     for id, item in parsed.items:
-        extra: dict[str, Any] = {"updated_from": "file time", "loaded_at_start": True}
-        if item.section:
-            extra[SECTION] = item.section
+        extra = item_extra(item) | {"loaded_at_start": True}
         yield Memory(
-            ref=f"{label}:{id}",
-            id=id,
-            store=label,
+            **item_fields(document, id, item, label),
             kind="fact",
-            content=item.text,
             entity=entity_of(document.path),
-            updated=document.changed,
             importance=importance_in(sidecar, id),
-            origin=Place(document.file, document.line - 1 + item.line),
             extra=extra,
         )
 
@@ -171,9 +165,7 @@ def patch_memory(path: str, file: Path, text: str, root: Path, label: str) -> Me
     id = _first_id(patches, path, root) or path
     names = [target_of(each.new or each.old, path, root) or "?" for each in patches]
     return Memory(
-        ref=f"{label}:{id}",
-        id=id,
-        store=label,
+        **memory_name(label, id),
         kind="note",
         type=PATCH,
         title=f"Proposed change of {', '.join(names)}",
@@ -199,8 +191,3 @@ def _first_id(patches: list[FilePatch], path: str, root: Path) -> str:
             if item.text not in texts:
                 return f"{target}#{text_key(item.text)}"
     return ""
-
-
-def as_unfit(error: Refused) -> str:
-    """Why a patch cannot be shown as a proposal."""
-    return f"it cannot be offered: {error}"

@@ -9,13 +9,13 @@ from pathlib import Path
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp
 from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
 from memtui.stores.gemini import editing
 from memtui.stores.gemini.layout import GLOBAL, entity_of, is_note, is_patch, memory_files
-from memtui.stores.gemini.records import as_unfit, item_memories, patch_memory
-from memtui.stores.markdown_documents import planned_text
-from memtui.stores.markdown_items import EMPTY, MarkdownList, parse_item_file
-from memtui.stores.scanning import FoundShard
+from memtui.stores.gemini.records import item_memories, patch_memory
+from memtui.stores.markdown_items import MarkdownList, parse_item_file
+from memtui.stores.scanning import EMPTY, FoundShard
 from memtui.stores.session_start import LoadedText
 from memtui.stores.sidecar import Sidecar
 
@@ -47,16 +47,11 @@ class GeminiStore(ListedTextStore):
             try:
                 return Reading((patch_memory(key, path, text, self.root, self.label),))
             except Refused as error:
-                return Reading((), (Unreadable(str(path), as_unfit(error)),))
+                return Reading((), (Unreadable(str(path), f"it cannot be offered: {error}"),))
         parsed = parse_item_file(key, path, text, sidecar)
         return Reading(tuple(item_memories(parsed, sidecar, self.label)))
 
-    def session_start(
-        self,
-        view: StoreView,  # noqa: ARG002
-        entity: str,
-        now: datetime,  # noqa: ARG002
-    ) -> Sequence[LoadedText]:
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """GEMINI.md, and the private notes of this project or of all."""
         texts = []
         for path in memory_files(self.root, []):

@@ -21,9 +21,8 @@ from memtui.stores.listed_texts import (
     text_key,
 )
 from memtui.stores.plans import ActionSupport
+from memtui.stores.scanning import EMPTY
 from memtui.stores.sidecar import Sidecar
-
-EMPTY = "it is empty, as after a write that was cut off"
 
 
 class EntryFile(ListFile):
@@ -62,7 +61,8 @@ class EntryFile(ListFile):
                 text = text[: entry.start] + text[entries[1].start :]
             else:
                 text = ""
-        return self._checked(text, left)
+            self._checked(text, left)  # else the next number would be another entry's
+        return text
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
         texts = [*(entry.text for entry in self.entries), new_text]
@@ -98,7 +98,7 @@ def _add(change: Change, context: ListContext) -> Plan:
         raise Refused(f"the entity is one of {', '.join(FILES)}", where=entity)
     file = context.open_list(name or FILES["memory"], context.view)
     if is_import(change):
-        return plan_import(change, context, file)
+        return plan_listed_import(change, context, file, "")
     return plan_listed_add(change, context, file, "")
 
 
@@ -117,11 +117,6 @@ ACTS = ActionSupport(
 
 
 _OF_USER = frozenset({"user", "preference", "identity", "person"})
-
-
-def plan_import(change: Change, context: ListContext, file: ListFile) -> Plan:
-    """Plan the import of one entry. Raises Refused."""
-    return plan_listed_import(change, context, file, "")
 
 
 def convert(memory: Memory) -> ConvertedMemory:

@@ -12,9 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes
-from memtui.stores.scanning import list_folder
+from memtui.stores.scanning import list_folder, read_small
 
 MEMORY, USER = "MEMORY.md", "USER.md"
 NAMES = (MEMORY, USER)
@@ -25,7 +23,6 @@ LOCK = ".lock"
 _OTHER_PROGRAMS = ("memory_summary.md", "raw_memories.md")
 """What other programs keep in a folder of this name."""
 _DELIMITER = re.compile(r"[\r\n]§[\r\n]")
-_LARGEST = 1 << 20
 _MOST_PROFILES = 200
 
 
@@ -51,16 +48,9 @@ def _is_memories(folder: Path, *, is_named: bool) -> bool:
     files = [folder / name for name in NAMES if os.path.isfile(folder / name)]
     if not files or any(os.path.exists(folder / name) for name in _OTHER_PROGRAMS):
         return False
-    return is_named or any(os.path.isfile(f"{file}{LOCK}") or _is_list(file) for file in files)
-
-
-def _is_list(file: Path) -> bool:
-    try:
-        if os.path.getsize(file) > _LARGEST:
-            return False
-        return _DELIMITER.search(decode(read_bytes(file, file.parent))) is not None
-    except (OSError, UnreadableFile):
-        return False
+    return is_named or any(
+        os.path.isfile(f"{file}{LOCK}") or _DELIMITER.search(read_small(file)) for file in files
+    )
 
 
 def profile_folders(_folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:

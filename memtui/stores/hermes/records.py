@@ -14,7 +14,7 @@ carriage return counts as a line feed here too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from memtui.model import Memory, Place
 from memtui.stores.hermes.layout import MEMORY, USER
 from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
 from memtui.stores.sidecar import Sidecar
-from memtui.stores.values import whole_number
+from memtui.stores.values import memory_name, whole_number
 
 DELIMITER = "\n§\n"
 _LINE_END = r"(?:\r\n|\r|\n)"
@@ -32,12 +32,8 @@ _LINE_ENDS = re.compile(_LINE_END)
 RULE = "═" * 46
 
 
-@dataclass(frozen=True, slots=True)
-class HermesLimits:
-    """Most characters of each file; `memory` in config.yaml can set others."""
-
-    memory: int = 2200
-    user: int = 1375
+LIMITS = {MEMORY: ("memory_char_limit", 2200), USER: ("user_char_limit", 1375)}
+"""Most characters of each file, and the key of `memory` in config.yaml that sets another number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +46,14 @@ class HermesEntry:
     line: int
 
 
-def parse_limits(text: str) -> HermesLimits:
-    """The limits that config.yaml sets; the usual ones where it says nothing usable."""
+def parse_limits(text: str) -> Mapping[str, int]:
+    """The limits that config.yaml sets by file; the usual ones where it says nothing usable."""
     try:
         table = read_yaml(text).get("memory")
     except BadYaml:
-        return HermesLimits()
-    if not isinstance(table, dict):
-        return HermesLimits()
-    usual = HermesLimits()
-    return HermesLimits(
-        whole_number(table.get("memory_char_limit"), usual.memory),
-        whole_number(table.get("user_char_limit"), usual.user),
-    )
+        table = None
+    values = table if isinstance(table, dict) else {}
+    return {name: whole_number(values.get(key), usual) for name, (key, usual) in LIMITS.items()}
 
 
 def parse_entries(text: str) -> list[HermesEntry]:
@@ -130,12 +121,7 @@ def listed_entries(entries: Sequence[HermesEntry], name: str, sidecar: Sidecar) 
 
 
 def entry_memories(
-    entries: Sequence[HermesEntry],
-    name: str,
-    file: str,
-    limit: int,
-    sidecar: Sidecar,
-    label: str,
+    entries: Sequence[HermesEntry], name: str, file: str, limit: int, sidecar: Sidecar, label: str
 ) -> Iterator[Memory]:
     """The memories of one file."""
     used = usage(size_of([entry.text for entry in entries]), limit)
@@ -145,9 +131,7 @@ def entry_memories(
         if entry.text in ids:
             extra["duplicate"] = True
         yield Memory(
-            ref=f"{label}:{item.id}",
-            id=item.id,
-            store=label,
+            **memory_name(label, item.id),
             kind="fact",
             content=entry.text,
             entity=ENTITIES[name],

@@ -11,14 +11,14 @@ from memtui.changes import Edit, TextEdit
 from memtui.files.locking import make_foreign_lock
 from memtui.files.reading import file_stamp
 from memtui.stores.base import Reading, StoreView, Unreadable, WriteRecorder
+from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
 from memtui.stores.hermes import editing
-from memtui.stores.hermes.layout import CONFIG, MEMORY, NAMES, memory_folder
+from memtui.stores.hermes.layout import CONFIG, NAMES, memory_folder
 from memtui.stores.hermes.records import (
     DELIMITER,
     ENTITIES,
     RULE,
-    HermesLimits,
     entry_memories,
     parse_entries,
     parse_limits,
@@ -27,8 +27,7 @@ from memtui.stores.hermes.records import (
     why_refused,
 )
 from memtui.stores.listed_texts import without_kept
-from memtui.stores.markdown_documents import planned_text
-from memtui.stores.scanning import CachedFile, FoundShard
+from memtui.stores.scanning import EMPTY, CachedFile, FoundShard
 from memtui.stores.session_start import LimitUse, LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
@@ -41,17 +40,16 @@ class HermesStore(ListedTextStore):
 
     format = "hermes"
     acts = editing.ACTS
-    empty = editing.EMPTY
+    empty = EMPTY
     rescans = True  # the limits are part of the stamp
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
-        self._config = CachedFile(root / CONFIG, root, parse_limits, HermesLimits())
+        self._config = CachedFile(root / CONFIG, root, parse_limits, parse_limits(""))
 
     def limit(self, name: str) -> int:
         """Most characters of this file."""
-        limits = self._config.current().value
-        return limits.memory if name == MEMORY else limits.user
+        return self._config.current().value[name]
 
     def open_list(self, key: str, view: StoreView) -> editing.EntryFile:
         path = memory_folder(self.root) / key
@@ -72,12 +70,7 @@ class HermesStore(ListedTextStore):
         why = why_refused(text, limit)
         return Reading(tuple(memories), (Unreadable(str(path), why),) if why else ())
 
-    def session_start(
-        self,
-        view: StoreView,
-        entity: str,  # noqa: ARG002
-        now: datetime,  # noqa: ARG002
-    ) -> Sequence[LoadedText]:
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The two blocks of the prompt; entries that Hermes holds for threats are not told apart
         here."""
         memories = without_kept(view.memories(self.label))

@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import os
 import posixpath
+from dataclasses import replace
 from typing import Any
 
-from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
-from memtui.errors import Refused
+from memtui.changes import Change, Plan, TextEdit
 from memtui.files.frontmatter import set_field
-from memtui.files.reading import real_path, safe_join
-from memtui.model import CURRENT, Memory
+from memtui.model import Memory
+from memtui.stores.document_editing import (
+    converted_document,
+    imported_file,
+    named_stem,
+    new_document_file,
+    plan_file_import,
+    titled_text,
+)
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.importing import (
-    entity_parts,
-    extra_in,
-    lost_fields,
-    lost_kind,
-    short_hash,
-    sidecar_values,
-    slug,
-    texts_in,
-)
-from memtui.stores.markdown_documents import (
-    SKIPPED,
-    SUFFIX,
-    file_stem,
-    new_file,
-    outline,
-    parse_document,
-)
+from memtui.stores.importing import extra_in, lost_fields, lost_kind, sidecar_values, slug, texts_in
+from memtui.stores.markdown_documents import SUFFIX, outline, parse_document
 from memtui.stores.markdown_folder.records import NoteContext
 from memtui.stores.markdown_folder.rules import BASIC, MEMFS, observations
-from memtui.stores.plans import plan_duplicate, planned_before
+from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import content_of, created_of, to_iso_seconds, word_of
 
 LONGEST_DESCRIPTION = 120
@@ -43,22 +34,22 @@ def new_note(change: Change, context: NoteContext) -> tuple[str, TextEdit]:
     content = content_of(change)
     title = word_of(change, "title", "")
     folder = str(change.fields.get("entity") or "").strip("/")
-    stem = file_stem(title or outline(content).title or content.strip())
-    if not stem:
-        raise Refused("no file name can be made of this title", do="give it a title in letters")
-    path = f"{folder}/{stem}{SUFFIX}" if folder else f"{stem}{SUFFIX}"
-    file = new_file(context.root, path, SKIPPED)
-    if context.ref(path) in {ref for plan in planned_before(context.view) for ref in plan.refs}:
-        raise Refused("another new note gets this name", where=path, do="give it a title")
+    stem = named_stem(title or outline(content).title or content.strip())
+    path, file = new_document_file(folder, stem, context)
     return path, TextEdit(str(file), None, note_text(change, context, path, title))
+
+
+def fact_refs(path: str, text: str, context: NoteContext) -> tuple[str, ...]:
+    """Refs of the observations in the text of a note, if its program has some."""
+    if not context.profile.observations:
+        return ()
+    body = parse_document(path, "", text, None).body
+    return tuple(context.ref(f"{path}#{each.key}") for each in observations(body))
 
 
 def note_text(change: Change, context: NoteContext, path: str, title: str) -> str:
     """The whole text of a new note, as the folder's program writes one. Raises Refused."""
-    profile, body = context.profile, content_of(change)
-    if title and profile is not BASIC and outline(body).title != title:
-        body = f"# {title}\n\n{body}"
-    text = body if body.endswith("\n") else body + "\n"
+    text = titled_text("" if context.profile is BASIC else title, content_of(change))
     if text.startswith("---\n"):
         text = f"\n{text}"
     for key, value in _front(change, context, path, title).items():
@@ -99,8 +90,6 @@ def _description(content: str, title: str) -> str:
 
 FRONTMATTER = "front"
 """Key of `extra` of an ADD: keys for the frontmatter of a converted memory."""
-ARCHIVE = "archive"
-"""Folder of what is no longer current: a note has no status."""
 
 
 def plan_import(change: Change, context: NoteContext) -> Plan:
@@ -108,24 +97,13 @@ def plan_import(change: Change, context: NoteContext) -> Plan:
     path, _, line = str(change.fields["id"]).partition("#")
     if line:
         return plan_duplicate(change, "the note that holds this line", context.ref(path))
-    file = context.root
-    for name in path.split("/"):
-        if name in SKIPPED:
-            raise Refused("notes in hidden folders are not read", where=path)
-        file = safe_join(file, name)
-    if not path.endswith(SUFFIX) or not real_path(file).is_relative_to(real_path(context.root)):
-        raise Refused("notes cannot be added here", where=path)
+    file = imported_file(context.root, path)
     if os.path.lexists(file):
         return plan_duplicate(change, "a note of this name", context.ref(path))
     document = change.fields.get("document")
     text = document if isinstance(document, str) else _text(change, context, path)
-    edits: tuple[Edit, ...] = (TextEdit(str(file), None, text),)
-    edits += context.entry_edits(path, path, **_sidecar_values(change, context))
-    refs = [context.ref(path)]
-    if context.profile.observations:
-        body = parse_document(path, "", text, None).body
-        refs += [context.ref(f"{path}#{each.key}") for each in observations(body)]
-    return Plan((change,), edits, Outcome.ADDED, f"Added {path}", tuple(refs))
+    plan = plan_file_import(change, context, file, text, **_sidecar_values(change, context))
+    return replace(plan, refs=(*plan.refs, *fact_refs(path, text, context)))
 
 
 def _text(change: Change, context: NoteContext, path: str) -> str:
@@ -146,19 +124,12 @@ def _sidecar_values(change: Change, context: NoteContext) -> dict[str, Any]:
 
 
 def convert(memory: Memory) -> ConvertedMemory:
-    """Convert a memory to a note; its file name ends in a hash of the original ref."""
-    folder = "/".join(entity_parts(memory))
-    if memory.status not in CURRENT:
-        folder = f"{ARCHIVE}/{folder}"
-    front: dict[str, Any] = {"source": memory.ref}
-    if memory.status != "active":
-        front["status"] = memory.status
-    if memory.updated and memory.updated != memory.created:
-        front["updated"] = to_iso_seconds(memory.updated)
+    """Convert a memory to a note; see `converted_document`."""
+    folder, id, front = converted_document(memory)
     if memory.importance != "medium":
         front["importance"] = memory.importance
     fields = {
-        "id": f"{folder}/{slug(memory.headline) or 'memory'}-{short_hash(memory.ref, 6)}{SUFFIX}",
+        "id": id,
         "content": memory.content or memory.headline,
         "title": memory.title,
         "type": memory.type,

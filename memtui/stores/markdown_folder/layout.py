@@ -6,15 +6,12 @@ opened as plain notes when a person names it (`plain_folder`).
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes
 from memtui.stores.markdown_documents import SKIPPED, SUFFIX
 from memtui.stores.markdown_folder.rules import (
     BANK,
@@ -27,13 +24,22 @@ from memtui.stores.markdown_folder.rules import (
     VAULT,
     Profile,
 )
-from memtui.stores.scanning import Entry, has_entry, list_folder, read_place_facts
+from memtui.stores.scanning import (
+    Entry,
+    has_entry,
+    is_markdown,
+    list_folder,
+    read_object,
+    read_place_facts,
+    read_small,
+)
 
 FEWEST_OF_BANK = 2
 """Files of a memory bank that must be there."""
 MOST_FOLDERS, MOST_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
 """Folders, notes of each, and bytes of a note, that are read to recognise a program."""
 MOST_AGENTS = 200
+LARGEST_SETTINGS = 1 << 20
 _NO_WORD = re.compile(r"[\W_]+")
 _VAULTS = (".obsidian", ".foam", "logseq")
 SETTINGS = Path("..", "project.yml")
@@ -100,7 +106,7 @@ def _is_described(folder: Path) -> bool:
 
 
 def _has_notes(folder: Path) -> bool:
-    return has_entry(folder, lambda entry: entry.name.endswith(SUFFIX) and entry.is_file())
+    return has_entry(folder, is_markdown)
 
 
 def _has_permalinks(folder: Path) -> bool:
@@ -137,24 +143,18 @@ def _is_folder(entry: Entry) -> bool:
 
 
 def _frontmatter(note: Path) -> dict[str, Any]:
-    try:
-        if os.path.getsize(note) > LARGEST_LOOKED_INTO:
-            return {}
-        from memtui.files.frontmatter import parse  # it loads YAML
-
-        return parse(decode(read_bytes(note, note.parent)))
-    except (OSError, UnreadableFile, ValueError):
+    text = read_small(note, LARGEST_LOOKED_INTO)
+    if not text:
         return {}
+    from memtui.files.frontmatter import parse  # it loads YAML
+
+    return parse(text)
 
 
 def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:  # noqa: ARG001
     """basic-memory's projects by its own settings, and the memory of each of Letta's agents."""
     settings = home / ".basic-memory" / "config.json"
-    try:
-        value = json.loads(read_bytes(settings, settings.parent))
-    except (UnreadableFile, ValueError, RecursionError):
-        value = {}
-    projects = value.get("projects") if isinstance(value, dict) else None
+    projects = read_object(settings, LARGEST_SETTINGS).get("projects")
     for place in projects.values() if isinstance(projects, dict) else ():
         path = place.get("path") if isinstance(place, dict) else place
         if isinstance(path, str) and path.startswith(("/", "~/")) and "\0" not in path:

@@ -20,11 +20,13 @@ from typing import Any
 from memtui.model import Link, Memory, Place
 from memtui.stores.importing import slug
 from memtui.stores.markdown_documents import (
+    CREATED_KEYS,
     SUFFIX,
+    UPDATED_KEYS,
     MarkdownFile,
+    document_fields,
     linked_documents,
     outline,
-    to_json_value,
     words_of,
 )
 from memtui.stores.markdown_folder.rules import (
@@ -39,10 +41,7 @@ from memtui.stores.markdown_folder.rules import (
     relations,
 )
 from memtui.stores.plans import PlanContext
-from memtui.stores.values import from_iso, importance_of_rating
-
-CREATED_KEYS = ("created", "date")
-UPDATED_KEYS = ("updated", "modified", "last_updated", "last_modified")
+from memtui.stores.values import importance_of_rating, memory_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +71,7 @@ def note_memories(
     """
     front = document.frontmatter
     found = outline(document.body)
-    created = next((t for key in CREATED_KEYS if (t := from_iso(front.get(key)))), None)
-    updated = next((t for key in UPDATED_KEYS if (t := from_iso(front.get(key)))), None)
+    created, updated = document.time(CREATED_KEYS)[0], document.time(UPDATED_KEYS)[0]
     extra = _extra(document, profile)
     if found.headings:
         extra["headings"] = list(found.headings)
@@ -85,20 +83,16 @@ def note_memories(
         extra["loaded_at_start"] = True
     importance = importance_of_rating(rating)
     yield Memory(
-        ref=f"{label}:{document.path}",
-        id=document.path,
-        store=label,
+        **document_fields(document, label),
         kind="document",
         type=_type(document, profile),
         title=_title(document, profile, found.title),
-        content=document.body,
         entity=posixpath.dirname(document.path),
         created=created,
         updated=updated or document.changed,
         importance=importance or ("high" if is_loaded(profile, document.path) else "medium"),
         tags=words_of(front.get("tags")) if profile.frontmatter else (),
         links=_links(document, profile, find),
-        origin=Place(document.file, document.line),
         extra=extra,
     )
     if profile.observations:
@@ -107,17 +101,12 @@ def note_memories(
 
 
 def _extra(document: MarkdownFile, profile: Profile) -> dict[str, Any]:
-    extra = {str(key): to_json_value(value) for key, value in document.frontmatter.items()}
+    extra = document.extra
     if isinstance(extra.get("title"), str):
         del extra["title"]
     if profile.frontmatter and isinstance(extra.get("tags"), list):
         del extra["tags"]
-    extra["profile"] = profile.name
-    if document.crlf:
-        extra["line_endings"] = "crlf"
-    if document.has_bom:
-        extra["byte_order_mark"] = True
-    return extra
+    return extra | {"profile": profile.name}
 
 
 def _type(document: MarkdownFile, profile: Profile) -> str:
@@ -130,11 +119,7 @@ def _type(document: MarkdownFile, profile: Profile) -> str:
 def _title(document: MarkdownFile, profile: Profile, heading: str) -> str:
     if not profile.frontmatter:
         return document.path.removesuffix(SUFFIX)
-    for key in ("title", "name"):
-        value = document.frontmatter.get(key)
-        if isinstance(value, str | int | float) and str(value).strip():
-            return str(value).strip()
-    return heading or posixpath.basename(document.path).removesuffix(SUFFIX)
+    return document.name or heading or posixpath.basename(document.path).removesuffix(SUFFIX)
 
 
 def _links(
@@ -163,9 +148,7 @@ def _fact(each: Observation, document: MarkdownFile, label: str, updated: Any) -
     if each.context:
         extra["context"] = each.context
     return Memory(
-        ref=f"{label}:{id}",
-        id=id,
-        store=label,
+        **memory_name(label, id),
         kind="fact",
         type=each.category,
         content=each.text,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan, TextEdit
@@ -20,7 +20,7 @@ from memtui.files.reading import digest
 from memtui.model import Memory
 from memtui.stores.base import Reading, StoreView, Unreadable, WriteRecorder
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown_documents import SUFFIX, documents, parse_document
+from memtui.stores.markdown_documents import SUFFIX, documents, parse_document, time_of_change
 from memtui.stores.markdown_folder import editing
 from memtui.stores.markdown_folder.layout import SETTINGS, profile_of
 from memtui.stores.markdown_folder.records import NoteContext, link_names, note_memories
@@ -33,7 +33,7 @@ from memtui.stores.markdown_folder.rules import (
     patterns_in,
 )
 from memtui.stores.scanning import CachedFile, FoundShard, read_place_facts
-from memtui.stores.session_start import LoadedEntry, LoadedText
+from memtui.stores.session_start import LoadedText, loaded_whole
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -123,21 +123,10 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         parsed = self._patterns.current()
         return NamePatterns(fault=parsed.fault) if parsed.fault else parsed.value
 
-    def session_start(
-        self,
-        view: StoreView,
-        entity: str,  # noqa: ARG002
-        now: datetime,  # noqa: ARG002
-    ) -> Sequence[LoadedText]:
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The notes that the folder's program puts into every prompt; () where it puts none."""
         return tuple(
-            LoadedText(
-                memory.id,
-                memory.content,
-                memory.origin.file,
-                entries=(LoadedEntry(memory.ref, 0, len(memory.content)),),
-                note=f"{self.profile.title} gives it to every session",
-            )
+            loaded_whole(memory, f"{self.profile.title} gives it to every session")
             for memory in view.memories(self.label)
             if memory.kind == "document" and memory.extra.get("loaded_at_start")
         )
@@ -145,7 +134,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
         """One note, and its observations."""
         locked = self.name_patterns().is_read_only(key.removesuffix(SUFFIX))
-        document = parse_document(key, str(path), text, _time_of_change(path))
+        document = parse_document(key, str(path), text, time_of_change(path))
         rating = sidecar.entry(key).get("rating")
         return Reading(
             tuple(note_memories(document, self.profile, self.label, self._find, rating, locked))
@@ -172,13 +161,6 @@ class MarkdownFolder(TextFileStore[NoteContext]):
 def place_facts(store: MarkdownFolder) -> dict[str, object]:
     """The profile, which the names of folders above may tell, and the settings beside them."""
     return {"profile": store.profile.name, **store.name_patterns().settings()}
-
-
-def _time_of_change(path: Path) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except (OSError, OverflowError, ValueError):
-        return None
 
 
 # ---- commits ------------------------------------------------------------------------------------

@@ -12,7 +12,5 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.mcp_memory.store", "McpMemoryStore"),
     configured=configured_files,
-    transfer=TransferSupport(
-        convert=lazy_function("memtui.stores.mcp_memory.editing", "convert"),
-    ),
+    transfer=TransferSupport(convert=lazy_function("memtui.stores.mcp_memory.editing", "convert")),
 )

@@ -13,7 +13,7 @@ from memtui.files.json.editing import (
     insert_record,
     put_member,
     remove_records,
-    replace_record,
+    replace_records,
 )
 from memtui.model import Memory
 from memtui.stores import listed_texts
@@ -92,9 +92,8 @@ class GraphFile(ListFile):
         record = self.graph.entities[item.at[0]]
         old = record.raw
         spelled = Spelling.of(old, old).string(new_text)
-        return self.graph.with_record(
-            record, replace_record(old, OBSERVATIONS, item.at[1], spelled)
-        )
+        raw = replace_records(old, OBSERVATIONS, {item.at[1]: spelled})
+        return self.graph.with_record(record, raw)
 
     def remove(self, removed: Sequence[ListedText]) -> str:
         """The entity stays, as it does when the server deletes observations."""
@@ -113,11 +112,7 @@ class GraphFile(ListFile):
         """Insert at the end of the entity's observations; a new entity goes after the last one."""
         known = self.entity(group)
         if known is None:
-            value = {
-                "name": group,
-                "entityType": type or DEFAULT_TYPE,
-                "observations": [new_text],
-            }
+            value = {"name": group, "entityType": type or DEFAULT_TYPE, "observations": [new_text]}
             return self.graph.with_new(ENTITY, value)
         raw = known.raw
         if "observations" not in known.value:

@@ -7,15 +7,14 @@ which for npx lies in npm's cache.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.errors import UnreadableFile
-from memtui.files.reading import read_bytes
-from memtui.stores.scanning import list_folder
+from memtui.files.json.locating import BYTE_ORDER_MARK
+from memtui.stores.scanning import is_link_into, list_folder, read_small
+from memtui.stores.values import parse_json
 
 NAMES = ("memory.jsonl", "memory.json")
 """The usual name, and that of the versions before 2025."""
@@ -50,7 +49,7 @@ def detect(path: Path) -> Path | None:
 def _is_graph(file: Path, root: Path | None) -> bool:
     """Whether a file begins like a graph; `root`: a link must not lead out of it."""
     try:
-        if not os.path.isfile(file) or (root is not None and not _is_inside(file, root)):
+        if not os.path.isfile(file) or (root is not None and not is_link_into(file, root)):
             return False
         with open(file, "rb") as opened:
             data = opened.read(_LOOKED_AT)
@@ -64,10 +63,6 @@ def _is_graph(file: Path, root: Path | None) -> bool:
     if text.startswith("{") and '"entities"' in text:
         return '"entityType"' in text or ('"relations"' in text and file.name in NAMES)
     return not text and file.name == NAMES[0]
-
-
-def _is_inside(file: Path, root: Path) -> bool:
-    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root))
 
 
 def graph_file(root: Path) -> Path:
@@ -94,13 +89,8 @@ def configured_files(folder: Path, home: Path, variables: Mapping[str, str]) -> 
 
 def _json(file: Path) -> Any:
     """A settings file, if it names the variable at all; parsing large ones takes a while."""
-    try:
-        if os.path.getsize(file) > _LARGEST_SETTINGS:
-            return None
-        data = read_bytes(Path(os.path.realpath(file)))
-        return json.loads(data) if VARIABLE.encode() in data else None
-    except (OSError, UnreadableFile, ValueError, RecursionError):
-        return None
+    text = read_small(Path(os.path.realpath(file)), _LARGEST_SETTINGS)
+    return parse_json(text.removeprefix(BYTE_ORDER_MARK)) if VARIABLE in text else None
 
 
 def _named_files(settings: Any) -> Iterator[str]:

@@ -19,6 +19,7 @@ from memtui.model import Link, Memory, Place
 from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
 from memtui.stores.mcp_memory.rules import Graph, GraphRecord
 from memtui.stores.sidecar import Sidecar
+from memtui.stores.values import memory_name
 
 SHARD = "graph"
 _KNOWN = frozenset({"type", "name", "entityType", "observations"})
@@ -80,9 +81,7 @@ def graph_memories(graph: Graph, file: str, sidecar: Sidecar, label: str) -> Ite
         record = graph.entities[item.at[0]]
         where = f"{array}.{item.at[0] if graph.is_document else record.line}.{item.at[1]}"
         yield Memory(
-            ref=f"{label}:{item.id}",
-            id=item.id,
-            store=label,
+            **memory_name(label, item.id),
             kind="fact",
             type=record.text("entityType"),
             content=item.text,
@@ -100,9 +99,7 @@ def graph_memories(graph: Graph, file: str, sidecar: Sidecar, label: str) -> Ite
             else next(each.line for each in graph.relations if each.text("from") == note.name)
         )
         yield Memory(
-            ref=f"{label}:{note.id}",
-            id=note.id,
-            store=label,
+            **memory_name(label, note.id),
             kind="note",
             type=known.text("entityType") if known else "",
             content=note.name,

@@ -8,7 +8,6 @@ a line that is no JSON, and writes all of it anew with the keys that it knows.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,8 @@ from memtui.files.json.editing import JsonStyle, Spelling, splice
 from memtui.files.json.editing import insert_record as insert_json
 from memtui.files.json.editing import remove_records as remove_json
 from memtui.files.json.locating import load_records
+from memtui.stores.scanning import EMPTY
+from memtui.stores.values import parse_json, parse_object
 
 ENTITY, RELATION = "entity", "relation"
 OBSERVATIONS = ("observations",)
@@ -107,8 +108,8 @@ def parse_graph(text: str) -> Graph:
     """Parse a whole file. Raises UnreadableFile if nothing of it can be read."""
     first = next((line for line in text.split("\n") if line.strip()), "")
     if not first:
-        raise UnreadableFile("it is empty, as after a write that was cut off")
-    value = _loaded(first)
+        raise UnreadableFile(EMPTY)
+    value = parse_json(first)
     if text.lstrip().startswith("{") and not (isinstance(value, dict) and "type" in value):
         document = _parse_document(text)
         if document is not None:
@@ -118,11 +119,8 @@ def parse_graph(text: str) -> Graph:
 
 def _parse_document(text: str) -> Graph | None:
     """The document form; None if it is not that."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value, dict) or not isinstance(value.get("entities"), list):
+    value = parse_object(text)
+    if not isinstance(value.get("entities"), list):
         return None
     found: dict[str, list[GraphRecord]] = {ENTITY: [], RELATION: []}
     faults = []
@@ -144,7 +142,7 @@ def _parse_lines(text: str) -> Graph:
     for number, line in enumerate(text.split("\n"), 1):
         raw = line.strip()
         if raw:
-            value = _loaded(raw)
+            value = parse_json(raw)
             kind = value.get("type") if isinstance(value, dict) else ""
             why = "it is no JSON object" if not isinstance(value, dict) else _fault(kind, value)
             if why:
@@ -158,13 +156,6 @@ def _parse_lines(text: str) -> Graph:
     if faults and not found[ENTITY] and not found[RELATION]:
         raise UnreadableFile(f"no line of it is an entity or a relation (line {faults[0][0]})")
     return Graph(text, found[ENTITY], found[RELATION], faults)
-
-
-def _loaded(raw: str) -> Any:
-    try:
-        return json.loads(raw)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _fault(kind: object, value: object) -> str:

@@ -7,17 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
-from memtui.stores.markdown_documents import planned_text
 from memtui.stores.mcp_memory import editing
 from memtui.stores.mcp_memory.layout import graph_file
 from memtui.stores.mcp_memory.records import SHARD, graph_memories
 from memtui.stores.mcp_memory.rules import parse_graph
-from memtui.stores.scanning import FoundShard
+from memtui.stores.scanning import FoundShard, listed_faults
 from memtui.stores.sidecar import Sidecar
-
-MOST_FAULTS = 20
-"""Lines of a file that are named one by one."""
 
 
 class McpMemoryStore(ListedTextStore):
@@ -49,8 +46,6 @@ class McpMemoryStore(ListedTextStore):
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         graph = parse_graph(text)
         memories = tuple(graph_memories(graph, str(path), sidecar, self.label))
-        faults = [Unreadable(str(path), f"line {n}: {why}") for n, why in graph.faults]
-        if len(faults) > MOST_FAULTS:
-            more = f"{len(faults) - MOST_FAULTS} more lines cannot be read"
-            faults[MOST_FAULTS:] = [Unreadable(str(path), more)]
+        reasons = [f"line {number}: {why}" for number, why in graph.faults]
+        faults = listed_faults(path, reasons, "lines cannot be read")
         return Reading(memories, tuple(faults))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import date
 
-from memtui.changes import Act, Change, Outcome, Plan, TextEdit
+from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts
+from memtui.stores.document_editing import edit_document, new_file, plan_file_import
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     CONVERTED,
@@ -17,7 +18,6 @@ from memtui.stores.importing import (
     plan_listed_import,
 )
 from memtui.stores.listed_texts import ListContext, list_handlers, plan_listed_add
-from memtui.stores.markdown_documents import edit_document, new_file
 from memtui.stores.markdown_items import SECTION
 from memtui.stores.openclaw.layout import FOLDER, NOTES, SUFFIX, day_of, memory_name
 from memtui.stores.openclaw.records import CURATED, DAILY, entity_of, recalls_tag
@@ -110,8 +110,7 @@ def _plan_note(change: Change, path: str, context: ListContext) -> Plan:
     if (context.root / path).exists():
         return plan_duplicate(change, "a file of this name")
     text = str(change.fields.get("document") or change.fields.get("content") or "")
-    edit = TextEdit(str(new_file(context.root, path)), None, text)
-    return Plan((change,), (edit,), Outcome.ADDED, f"Added {path}", (context.ref(path),))
+    return plan_file_import(change, context, new_file(context.root, path), text)
 
 
 def convert(memory: Memory) -> ConvertedMemory:

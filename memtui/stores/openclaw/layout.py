@@ -13,20 +13,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import Entry, has_entry, list_folder
+from memtui.stores.scanning import has_entry, list_folder, markdown_names
 
 MEMORY_NAMES = ("MEMORY.md", "memory.md")
 FOLDER = "memory"
 SUFFIX = ".md"
-NOTES = (
-    "AGENTS.md",
-    "SOUL.md",
-    "IDENTITY.md",
-    "USER.md",
-    "TOOLS.md",
-    "HEARTBEAT.md",
-    "DREAMS.md",
-)
+NOTES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "HEARTBEAT.md", "DREAMS.md")
 """Notes in the order in which a session is given them; the last is not given."""
 NOT_GIVEN = ("DREAMS.md",)
 _MARKS = ("SOUL.md", "IDENTITY.md", "HEARTBEAT.md")
@@ -51,11 +43,9 @@ def _is_workspace(folder: Path) -> bool:
         return False
     has_notes = sum(os.path.isfile(folder / name) for name in NOTES) > 1
     is_curated = any(os.path.isfile(folder / name) for name in MEMORY_NAMES)
-    return has_notes and (is_curated or has_entry(folder / FOLDER, _is_day))
-
-
-def _is_day(entry: Entry) -> bool:
-    return _DAY.fullmatch(entry.name) is not None
+    return has_notes and (
+        is_curated or has_entry(folder / FOLDER, lambda entry: bool(_DAY.fullmatch(entry.name)))
+    )
 
 
 def agent_workspaces(_folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
@@ -77,14 +67,7 @@ def daily_files(root: Path, faults: list[Unreadable]) -> list[str]:
     folder = root / FOLDER
     if not os.path.lexists(folder):
         return []
-    entries, closed = list_folder(folder)
-    faults.extend(closed)
-    names = [entry.name for entry in entries]
-    return [
-        f"{FOLDER}/{name}"
-        for name in names
-        if name.endswith(SUFFIX) and not name.startswith(".") and not os.path.isdir(folder / name)
-    ]
+    return [f"{FOLDER}/{name}" for name in markdown_names(folder, faults)]
 
 
 def notes(root: Path) -> list[str]:

@@ -14,12 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from memtui.model import Memory, Place
+from memtui.model import Memory
 from memtui.stores.listed_texts import importance_in
-from memtui.stores.markdown_documents import MarkdownFile
-from memtui.stores.markdown_items import SECTION, ItemFile
+from memtui.stores.markdown_documents import MarkdownFile, document_fields
+from memtui.stores.markdown_items import ItemFile, item_extra, item_fields
 from memtui.stores.openclaw.layout import FOLDER, SUFFIX, day_of
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso
@@ -76,9 +75,7 @@ def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Me
     is_curated = not document.path.startswith(f"{FOLDER}/")
     size = len(document.head) + len(document.body)
     for id, item in parsed.items:
-        extra: dict[str, Any] = {"updated_from": "file time"}
-        if item.section:
-            extra[SECTION] = item.section
+        extra = item_extra(item)
         loaded = len(document.head) + item.end <= BOOTSTRAP_CHARACTERS
         if is_curated:
             extra["loaded_at_start"] = loaded
@@ -89,20 +86,15 @@ def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Me
         chosen = importance_in(sidecar, id)
         is_rated = "rating" in sidecar.entry(id)
         yield Memory(
-            ref=f"{label}:{id}",
-            id=id,
-            store=label,
+            **item_fields(document, id, item, label),
             kind="fact" if is_curated else "event",
             type=PROMOTED if mark else "",
-            content=item.text,
             entity=entity_of(document.path, item.section),
             created=from_iso(day_of(document.path)),
-            updated=document.changed,
             importance=chosen if is_rated or loaded or not is_curated else "low",
             confidence=mark.score if mark and 0 <= mark.score <= 1 else None,
             tags=recalls_tag(item.text),
             source=mark.source if mark else "",
-            origin=Place(document.file, document.line - 1 + item.line),
             extra=extra,
         )
 
@@ -110,16 +102,12 @@ def item_memories(parsed: ItemFile, sidecar: Sidecar, label: str) -> Iterator[Me
 def note_memory(document: MarkdownFile, label: str) -> Memory:
     """A file that tells the agent who it is."""
     return Memory(
-        ref=f"{label}:{document.path}",
-        id=document.path,
-        store=label,
+        **document_fields(document, label),
         kind="document",
         type="bootstrap",
         title=document.path,
-        content=document.body,
         entity="bootstrap",
         updated=document.changed,
         importance="high",
-        origin=Place(document.file, document.line),
         extra={"updated_from": "file time"},
     )

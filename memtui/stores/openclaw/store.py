@@ -8,14 +8,10 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
-from memtui.stores.markdown_documents import parse_document, planned_text
-from memtui.stores.markdown_items import (
-    EMPTY,
-    MarkdownList,
-    parse_item_file,
-    time_of_change,
-)
+from memtui.stores.markdown_documents import parse_document, time_of_change
+from memtui.stores.markdown_items import MarkdownList, parse_item_file
 from memtui.stores.openclaw import editing
 from memtui.stores.openclaw.layout import (
     FOLDER,
@@ -27,7 +23,7 @@ from memtui.stores.openclaw.layout import (
     notes,
 )
 from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, item_memories, note_memory
-from memtui.stores.scanning import FoundShard
+from memtui.stores.scanning import EMPTY, FoundShard
 from memtui.stores.session_start import (
     NO_LIMIT,
     LimitUse,
@@ -72,12 +68,7 @@ class OpenClawStore(ListedTextStore):
         parsed = parse_item_file(key, path, text, sidecar)
         return Reading(tuple(item_memories(parsed, sidecar, self.label)))
 
-    def session_start(
-        self,
-        view: StoreView,
-        entity: str,  # noqa: ARG002
-        now: datetime,
-    ) -> Sequence[LoadedText]:
+    def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The bootstrap files up to their cap, then the logs of yesterday and today."""
         days = [(now - timedelta(days=back)).date().isoformat() for back in (1, 0)]
         logs = [path for path in daily_files(self.root, []) if day_of(path) in days]

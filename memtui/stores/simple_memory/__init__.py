@@ -14,6 +14,6 @@ FORMAT = Format(
     nearby=(".", "simple-memory"),
     upkeep=lazy_function("memtui.stores.simple_memory.rules", "upkeep_rules"),
     transfer=TransferSupport(
-        convert=lazy_function("memtui.stores.simple_memory.adding", "convert"),
+        convert=lazy_function("memtui.stores.simple_memory.adding", "convert")
     ),
 )

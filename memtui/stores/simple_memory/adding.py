@@ -16,6 +16,7 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
+    described_memory,
     entity_parts,
     extra_in,
     links_in,
@@ -298,21 +299,8 @@ def _plan_kept(change: Change, context: RecordContext, id: str) -> Plan:
     """Plan the import of a former text, which only the sidecar keeps."""
     if context.sidecar.entry(id):
         return plan_duplicate(change, "a record with this id")
-    fields = change.fields
-    memory = Memory(
-        ref=context.ref(id),
-        id=id,
-        store=context.label,
-        kind=str(fields["kind"]),
-        type=str(fields.get("type") or ""),
-        title=str(fields.get("title") or ""),
-        content=content_of(change),
-        entity=str(fields.get("entity") or ""),
-        importance=str(fields.get("importance") or "medium"),
-        status=str(fields.get("status") or "superseded"),
-        superseded_by=tuple(texts_in(change, "superseded_by")),
-        extra={key: value for key, value in extra_in(change).items() if key != "kept"},
-    )
+    kind = str(change.fields["kind"])
+    memory = described_memory(change, context.ref(id), kind, content_of(change))
     edits = context.record_entry_edits(id, kept=kept_value(memory))
     return Plan((change,), edits, Outcome.ADDED, f"Kept {id}", (memory.ref,))
 

@@ -43,6 +43,7 @@ from memtui.stores.values import (
     importance_of_rating,
     is_number,
     lower_word,
+    memory_name,
     text_of,
     texts_of,
     with_unique_ids,
@@ -226,9 +227,7 @@ def memory_of(
     status = text_of(value.get("status"))
     domain, topic = text_of(value.get("domain")), text_of(value.get("topic"))
     return Memory(
-        ref=f"{label}:{id}",
-        id=id,
-        store=label,
+        **memory_name(label, id),
         kind=record_kind.kind,
         type=text_of(value.get("kind")) if record_kind is SCHEMA else "",
         title=text_of(value.get("title")),

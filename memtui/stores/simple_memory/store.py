@@ -13,11 +13,7 @@ from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.simple_memory import records
 from memtui.stores.simple_memory.editing import ACTS
-from memtui.stores.simple_memory.records import (
-    RECORD_KINDS,
-    RecordContext,
-    RecordFile,
-)
+from memtui.stores.simple_memory.records import RECORD_KINDS, RecordContext, RecordFile
 from memtui.stores.values import utc_now
 
 

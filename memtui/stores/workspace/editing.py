@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit, ValueEdit
 from memtui.errors import Refused
-from memtui.files.frontmatter import set_field, split
+from memtui.files.frontmatter import set_field
 from memtui.files.json.editing import raw_value
 from memtui.files.json.locating import load
-from memtui.model import IMPORTANCES, Memory
-from memtui.stores.importing import is_import, texts_in
-from memtui.stores.markdown_documents import (
-    SKIPPED,
-    SUFFIX,
+from memtui.model import Memory
+from memtui.stores.document_editing import (
     OpenDocument,
-    file_stem,
-    new_file,
-    outline,
-    with_body,
+    checked_title,
+    deletion_edits,
+    named_stem,
+    new_document_file,
+    open_document,
+    read_text,
+    titled_text,
+    with_content,
     with_heading,
-    words_of,
+    with_named_title,
+    with_tags,
 )
-from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one, planned_before
+from memtui.stores.importing import is_import, texts_in
+from memtui.stores.markdown_documents import outline, words_of
+from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one
 from memtui.stores.values import (
     RATING_OF,
     changed_values,
-    check_unchanged,
+    checked_importance,
     content_of,
     created_of,
     to_iso_seconds,
@@ -68,7 +72,7 @@ def _edit(change: Change, memory: Memory, context: DocumentContext) -> Plan:
     changed = changed_values(change, memory, EDITABLE)
     edits: tuple[Edit, ...] = ()
     if changed.keys() - {"type"}:
-        edits = edit_document(change, changed, context.open(memory), context)
+        edits = edit_fields(change, changed, open_document(memory, context), context)
     if "type" in changed:
         edits += _type_edits(memory, str(changed["type"] or ""), context)
     return plan_one(change, memory, edits)
@@ -123,21 +127,19 @@ def _add(change: Change, context: DocumentContext) -> Plan:
 
 
 def _retire(change: Change, memory: Memory, context: DocumentContext) -> Plan:
-    return plan_one(change, memory, with_state(context.open(memory), RETIRED_WORD), ends=True)
+    return plan_one(
+        change, memory, with_state(open_document(memory, context), RETIRED_WORD), ends=True
+    )
 
 
 def _restore(change: Change, memory: Memory, context: DocumentContext) -> Plan:
-    return plan_one(change, memory, with_state(context.open(memory), RESTORED_WORD))
+    return plan_one(change, memory, with_state(open_document(memory, context), RESTORED_WORD))
 
 
 def _delete(change: Change, memory: Memory, context: DocumentContext) -> Plan:
-    edits: tuple[Edit, ...] = (
-        *context.open(memory).text_edits(None),
-        *context.sidecar_entry(memory).removal(),
-    )
-    return plan_one(
-        change, memory, edits, dangling_warnings(memory, context.view.memories(context.label))
-    )
+    edits = deletion_edits(open_document(memory, context), context)
+    warnings = dangling_warnings(memory, context.view.memories(context.label))
+    return plan_one(change, memory, edits, warnings)
 
 
 ACTS = ActionSupport(
@@ -185,20 +187,17 @@ def entry_edits(entry: str, new_type: str, context: DocumentContext) -> tuple[Ed
         )
     section = PATTERNS if is_pattern(entry) else EXACT
     if not os.path.lexists(context.map_path):
+        if not new_type:
+            return ()
         creation = TextEdit(str(context.map_path), None, EMPTY_MAP)
-        return (
-            (creation, *_map_edits(EMPTY_MAP, section, entry, new_type, creation.path))
-            if new_type
-            else ()
-        )
-    return _map_edits(
-        context.text(context.map_path), section, entry, new_type, str(context.map_path)
-    )
+        return (creation, *_map_edits(EMPTY_MAP, section, entry, new_type, creation.path))
+    text = read_text(context.map_path, context.root)
+    return _map_edits(text, section, entry, new_type, str(context.map_path))
 
 
 def _map_edits(text: str, section: str, entry: str, new_type: str, path: str) -> tuple[Edit, ...]:
     type_map = load(text)
-    after = _json(new_type) if new_type else ""
+    after = json.dumps(new_type, ensure_ascii=False) if new_type else ""
     if section not in type_map:
         creation = ValueEdit(path, (section,), "", "{}")
         return (creation, ValueEdit(path, (section, entry), "", after)) if new_type else ()
@@ -213,10 +212,6 @@ def _map_edits(text: str, section: str, entry: str, new_type: str, path: str) ->
     )
 
 
-def _json(word: str) -> str:
-    return json.dumps(word, ensure_ascii=False)
-
-
 RETIRED_WORD = {"state": "cancelled", "status": "archived"}
 """What RETIRE writes: a task is not said to be done, a lesson goes to the archive."""
 
@@ -224,89 +219,47 @@ RESTORED_WORD = {"state": "backlog", "status": "active"}
 """What RESTORE writes: the task state that claims least (gptodo revives expired tasks to it)."""
 
 
-def edit_document(
+def edit_fields(
     change: Change, changed: Mapping[str, Any], page: OpenDocument, context: DocumentContext
 ) -> tuple[Edit, ...]:
     """The edits of the changed fields, except the type. Raises Refused or Conflict."""
     before, entry = page, dict[str, Any]()
     if "content" in changed:
-        text = content_of(change)
-        check_unchanged(page.memory, page.document.body, page.document.file, text)
-        page = page.with_text(with_body(page.document, text))
-    for name, write in _FIELDS.items():
-        if name in changed:
-            page = write(changed[name], page, context, entry)
+        page = with_content(change, page)
+    if "title" in changed:
+        page = _with_title(page, checked_title(changed["title"], page.memory.ref))
+    if "tags" in changed:
+        native = words_of(page.document.frontmatter.get("tags"))
+        page, entry["tags"] = with_tags(
+            page, changed["tags"], context, native, in_file=page.has_frontmatter
+        )
+    if "importance" in changed:
+        importance = checked_importance(changed["importance"])
+        in_task = TASKS in page.document.folders and page.has_frontmatter
+        if in_task or "priority" in page.document.frontmatter:
+            page = page.with_field("priority", importance)
+        else:
+            entry["rating"] = RATING_OF[importance]
     return (*before.text_edits(page.text), *context.sidecar_entry(page.memory).set(**entry))
+
+
+def _with_title(page: OpenDocument, title: str) -> OpenDocument:
+    found = with_named_title(page, title)
+    if found is not None:
+        return found
+    if outline(page.document.body).title == page.memory.title:
+        return with_heading(page, title)
+    if page.has_frontmatter:
+        return page.with_field("title", title)
+    raise Refused("the title is the file's name", do="write a heading into the text")
 
 
 def with_state(page: OpenDocument, words_of: Mapping[str, str]) -> tuple[Edit, ...]:
     """The edit that sets the state of a task or a lesson. Raises Refused."""
     key = state_key(page.document)
-    if not key or not _has_frontmatter(page):
+    if not key or not page.has_frontmatter:
         raise Refused("only tasks and lessons with frontmatter have a state", where=page.memory.ref)
     return page.text_edits(set_field(page.text, key, words_of[key]))
-
-
-def _has_frontmatter(page: OpenDocument) -> bool:
-    return split(page.text).front is not None
-
-
-def _title(
-    value: object, page: OpenDocument, _context: DocumentContext, _entry: dict[str, Any]
-) -> OpenDocument:
-    if not isinstance(value, str) or not value.strip() or "\n" in value:
-        raise Refused("a title is one line that says something", where=page.memory.ref)
-    title = value.strip()
-    for key in ("title", "name"):
-        if page.document.frontmatter.get(key):
-            return page.with_text(set_field(page.text, key, title))
-    if outline(page.document.body).title == page.memory.title:
-        return with_heading(page, title)
-    if _has_frontmatter(page):
-        return page.with_text(set_field(page.text, "title", title))
-    raise Refused("the title is the file's name", do="write a heading into the text")
-
-
-def _tags(
-    value: object, page: OpenDocument, context: DocumentContext, entry: dict[str, Any]
-) -> OpenDocument:
-    if isinstance(value, str) or not isinstance(value, list | tuple):
-        raise Refused("tags are a list of words", where=page.memory.ref)
-    new_tags = [word for word in dict.fromkeys(str(tag).strip() for tag in value) if word]
-    native = words_of(page.document.frontmatter.get("tags"))
-    sidecar_tags = context.sidecar.entry(page.memory.id).get("tags", ())
-    if not _has_frontmatter(page):
-        entry["tags"] = new_tags
-        return page
-    entry["tags"] = [tag for tag in new_tags if tag in sidecar_tags and tag not in native]
-    own_tags = [tag for tag in new_tags if tag not in entry["tags"]]
-    if own_tags == list(native):
-        return page
-    is_line = isinstance(page.document.frontmatter.get("tags"), str)
-    return page.with_text(
-        set_field(page.text, "tags", ", ".join(own_tags) if is_line else own_tags)
-    )
-
-
-def _importance(
-    value: object, page: OpenDocument, _context: DocumentContext, entry: dict[str, Any]
-) -> OpenDocument:
-    if value not in IMPORTANCES:
-        raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}", where=page.memory.ref)
-    in_task = TASKS in page.document.folders and _has_frontmatter(page)
-    if in_task or "priority" in page.document.frontmatter:
-        return page.with_text(set_field(page.text, "priority", str(value)))
-    entry["rating"] = RATING_OF[str(value)]
-    return page
-
-
-_FIELDS: Mapping[
-    str, Callable[[object, OpenDocument, DocumentContext, dict[str, Any]], OpenDocument]
-] = {
-    "title": _title,
-    "tags": _tags,
-    "importance": _importance,
-}
 
 
 # ---- new documents ------------------------------------------------------------------------------
@@ -321,40 +274,22 @@ def new_document(change: Change, context: DocumentContext) -> tuple[str, TextEdi
     content = content_of(change)
     title = word_of(change, "title", "")
     folder = str(change.fields.get("entity") or "").strip("/")
-    path = _path(change, folder, title or outline(content).title or content.strip(), context)
-    creation = TextEdit(
-        str(new_file(context.root, path, SKIPPED)), None, _text(change, context, folder, title)
-    )
-    if context.ref(path) in {ref for plan in planned_before(context.view) for ref in plan.refs}:
-        raise Refused("another new document gets this name", where=path, do="give it a title")
-    return path, creation
-
-
-def _path(change: Change, folder: str, name: str, context: DocumentContext) -> str:
-    stem = file_stem(name)
-    if not stem:
-        raise Refused("no file name can be made of this title", do="give it a title in letters")
+    stem = named_stem(title or outline(content).title or content.strip())
     if folder.split("/")[0] == JOURNAL:
         stem = f"{created_of(change, context.now).date().isoformat()}-{stem}"
-    return f"{folder}/{stem}{SUFFIX}" if folder else f"{stem}{SUFFIX}"
-
-
-def _text(change: Change, context: DocumentContext, folder: str, title: str) -> str:
-    body = content_of(change)
-    if title and outline(body).title != title:
-        body = f"# {title}\n\n{body}"
-    text = body if body.endswith("\n") else body + "\n"
+    path, file = new_document_file(folder, stem, context)
+    text = titled_text(title, content)
     for key, value in _fields(change, context, folder).items():
         text = set_field(text, key, value)
-    return text
+    return path, TextEdit(str(file), None, text)
 
 
 def _fields(change: Change, context: DocumentContext, folder: str) -> dict[str, Any]:
     """The frontmatter: always some in a task, in another document only where needed."""
     fields: dict[str, Any] = {}
     importance = change.fields.get("importance")
-    if importance and importance not in IMPORTANCES:
-        raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
+    if importance:
+        checked_importance(importance)
     if folder.split("/")[0] == TASKS:
         fields["state"] = NEW_TASK_STATE
         fields["created"] = to_iso_seconds(created_of(change, context.now))

@@ -7,28 +7,27 @@ written anew from what was read of it.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Any
 
-from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
-from memtui.errors import Refused
+from memtui.changes import Change, Plan
 from memtui.files.frontmatter import set_field
-from memtui.files.reading import real_path, safe_join
 from memtui.model import CURRENT, Memory
+from memtui.stores.document_editing import (
+    converted_document,
+    imported_file,
+    plan_file_import,
+    titled_text,
+)
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
-    entity_parts,
     extra_in,
     links_in,
     lost_fields,
     lost_kind,
     native_keys,
-    short_hash,
     sidecar_values,
-    slug,
     texts_in,
 )
-from memtui.stores.markdown_documents import SKIPPED, SUFFIX, outline
 from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import content_of, created_of, from_iso, to_iso_seconds
 from memtui.stores.workspace.records import FRONTMATTER, DocumentContext
@@ -43,38 +42,17 @@ _WRITTEN_ELSEWHERE = frozenset(
 def plan_import(change: Change, context: DocumentContext) -> Plan:
     """Plan the import of one document. Raises Refused."""
     path = str(change.fields["id"])
-    file = _file(context.root, path)
+    file = imported_file(context.root, path)
     if os.path.lexists(file):
         return plan_duplicate(change, "a document of this name")
     document = change.fields.get("document")
     text = document if isinstance(document, str) else _text(change, context)
-    creation = TextEdit(str(file), None, text)
-    edits: tuple[Edit, ...] = (
-        creation,
-        *context.entry_edits(path, path, **_sidecar_values(change)),
-    )
-    return Plan((change,), edits, Outcome.ADDED, f"Added {path}", (context.ref(path),))
-
-
-def _file(root: Path, path: str) -> Path:
-    """The path of the document. Raises Refused if it leads elsewhere."""
-    file = root
-    for name in path.split("/"):
-        if name in SKIPPED:
-            raise Refused("documents in hidden folders are not memory", where=path)
-        file = safe_join(file, name)
-    if not path.endswith(SUFFIX) or not real_path(file).is_relative_to(real_path(root)):
-        raise Refused("documents cannot be added here", where=path)
-    return file
+    return plan_file_import(change, context, file, text, **_sidecar_values(change))
 
 
 def _text(change: Change, context: DocumentContext) -> str:
-    body = content_of(change)
-    title = str(change.fields.get("title") or "")
-    parsed = outline(body)
-    if title and "created_from" not in extra_in(change) and parsed.title != title:
-        body = f"# {title}\n\n{body}"
-    text = body if body.endswith("\n") else body + "\n"
+    title = "" if "created_from" in extra_in(change) else str(change.fields.get("title") or "")
+    text = titled_text(title, content_of(change))
     for key, value in _front(change, context).items():
         text = set_field(text, key, value)
     return text
@@ -119,26 +97,13 @@ def _sidecar_values(change: Change) -> dict[str, Any]:
     return sidecar_values(change, links=links_in(change) if was_document else ()) | cleared
 
 
-ARCHIVE = "archive"
-"""Folder of what is no longer current: a document has no status of its own."""
-
-
 def convert(memory: Memory) -> ConvertedMemory:
-    """Convert a memory to a document; its file name ends in a hash of the original ref."""
-    folder = "/".join(entity_parts(memory))
-    current = memory.status in CURRENT
-    if not current:
-        folder = f"{ARCHIVE}/{folder}"
-    name = slug(memory.headline) or "memory"
-    front: dict[str, Any] = {"source": memory.ref}
+    """Convert a memory to a document; see `converted_document`."""
+    folder, id, front = converted_document(memory)
     if memory.type:
         front["type"] = memory.type
-    if memory.status != "active":
-        front["status"] = memory.status
-    if memory.updated and memory.updated != memory.created:
-        front["updated"] = to_iso_seconds(memory.updated)
     fields = {
-        "id": f"{folder}/{name}-{short_hash(memory.ref, 6)}.md",
+        "id": id,
         "content": memory.content or memory.headline,
         "title": memory.title,
         "entity": folder,
@@ -153,7 +118,7 @@ def convert(memory: Memory) -> ConvertedMemory:
     changed += lost_kind(memory, "document")
     if memory.entity not in ("", folder):
         changed += ("entity (becomes a folder)",)
-    if not current and memory.importance == "medium":
+    if memory.status not in CURRENT and memory.importance == "medium":
         changed += ("importance (low below archive)",)
     names = ("confidence", "source", "pinned", "supersedes", "superseded_by", "links")
     return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))

@@ -7,16 +7,16 @@ because a session may be writing it now; other unreadable lines are counted and 
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from memtui import toml_file
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
+from memtui.stores.values import list_of, parse_json
 
 MAP_PATH = "state/ambient-memory/memory-type-map.json"
 LOG_PATH = "state/ambient-memory/injections.jsonl"
@@ -80,12 +80,7 @@ class DocumentUsage:
 
     def record(self) -> dict[str, Any]:
         """As a JSON object."""
-        return {
-            "found": self.found,
-            "injected": self.injected,
-            "last": self.last,
-            "query": self.query,
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +113,7 @@ def parse_log(text: str) -> InjectionLog:
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
-        try:
-            entry = json.loads(line)
-        except (ValueError, RecursionError):
-            entry = None
+        entry = parse_json(line)
         if isinstance(entry, dict):
             _add(usage, entry)
         elif number != last:
@@ -133,22 +125,16 @@ def _add(usage: dict[str, DocumentUsage], entry: Mapping[str, Any]) -> None:
     hits = entry.get("hits")
     count = entry.get("num_injected")
     count = count if isinstance(count, int) else 0
-    for position, hit in enumerate(hits if isinstance(hits, list) else ()):
+    for position, hit in enumerate(list_of(hits)):
         path = hit.get("path") if isinstance(hit, dict) else None
         if not isinstance(path, str):
             continue
         before = usage.get(path, DocumentUsage())
-        if position >= count:
-            usage[path] = DocumentUsage(
-                before.found + 1, before.injected, before.last, before.query
-            )
-        else:
-            usage[path] = DocumentUsage(
-                before.found + 1,
-                before.injected + 1,
-                _text(entry.get("ts")),
-                _text(entry.get("query")),
-            )
+        found = replace(before, found=before.found + 1)
+        if position < count:
+            last, query = _text(entry.get("ts")), _text(entry.get("query"))
+            found = replace(found, injected=before.injected + 1, last=last, query=query)
+        usage[path] = found
 
 
 def _text(value: object) -> str:

@@ -22,28 +22,28 @@ order mark and with plain line feeds where every line ends in CRLF; writing puts
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.model import Link, Memory, Place
+from memtui.model import Link, Memory
 from memtui.stores.markdown_documents import (
+    CREATED_KEYS,
+    UPDATED_KEYS,
     MarkdownFile,
-    OpenDocument,
     Outline,
     date_in_path,
+    document_fields,
     linked_documents,
-    open_document,
     outline,
-    read_text,
     to_json_value,
     words_of,
 )
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import ParsedFile
-from memtui.stores.values import from_iso, importance_of_rating, lower_word
+from memtui.stores.values import importance_of_rating, lower_word
 from memtui.stores.workspace import layout
 from memtui.stores.workspace.rules import DocumentType, TypeMap
 
@@ -65,9 +65,6 @@ PRIORITIES = {
 TASKS, LESSONS = "tasks", "lessons"
 ARCHIVES = frozenset({"archive", "archived"})
 TEMPLATE_HEADINGS = frozenset({"rule", "overview"})
-CREATED_KEYS = ("created", "date")
-UPDATED_KEYS = ("updated", "modified", "last_updated", "last_modified")
-
 
 FRONTMATTER = "frontmatter."
 """Put before a frontmatter key that would hide something memtui itself says in `extra`."""
@@ -99,13 +96,10 @@ def memory_of(
     if injections:
         extra["injections"] = dict(injections)
     return Memory(
-        ref=f"{label}:{document.path}",
-        id=document.path,
-        store=label,
+        **document_fields(document, label),
         kind="document",
         type=document_type.type,
         title=_title(document, found),
-        content=document.body,
         entity=posixpath.dirname(document.path),
         created=created,
         updated=_updated(document),
@@ -116,7 +110,6 @@ def memory_of(
             Link(relation, target)
             for relation, target in linked_documents(found, document.path, by_stem)
         ),
-        origin=Place(document.file, document.line),
         extra=extra,
     )
 
@@ -148,53 +141,39 @@ def _importance(document: MarkdownFile, status: str, rating: object) -> str:
 
 
 def _title(document: MarkdownFile, found: Outline) -> str:
-    for key in ("title", "name"):
-        value = document.frontmatter.get(key)
-        if isinstance(value, str | int | float) and str(value).strip():
-            return str(value).strip()
-    heading = found.title
-    if heading and heading.lower() not in TEMPLATE_HEADINGS:
-        return heading
-    return posixpath.basename(document.path).removesuffix(".md")
+    heading = "" if found.title.lower() in TEMPLATE_HEADINGS else found.title
+    return document.name or heading or posixpath.basename(document.path).removesuffix(".md")
 
 
 def _created(document: MarkdownFile) -> tuple[datetime | None, str]:
-    for key in CREATED_KEYS:
-        time = from_iso(document.frontmatter.get(key))
-        if time:
-            return time, f"frontmatter {key}"
+    time, key = document.time(CREATED_KEYS)
+    if time:
+        return time, f"frontmatter {key}"
     time = date_in_path(document.path)
     return (time, "file name") if time else (document.changed, "file time")
 
 
 def _updated(document: MarkdownFile) -> datetime | None:
-    for key in UPDATED_KEYS:
-        time = from_iso(document.frontmatter.get(key))
-        if time:
-            return time
-    return None if date_in_path(document.path) else document.changed
+    is_dated = date_in_path(document.path) is not None
+    return document.time(UPDATED_KEYS)[0] or (None if is_dated else document.changed)
 
 
 def _extra(document: MarkdownFile) -> dict[str, Any]:
     """The frontmatter, without values that a field of the memory shows unchanged."""
     extra = {
-        f"{FRONTMATTER}{key}" if key in _OWN_KEYS else key: to_json_value(value)
-        for key, value in _native(document.frontmatter)
+        f"{FRONTMATTER}{key}" if key in _OWN_KEYS else str(key): to_json_value(value)
+        for key, value in document.frontmatter.items()
+        if not _is_shown(key, value)
     }
-    if document.crlf:
-        extra["line_endings"] = "crlf"
-    if document.has_bom:
-        extra["byte_order_mark"] = True
-    return extra
+    return extra | document.byte_form
 
 
-def _native(frontmatter: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in frontmatter.items():
-        if key == "title" and isinstance(value, str):
-            continue
-        if key == "tags" and isinstance(value, list) and all(isinstance(tag, str) for tag in value):
-            continue
-        yield str(key), value
+def _is_shown(key: str, value: object) -> bool:
+    """Whether a field of the memory shows this value of the frontmatter unchanged."""
+    if key == "title":
+        return isinstance(value, str)
+    is_list = isinstance(value, list) and all(isinstance(tag, str) for tag in value)
+    return key == "tags" and is_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +182,3 @@ class DocumentContext(PlanContext):
 
     types: ParsedFile[TypeMap] = field(repr=False)
     map_path: Path
-
-    def text(self, path: Path) -> str:
-        """Read a file's whole text. Raises Refused if it cannot be read."""
-        return read_text(path, self.root)
-
-    def open(self, memory: Memory) -> OpenDocument:
-        """Read the document's file. Raises Refused."""
-        return open_document(memory, self.text(Path(memory.origin.file)))

@@ -9,26 +9,22 @@ documents, which a scan does not; for documents under `tasks/` any change of the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import Act, Change, Plan
 from memtui.errors import RefError, Refused
 from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown_documents import SUFFIX, documents, parse_document
+from memtui.stores.markdown_documents import SUFFIX, documents, parse_document, time_of_change
 from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile
-from memtui.stores.session_start import LoadedEntry, LoadedText
+from memtui.stores.session_start import LoadedText, loaded_whole
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 from memtui.stores.workspace import editing, layout, rules
-from memtui.stores.workspace.layout import (
-    LOG_PATH,
-    MAP_PATH,
-    DocumentUsage,
-    InjectionLog,
-)
+from memtui.stores.workspace.layout import LOG_PATH, MAP_PATH, DocumentUsage, InjectionLog
 from memtui.stores.workspace.records import DocumentContext, memory_of
 from memtui.stores.workspace.rules import TypeMap
 
@@ -122,7 +118,7 @@ class WorkspaceStore(TextFileStore[DocumentContext]):
     def read_text(self, key: str, path: Path, text: str, sidecar: Sidecar) -> Reading:
         """One document."""
         shared = self._shared or self._read_shared_files()
-        document = parse_document(key, str(path), text, _time_of_change(path))
+        document = parse_document(key, str(path), text, time_of_change(path))
         usage = shared.log.value.usage.get(key)
         memory = memory_of(
             document,
@@ -138,14 +134,8 @@ class WorkspaceStore(TextFileStore[DocumentContext]):
         """The core documents, whole, in the order that the prompt has them."""
         found = []
         for path in layout.prompt_files(self.root):
-            ref = f"{self.label}:{path}"
-            try:
-                memory = view.get(ref)
-            except RefError:
-                continue
-            entries = (LoadedEntry(ref, 0, len(memory.content)),)
-            file = memory.origin.file
-            found.append(LoadedText(path, memory.content, file, entries=entries, note=LOADED))
+            with suppress(RefError):
+                found.append(loaded_whole(view.get(f"{self.label}:{path}"), LOADED))
         return tuple(found)
 
     def _by_stem(self, stem: str) -> str:
@@ -172,10 +162,3 @@ def _type_mark(types: ParsedFile[TypeMap], path: str) -> str:
 
 def _usage_mark(usage: DocumentUsage | None) -> str:
     return f"{usage.found} {usage.injected} {usage.last}" if usage else ""
-
-
-def _time_of_change(path: Path) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except (OSError, OverflowError, ValueError):
-        return None

@@ -17,7 +17,7 @@ from memtui import query as queries
 from memtui import text
 from memtui.config import session
 from memtui.config.session import Session
-from memtui.tui import actions, screen_cache
+from memtui.tui import actions, first_frame, screen_cache
 from memtui.tui.actions import MOVING
 from memtui.tui.layout import Pane, Sizes
 from memtui.tui.screen_cache import CachedScreen
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
 
 
-STORES_VARIABLE = "MEMTUI_STORES"
 AT_ONCE = frozenset(
     {"search", "quit", "help", "theme", "redraw", "suspend", "palette", "zoom", "escape", "left"}
     | {"detail.size", "detail.raw", "detail.fields"}
@@ -60,12 +59,16 @@ class CachedScreenController:
 
     def show(self) -> None:
         """Show the cached screen of this view, if there is one."""
-        screen, launch = self._screen, self._screen.app.launch
+        launch = self._screen.app.launch
         if launch.cache is None:
             return
         cached = screen_cache.load(launch.cache, _key(launch), self._view_key())
         if cached is None or not (launch.loaded.settings.restore or cached.cursor == 0):
             return
+        self._draw(cached)
+
+    def _draw(self, cached: CachedScreen) -> None:
+        screen = self._screen
         self._cached = cached
         screen.memories.show(
             cached.rows,
@@ -146,13 +149,26 @@ class CachedScreenController:
 
     # Keeping
 
-    def keep(self) -> None:
-        """Save what the panes show, unless it is about to change."""
-        launch = self._screen.app.launch
+    def keep(self, *, last: bool) -> None:
+        """Save what the panes show, unless it is about to change.
+
+        Before the screen's end (`last`) they then show what the next start will, which is saved as
+        its first frame.
+        """
+        app = self._screen.app
+        launch, frame = app.launch, ""
         if launch.cache is None or self._cached is not None:
             return
-        if (current := self._collect()) is not None:
-            screen_cache.save(launch.cache, _key(launch), current)
+        current = self._collect()
+        stores = tuple(current.roots.values()) if current is not None else ()
+        is_saved = current and screen_cache.save(launch.cache, _key(launch), current)
+        if current is not None and is_saved and last and launch.loaded.settings.restore:
+            self._draw(current)
+            frame = self._screen.draw_as_at_start()
+        files = [folder / f"{app.theme}.toml" for folder in launch.themes]
+        if launch.config_file is not None:
+            files.append(launch.config_file)
+        first_frame.save(launch.cache, launch.roots, frame, app.size, stores, files)
 
     def _collect(self) -> CachedScreen | None:
         screen, library = self._screen, self._screen.worker.library
@@ -196,8 +212,8 @@ class CachedScreenController:
 
 def _key(launch: Launch) -> str:
     stores = launch.loaded.settings.stores
-    listed = os.environ.get(STORES_VARIABLE, "") or "\0".join(map(repr, stores))
-    return screen_cache.key_for(launch.roots, listed, Path.cwd())
+    listed = os.environ.get(first_frame.STORES_VARIABLE, "") or "\0".join(map(repr, stores))
+    return first_frame.key_for(launch.roots, listed, Path.cwd())
 
 
 SIZE_NAMES = frozenset(Sizes._fields)
@@ -273,8 +289,7 @@ def status_values(chosen: Sequence[str]) -> tuple[str, ...]:
     """Return the status filter of the setting `list.status`; empty for the default."""
     if tuple(chosen) == ("current",):
         return ()
-    return tuple(status for name in chosen for status in _statuses(name))
-
-
-def _statuses(name: str) -> tuple[str, ...]:
-    return ("active", "proposed") if name == "current" else (name,)
+    current = ("active", "proposed")
+    return tuple(
+        status for name in chosen for status in (current if name == "current" else (name,))
+    )

@@ -7,16 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
-from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Vertical
-from textual.content import Content
 
 from memtui import text
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.statistics import bar
-from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -213,11 +208,12 @@ class _Page:
         return Segment(f"{value:+.3f}".rjust(VALUE), style)
 
 
-class WhyScreen(FittingDialog[None]):
+class WhyScreen(TextDialog[None]):
     """Why a result ranks above the next one."""
 
-    AUTO_FOCUS = "TextWindow"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,w,q,enter", "dismiss", show=False)]
+    box_classes = "why"
+    heading = "Why this result"
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,w,q,enter", "dismiss")]
 
     def __init__(self, hit: Hit, after: Hit | None, total: int) -> None:
         """
@@ -229,17 +225,10 @@ class WhyScreen(FittingDialog[None]):
         super().__init__()
         self._shown = (hit, after, total)
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box why") as box:
-            box.border_title = Content("Why this result")
-            yield TextWindow()
-            yield KeyLine(id="why-keys")
-
-    def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("↑↓", "scroll", "")], [("esc", "back", "")])
+    def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
+        return _Page(palette, width).lines(*self._shown)
 
     def fill(self) -> None:
         sheet = self.query_one(TextWindow)
-        page = _Page(sheet.palette, max(20, self.inner_width - 1))
-        sheet.show(page.lines(*self._shown))
+        sheet.show(self.lines(max(20, self.inner_width - 1), sheet.palette))
         sheet.refresh(layout=True)  # its height is that of its lines

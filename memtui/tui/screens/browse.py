@@ -92,6 +92,13 @@ class BrowseScreen(SearchableScreen):
             self.set_view(view)
         self.update_keys()
 
+    def draw_as_at_start(self) -> str:
+        editing, self._editing = self._editing, None  # no keys of it before the stores are open
+        try:
+            return super().draw_as_at_start()
+        finally:
+            self._editing = editing  # results may still come in
+
     @property
     def last_seen(self) -> datetime | None:
         """When the stores were last open on the screen; None if unknown."""
@@ -139,7 +146,6 @@ class BrowseScreen(SearchableScreen):
             and self.found.scores is not None,
             fresh=len(self.memories.fresh),
             targets=self.detail.targets,
-            zoomed=self.zoomed,
             can_go_back=self._reading.can_go_back,
             can_go_forward=self._reading.can_go_forward,
             timeline=self.timeline.view,

@@ -11,6 +11,7 @@ from memtui import query as queries
 from memtui import text
 from memtui.model import Memory
 from memtui.tui import messages
+from memtui.tui.changed_cells import draw_lines
 from memtui.tui.controllers.panes import DetailController
 from memtui.tui.controllers.session import CachedScreenController
 from memtui.tui.cursor_restore import keep_selected, restore_cursor
@@ -59,6 +60,27 @@ class SearchableScreen(PaneScreen):
 
     def restore_text(self, memory: Memory, former: Memory) -> None:
         """Restore an earlier text of a memory, after a preview."""
+
+    def draw_as_at_start(self) -> str:
+        """Show only what is known before the stores are open, as the app ends.
+
+        Returns:
+            What draws it: text, colours and positions.
+        """
+        found, self.found = self.found, None
+        self.memories.unmark()
+        self.memories.fresh = set()
+        self.memories.show_findings(())
+        self.detail.show_findings({})
+        self.detail.set_trail(())
+        self.detail.render_markdown(ready=False)
+        self.status_text.show_progress(None)
+        self.chips.set_review(0, 0)
+        self.query("ToastRack").set(display=False)
+        self.update_keys()
+        self.found = found
+        self._compositor.reflow(self, self.size)
+        return draw_lines(self._compositor.render_strips(), self.app.console)
 
     # Asking
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -92,6 +93,12 @@ class Detail(ListWindow):
         if self._is_behind:
             self._lay_out()
 
+    def clock_advanced(self, before: datetime) -> None:
+        """Draw the ages anew if the memory's is another than it was then."""
+        when = self._memory.when if self._memory is not None else None
+        if text.ago(when, before) != text.ago(when, self._now()) and self._selection is None:
+            self._lay_out()
+
     def show_findings(self, findings: Mapping[str, Sequence[str]]) -> None:
         """Set the open review proposals, by the refs of the memories."""
         ref = _ref(self._memory)
@@ -123,9 +130,9 @@ class Detail(ListWindow):
         self.border_subtitle = Content("raw") if self._raw else Content("")
         self._lay_out()
 
-    def render_markdown(self) -> None:
+    def render_markdown(self, *, ready: bool = True) -> None:
         """Render Markdown from now on: what it needs has been imported."""
-        self._can_render = True
+        self._can_render = ready
         self._lay_out()
 
     def toggle_fields(self) -> None:
@@ -195,10 +202,10 @@ class Detail(ListWindow):
         self.drop_selection()
         chosen = self._chosen
         ref = chosen.ref if chosen else ""
-        self._laid_out_for = width
+        is_resized, self._laid_out_for = width != self._laid_out_for, width
         self._is_behind = False
         before, self._lines = self._lines, NOTHING
-        rows = len(before)
+        shown = self._plain_rows(before)
         if self._memory is not None and width > 0:
             self._lines = MemoryDetail(
                 self._memory,
@@ -226,11 +233,19 @@ class Detail(ListWindow):
         self._go_to_passage()
         self._settle()
         self._strips.clear()
-        rows = max(rows, len(self._lines), 1)
-        if rows < self.page:  # what is blank stays blank
-            self.refresh(Region(0, 0, self.size.width, rows))
+        fresh = self._plain_rows(self._lines)
+        if shown and fresh and not is_resized:
+            width = self.size.width
+            rows = enumerate(zip_longest(shown, fresh))
+            if changed := [Region(0, y, width, 1) for y, (old, new) in rows if old != new]:
+                self.refresh(*changed)
         else:
             self.refresh()
+
+    def _plain_rows(self, lines: DetailLines) -> list[DetailLine]:
+        """The rows in view, if no scrollbar and nothing selected is drawn with them."""
+        is_plain = len(lines) <= self.page and self._target < 0 and self._match < 0
+        return [lines[y] for y in range(len(lines))] if is_plain else []
 
     def _go_to_passage(self) -> None:
         """Scroll to the passage that a new search has found, if it is further down."""
@@ -242,9 +257,9 @@ class Detail(ListWindow):
 
     def _settle(self) -> None:
         """Draw what is in view; the lines below it may move."""
-        before = len(self._lines)
-        self.top = self._lines.settle(min(self.top, max(0, before - self.page)), self.page)
-        if len(self._lines) != before:
+        before = len(self._lines), self.top
+        self.top = self._lines.settle(min(self.top, max(0, before[0] - self.page)), self.page)
+        if (len(self._lines), self.top) != before:
             self.redraw()
 
     def scroll_lines(self, lines: int) -> None:
@@ -292,6 +307,7 @@ class Detail(ListWindow):
 
     def recolour(self) -> None:
         self._lay_out()
+        self.refresh()
 
     def on_resize(self) -> None:
         if self.size.width - 1 != self._laid_out_for:

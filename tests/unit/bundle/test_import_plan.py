@@ -15,7 +15,7 @@ import pytest
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack_stores
-from memtui.bundle.exporting import encode_jsonl
+from memtui.bundle.exporting import encode_jsonl, export_memories
 from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.errors import BundleError, Refused
 from memtui.library import Library
@@ -173,9 +173,8 @@ def test_json_lines_go_back_where_they_came_from(tmp_path: Path) -> None:
 
 def test_engrams_own_export_with_its_verdicts(tmp_path: Path) -> None:
     library = sample(tmp_path, "engram")
-    store = library.store("engram")
     file = tmp_path / "engram.json"
-    file.write_text(store.export(), encoding="utf-8")  # type: ignore[attr-defined]
+    file.write_bytes(b"".join(export_memories(library, "engram", None).pieces))
     plan = plan_import(read_document(file), library)
     assert (plan.counts["new"], plan.counts["conflicts"]) == (0, 0)
     assert plan.counts["same"] > 100

@@ -68,7 +68,7 @@ def test_only_the_value_changes(name: str) -> None:
     record = load_records(text)[0]
     old = spans.raw_value(record.raw, ("content",))
     new_raw = spans.set_member(record.raw, "content", 'new "text" \U0001f600 \ud83d\n')
-    after = encode(spans.replace_record(text, (), 0, new_raw))
+    after = encode(spans.replace_records(text, (), {0: new_raw}))
     new = spans.raw_value(new_raw, ("content",))
     assert after == HOSTILE[name].replace(encode(old), encode(new), 1)
     assert load_records(decode(after))[0].value["content"] == 'new "text" \U0001f600 \ud83d\n'
@@ -87,7 +87,7 @@ def test_insert_then_remove_gives_the_same_bytes(name: str) -> None:
         where = 2 if index in (None, 99) else index
         records = load_records(with_it)
         assert (len(records), records[where].raw) == (3, raw)
-        assert spans.remove_record(with_it, (), where) == text
+        assert spans.remove_records(with_it, (), [where]) == text
 
 
 def test_a_new_record_looks_as_the_real_programs_write_it() -> None:
@@ -113,7 +113,7 @@ def test_the_last_record_out_and_the_first_one_in() -> None:
         if "\r" in text:
             raw = raw.replace("\n", "\r\n")
         full = spans.insert_record(text, array, raw)
-        assert spans.remove_record(full, array, 0) == text
+        assert spans.remove_records(full, array, [0]) == text
         whole = json.loads(full.lstrip("\ufeff"))
         newline = "\r\n" if "\r" in text else "\n"
         written = json.dumps(whole, indent=2).replace("\n", newline)
@@ -169,7 +169,7 @@ def test_a_doubled_key_is_never_edited() -> None:
     doubled = '{"events": [], "events": [{"id": "1"}]}'
     assert len(load_records(doubled, ("events",))) == 1
     with pytest.raises(Refused, match="twice"):
-        spans.remove_record(doubled, ("events",), 0)
+        spans.remove_records(doubled, ("events",), [0])
 
 
 @pytest.mark.parametrize(
@@ -247,7 +247,7 @@ def test_any_document_keeps_every_other_byte(
     key = data.draw(st.sampled_from(sorted(expected[index])))
     record = load_records(text)[index]
     member = next(m for m in members(record.raw) if m.key == key)
-    after = spans.replace_record(text, (), index, spans.set_member(record.raw, key, value))
+    after = spans.replace_records(text, (), {index: spans.set_member(record.raw, key, value)})
     assert after.startswith(text[: record.start + member.start])
     assert after.endswith(text[record.start + member.end :])
     expected[index][key] = value
@@ -265,7 +265,7 @@ def test_any_insertion_is_undone_by_its_removal(
     index = min(index, len(expected))
     expected.insert(index, value)
     assert load(after) == expected
-    assert spans.remove_record(after, (), index) == text
+    assert spans.remove_records(after, (), [index]) == text
 
 
 @pytest.mark.slow

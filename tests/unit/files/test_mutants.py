@@ -22,5 +22,5 @@ def test_a_save_without_this_guard_is_caught(
 
 def test_the_killers_pass_on_the_real_thing(tmp_path: Path) -> None:
     for killer in ("order", "locked", "mode", "points"):
-        real = mutants.Mutant("none", "atomic_replace.py", "class Stale", "class Stale", killer)
+        real = mutants.Mutant("none", "files.atomic_replace", "class Stale", "class Stale", killer)
         assert not mutants.run(tmp_path / killer, real), killer

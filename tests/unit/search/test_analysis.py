@@ -91,3 +91,9 @@ def test_a_text_is_folded_by_run_as_it_is_as_a_whole(text: str) -> None:
     plain = unicodedata.normalize("NFKD", text.translate(analysis._LETTERS))
     whole = unicodedata.normalize("NFC", analysis._FOLDED_MARK.sub("", plain)).casefold()
     assert analysis.fold_text(text) == whole
+
+
+@given(st.lists(st.text("ab1Zé.", max_size=3), max_size=4).map("-".join))
+def test_names_with_dashes_are_split_as_any_text(name: str) -> None:
+    general = [w for c in analysis.find_chunks(name) for w in analysis.split_chunk(c).parts]
+    assert analysis.list_words(name) == general

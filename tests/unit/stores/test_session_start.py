@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.stores.session_start import LoadedText, LoadLimit, find_cut
-from memtui.text.tokens import estimate_tokens
 
 TEXTS = st.text(st.sampled_from("ab \n\r\té漢🙂\ud83d"), max_size=60)
 
@@ -29,17 +28,17 @@ def test_bytes_do_not_split_a_character() -> None:
 
 @given(TEXTS, st.integers(0, 30), st.integers(0, 40), st.integers(0, 20))
 def test_what_is_loaded_is_within_every_limit_and_as_long_as_can_be(
-    text: str, lines: int, size: int, tokens: int
+    text: str, lines: int, size: int, characters: int
 ) -> None:
-    cut = find_cut(text, LoadLimit(lines, size, tokens))
+    cut = find_cut(text, LoadLimit(lines, size, characters))
     kept = text[:cut]
     assert kept.count("\n") <= lines
     assert len(kept.encode("utf-8", "surrogatepass")) <= size
-    assert estimate_tokens(kept) <= tokens
+    assert len(kept) <= characters
     if cut < len(text):
         more = text[: cut + 1]
         assert (
             (kept.count("\n") == lines)
             or len(more.encode("utf-8", "surrogatepass")) > size
-            or estimate_tokens(more) > tokens
+            or len(more) > characters
         )

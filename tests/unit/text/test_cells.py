@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from memtui.testing import hostile_values as gallery
+from memtui.text import cells as cells_module
 from memtui.text import cut, pad, visible, width, wrap
 
 from .test_hidden import anything
@@ -78,3 +79,13 @@ def test_wrap_breaks_at_blanks_and_keeps_indentation() -> None:
     assert wrap("a\n\nb", 5) == ["a", "", "b"]
     assert wrap("", 5) == [""]
     assert wrap("日本語 text", 5) == ["日本", "語", "text"]
+
+
+@given(st.text("ab日é\u0301 東…", max_size=30).map(visible), st.integers(1, 40))
+def test_a_text_without_sequences_is_cut_as_by_its_clusters(text: str, cells: int) -> None:
+    end = used = 0
+    for cluster, wide in cells_module._clusters(text):
+        used += wide
+        end += len(cluster) if used < cells else 0
+    expected = text if width(text) <= cells else text[:end] + "…"
+    assert cut(text, cells) == expected

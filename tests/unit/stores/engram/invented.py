@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from typing import Any
 from memtui.changes import Act, Change
 from memtui.errors import RefError
 from memtui.model import Memory
-from memtui.stores.engram import FORMAT
+from memtui.stores.engram import FORMAT, export_document
 from memtui.stores.engram.store import EngramStore
 
 NOW = datetime(2026, 11, 20, 18, 30, tzinfo=UTC)
@@ -367,3 +367,10 @@ def _facts(path: Path) -> tuple[int, ...]:
     info = path.stat()
     changed = 0 if path.name.endswith(("-wal", "-shm")) else info.st_ctime_ns
     return (info.st_mode, info.st_ino, info.st_size, info.st_mtime_ns, changed)
+
+
+def export_of(
+    store: EngramStore, version: str = export_document.FULL, only: Collection[str] | None = None
+) -> str:
+    """Engram's own JSON of the memories with these ids, or of all."""
+    return export_document.export(store.file, store.clock(), version, only)

@@ -14,6 +14,7 @@ from memtui.changes import Act, Change, Edit, Outcome, invert_edits
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.engram.store import EngramStore
+from tests.unit.stores.engram.invented import export_of
 
 from .invented import DDL, SCHEMAS, Seen, Told, build, connect, everything, open_store, sql
 
@@ -32,7 +33,7 @@ def arriving(memory: Memory) -> Change:
 
 
 def contents(store: EngramStore) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(store.export())
+    data: dict[str, Any] = json.loads(export_of(store))
     for name in ("observations", "prompts"):
         for row in data[name]:
             del row["id"]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memtui.changes import Act, Change, RowEdit, invert_edits
+from memtui.stores.engram.import_document import plan_import
 from memtui.stores.engram.store import EngramStore
 
 from .invented import (
@@ -117,7 +118,7 @@ def test_no_import_queues_a_session_without_a_directory(folder: Path) -> None:
         ],
     }
     store = open_store(folder)
-    store.apply(store.plan_import(json.dumps(document)).edits, Told())
+    store.apply(plan_import(store, json.dumps(document)).edits, Told())
     payloads = sql(folder, "SELECT payload FROM sync_mutations WHERE entity = 'session'")
     named = {row["id"]: row["directory"] for row in (json.loads(text) for (text,) in payloads)}
     assert named == {"unknown": "/home/ringer/belfry"}
@@ -211,7 +212,7 @@ def test_v3_stamps_whose_a_new_session_is(v3: Path) -> None:
             {"id": "unsaid", "project": "p", "directory": "/p"},
         ],
     }
-    store.apply(store.plan_import(json.dumps(document)).edits, Told())
+    store.apply(plan_import(store, json.dumps(document)).edits, Told())
     assert sessions(v3, "said")["ownership_mode"] == "project_owned"
     assert sessions(v3, "unsaid")["ownership_mode"] == "shared"
     assert sessions(v3, "unsaid")["local_creation_project"] is None

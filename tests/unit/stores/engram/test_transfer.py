@@ -12,8 +12,11 @@ import pytest
 from memtui.bundle.bundle_reader import ImportDocument, read_document
 from memtui.changes import Act, Outcome, invert_edits
 from memtui.errors import BundleError
+from memtui.stores.engram.export_document import left_out
+from memtui.stores.engram.import_document import plan_import
 from memtui.stores.engram.rebuild import rebuild
 from memtui.stores.engram.store import EngramStore
+from tests.unit.stores.engram.invented import export_of
 
 from .invented import DDL, SCHEMAS, Told, build, change, connect, everything, open_store, sql
 
@@ -44,7 +47,7 @@ def bare(document: str) -> dict[str, Any]:
 
 
 def test_july_form_keys_order_and_escapes(folder: Path) -> None:
-    document = open_store(folder).export("0.1.0")
+    document = export_of(open_store(folder), "0.1.0")
     assert document.startswith(
         '{\n  "version": "0.1.0",\n  "exported_at": "2026-11-20 18:30:00",\n  "sessions": [\n'
     )
@@ -77,12 +80,12 @@ def test_july_form_keys_order_and_escapes(folder: Path) -> None:
 def test_everything_arrives_in_an_empty_database(folder: Path, tmp_path: Path, into: str) -> None:
     """A relation, an edited row, a pin, a soft-deleted row, a passive one, a dangling link."""
     sql(folder, "UPDATE memory_relations SET target_id = 'obs-nowhere' WHERE id = 2")
-    document = open_store(folder).export()
+    document = export_of(open_store(folder))
     store = empty(tmp_path / "to", into)
-    plan = store.plan_import(document)
+    plan = plan_import(store, document)
     assert plan.reason == "13 new, 0 already there, 0 differ and stay"
     store.apply(plan.edits, Told())
-    assert bare(store.export()) == bare(document)
+    assert bare(export_of(store)) == bare(document)
     assert sql(tmp_path / "to", "PRAGMA integrity_check") == [("ok",)]
     assert sql(tmp_path / "to", "SELECT normalized_hash IS NULL FROM observations LIMIT 1") == [
         (0,)
@@ -92,17 +95,17 @@ def test_everything_arrives_in_an_empty_database(folder: Path, tmp_path: Path, i
 def test_importing_ones_own_export_doubles_nothing(folder: Path) -> None:
     store = open_store(folder)
     for version in ("0.1.0", "0.2.0"):
-        plan = store.plan_import(store.export(version))
+        plan = plan_import(store, export_of(store, version))
         assert plan.outcome is Outcome.NOTHING
         assert plan.edits == ()
 
 
 def test_what_is_there_is_never_overwritten(folder: Path) -> None:
     store = open_store(folder)
-    document = store.export()
+    document = export_of(store)
     sql(folder, "UPDATE observations SET content = 'changed since' WHERE id = 1")
     sql(folder, "DELETE FROM observations WHERE id = 8")
-    plan = store.plan_import(document)
+    plan = plan_import(store, document)
     assert plan.reason == "1 new, 11 already there, 1 differ and stay"
     store.apply(plan.edits, Told())
     assert sql(folder, "SELECT content FROM observations WHERE id = 1") == [("changed since",)]
@@ -111,7 +114,7 @@ def test_what_is_there_is_never_overwritten(folder: Path) -> None:
 
 def test_an_import_is_one_undo(folder: Path, tmp_path: Path) -> None:
     store = empty(tmp_path / "to", "july")
-    plan = store.plan_import(open_store(folder).export())
+    plan = plan_import(store, export_of(open_store(folder)))
     store.apply(plan.edits, Told())
     store.apply(invert_edits(plan.edits), Told())
     for table in ("observations", "user_prompts", "memory_relations", "sessions"):
@@ -119,7 +122,7 @@ def test_an_import_is_one_undo(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_chosen_part_takes_what_it_needs_along(folder: Path) -> None:
-    data = json.loads(open_store(folder).export(only={"4", "5"}))
+    data = json.loads(export_of(open_store(folder), only={"4", "5"}))
     assert [row["id"] for row in data["observations"]] == [4, 5]
     assert [row["id"] for row in data["sessions"]] == ["bells-2026-10-01"]
     assert [row["relation"] for row in data["relations"]] == ["supersedes"]
@@ -127,10 +130,10 @@ def test_a_chosen_part_takes_what_it_needs_along(folder: Path) -> None:
 
 
 def test_an_early_export_without_sync_ids_is_not_doubled(folder: Path) -> None:
-    data = json.loads(open_store(folder).export("0.1.0"))
+    data = json.loads(export_of(open_store(folder), "0.1.0"))
     for row in data["observations"]:
         del row["sync_id"]
-    assert open_store(folder).plan_import(json.dumps(data)).edits == ()
+    assert plan_import(open_store(folder), json.dumps(data)).edits == ()
 
 
 def test_an_observation_of_an_unknown_session_brings_a_bare_one(tmp_path: Path) -> None:
@@ -144,7 +147,7 @@ def test_an_observation_of_an_unknown_session_brings_a_bare_one(tmp_path: Path) 
         "created_at": "2026-01-02 03:04:05",
     }
     document = json.dumps({"version": "0.1.0", "observations": [row, row | {"sync_id": "obs-1"}]})
-    store.apply(store.plan_import(document).edits, Told())
+    store.apply(plan_import(store, document).edits, Told())
     assert sql(tmp_path / "to", "SELECT id, project FROM sessions") == [("lost", "belfry")]
 
 
@@ -168,7 +171,7 @@ _ROW = {"session_id": "s", "type": "t", "title": "t", "content": "c", "created_a
 )
 def test_a_document_of_another_kind_is_refused_whole(folder: Path, document: str) -> None:
     with pytest.raises(BundleError):
-        open_store(folder).plan_import(document)
+        plan_import(open_store(folder), document)
 
 
 def test_an_export_makes_a_new_database(folder: Path, tmp_path: Path) -> None:
@@ -179,7 +182,7 @@ def test_an_export_makes_a_new_database(folder: Path, tmp_path: Path) -> None:
         "INSERT INTO prompt_tombstones (sync_id, session_id, deleted_at)"
         " VALUES ('gone', 'open', '2026-01-01')",
     )
-    document = open_store(folder).export()
+    document = export_of(open_store(folder))
     (incoming,) = _read(tmp_path, document).stores
     assert incoming.whole
     assert incoming.rows is not None
@@ -188,7 +191,7 @@ def test_an_export_makes_a_new_database(folder: Path, tmp_path: Path) -> None:
     rebuild(incoming.rows(), to / "engram.db")
     store = open_store(to)
     assert store.read_only == ""
-    assert _named(store.export()) == _named(document)
+    assert _named(export_of(store)) == _named(document)
     assert sql(to, "SELECT count(*) FROM sync_mutations") == [(0,)]
     assert sql(to, "PRAGMA foreign_key_check") == []
     found = "SELECT rowid FROM observations_fts WHERE observations_fts MATCH 'sacristy'"
@@ -212,19 +215,19 @@ def test_an_early_export_makes_a_database_too(tmp_path: Path) -> None:
 
 
 def test_a_chosen_part_says_what_it_leaves_out(folder: Path) -> None:
-    assert open_store(folder).left_out({"4", "5"}) == [
+    assert left_out(open_store(folder).file, only={"4", "5"}) == [
         "3 relations (one of their ends is not among these memories)"
     ]
     if folder_is_v3(folder):
-        assert open_store(folder).left_out() == [
+        assert left_out(open_store(folder).file) == [
             "1 former versions (Engram's export has no place for them)"
         ]
     else:
-        assert open_store(folder).left_out() == []
+        assert left_out(open_store(folder).file) == []
 
 
 def test_chosen_prompts_come_along(folder: Path) -> None:
-    data = json.loads(open_store(folder).export(only={"prompts/1"}))
+    data = json.loads(export_of(open_store(folder), only={"prompts/1"}))
     assert [row["content"] for row in data["prompts"]] == ["why does the treble stick?"]
     assert [row["id"] for row in data["sessions"]] == ["bells-2026-10-01"]
     assert data["observations"] == []
@@ -235,7 +238,7 @@ def test_the_keys_are_those_of_engrams_own_full_form(tmp_path: Path) -> None:
     sql(folder, "UPDATE sessions SET ownership_mode = 'shared'")
     sql(folder, "UPDATE user_prompts SET source_inbox_id = 'inbox-1'")
     sql(folder, "UPDATE memory_relations SET superseded_by_relation_id = 2 WHERE id = 1")
-    data = json.loads(open_store(folder).export())
+    data = json.loads(export_of(open_store(folder)))
     assert list(data["sessions"][0])[:4] == ["id", "project", "ownership_mode", "directory"]
     assert list(data["observations"][0])[-1] == "pinned"
     assert next(iter(data["prompts"][0])) == "source_inbox_id"

@@ -171,7 +171,7 @@ def test_other_folders_called_memories_are_left_alone(tmp_path: Path) -> None:
 
 def test_limits_that_are_no_numbers_are_the_usual_ones() -> None:
     for text in ("", "memory: 3", "memory: {memory_char_limit: many}", "a: [", "- x"):
-        assert parse_limits(text).memory == 2200
+        assert parse_limits(text)["MEMORY.md"] == 2200
 
 
 # ---- at random ----------------------------------------------------------------------------------
