@@ -132,7 +132,7 @@ class StoreLinks:
                 self._index, self._serials = index.copy(), self._present._serials
             self._index.is_past = True
         rows = state.snapshot.rows
-        serials = numbering.filter_serials(rows.serials, state.columns.alive)
+        serials = rows.serials[state.columns.alive]
         removed, added = numbering.diff_serials(self._serials, serials)
         for serial in removed:
             self._index.remove(serial)

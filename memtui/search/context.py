@@ -242,8 +242,7 @@ def _have_time_words(match: Match, slots: Longs) -> Mask | None:
 def _near_dates(columns: Columns, spans: Sequence[Span], slots: Longs) -> Floats:
     """How near each of these slots is to one of the spans, 0..1."""
     near = np.zeros(len(slots))
-    created = columns.created[slots]
-    when = np.where(np.isnan(created), columns.when[slots], created)
+    when = columns.begun[slots]
     for span in spans:
         late = np.maximum(when - span.end, 0) / (DATE_DECAY_DAYS * DAY_SECONDS)
         early = np.maximum(span.first - when, 0) / (DATE_DECAY_DAYS * DAY_SECONDS / 4)

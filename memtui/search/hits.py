@@ -126,9 +126,9 @@ def filter_hits(term_hits: TermHits, mask: NDArray[np.bool_]) -> TermHits:
 
 def count_holders(segment: Segment, term: int, alive: NDArray[np.bool_] | None) -> int:
     """How many memories of a `segment` that are `alive` hold the word numbered `term`."""
-    if alive is None:
-        return segment.document_frequency(term)
     start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
+    if alive is None:
+        return end - start
     slots = segment.ids[start:end] + segment.first
     return int(np.count_nonzero(alive[slots[slots < len(alive)]]))
 

@@ -125,8 +125,8 @@ class OrderedSlots(ArraySlots):
             return self._first_positions
         return self._sorted(np.arange(len(self.unsorted)))
 
-    def _positions(self, stop: int) -> Longs:
-        """Positions in order, at least `stop` of them."""
+    def positions(self, stop: int) -> Longs:
+        """The positions in the slots as they were given, in order, at least `stop` of them."""
         return self._first_positions if stop <= len(self._first_positions) else self._all_positions
 
     @cached_property
@@ -137,7 +137,7 @@ class OrderedSlots(ArraySlots):
     def score(self, index: int) -> float:
         """The score at this place of the order."""
         index = range(len(self))[index]
-        return float(self._values[self._positions(index + 1)[index]])
+        return float(self._values[self.positions(index + 1)[index]])
 
     def all_scores(self) -> list[float]:
         """All scores, highest first."""
@@ -157,11 +157,11 @@ class OrderedSlots(ArraySlots):
             indices = range(len(self))[index]
             stop = max(indices[0], indices[-1]) + 1 if indices else 0
             slots: list[int] = self.unsorted.take(
-                self._positions(stop)[index] if stop else []
+                self.positions(stop)[index] if stop else []
             ).tolist()
             return slots
         index = range(len(self))[index]
-        return int(self.unsorted[self._positions(index + 1)[index]])
+        return int(self.unsorted[self.positions(index + 1)[index]])
 
 
 class OrderedScores(Sequence[float]):

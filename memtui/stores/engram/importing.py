@@ -16,7 +16,7 @@ from typing import Any
 from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
-from memtui.stores.engram import adding, rules
+from memtui.stores.engram import rules
 from memtui.stores.engram.records import (
     PROMPT,
     SESSION,
@@ -26,7 +26,7 @@ from memtui.stores.engram.records import (
     is_valid_text,
     text,
 )
-from memtui.stores.engram.rows import OpenDatabase
+from memtui.stores.engram.rows import OpenDatabase, imported_session_row, session_edits
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import entity_parts, extra_in, lost_fields, lost_kind, short_hash
@@ -120,7 +120,7 @@ class ImportPlanner(OpenDatabase):
             return Plan((change,), (), Outcome.DEDUPE, "this session already exists", refs=refs)
         columns = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
         columns |= {"id": own, "summary": _text_field(change, "content")}
-        row = adding.imported_session_row(self.schema, columns)
+        row = imported_session_row(self.schema, columns)
         edit = RowEdit(self.path, "sessions", {"id": own}, None, row)
         return Plan((change,), (edit,), Outcome.ADDED, refs=refs)
 
@@ -140,7 +140,7 @@ class ImportPlanner(OpenDatabase):
 
     def _bare_session(self, row: Row) -> tuple[RowEdit, ...]:
         """The edits that create the session of a row, without a summary, if it is missing."""
-        return adding.session_edits(
+        return session_edits(
             self.path,
             self.connection,
             self.schema,

@@ -27,10 +27,9 @@ from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
-from memtui.stores.engram.adding import SavePlanner
+from memtui.stores.engram.adding import RelationPlanner, SavePlanner
 from memtui.stores.engram.importing import ImportPlanner
 from memtui.stores.engram.records import DAMAGED, PROMPT, row_key, to_json_value
-from memtui.stores.engram.relations import RelationPlanner
 from memtui.stores.engram.rows import OpenDatabase
 from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
