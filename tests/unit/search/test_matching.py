@@ -210,9 +210,7 @@ def test_parts_add_up_to_the_score() -> None:
     ]
     result = look(memories, "redis timeout")
     table = columns.build(memories)
-    scores = ranking.score_matches(
-        result, table, NOW, preferred_types=["goal"], id_matches=[2]
-    )
+    scores = ranking.score_matches(result, table, NOW, preferred_types=["goal"], id_matches=[2])
     for at, slot in enumerate(result.slots.tolist()):
         parts = ranking.explain_score(
             result, table, slot, NOW, preferred_types=["goal"], id_matches=[2]
