@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.segment import Segment
 
 from memtui import text
+from memtui.tui.appearance import wrapped
 from memtui.tui.context_packs import (
     ComparedEntry,
     ItemKind,
@@ -134,7 +135,7 @@ def _tokens(count: int) -> str:
 
 def _wrap(words: str, style: Style, width: int) -> Lines:
     shown = text.one_line(words)
-    return [[Segment(f" {line}", style)] for line in text.wrap(shown, width - 1)] if shown else []
+    return wrapped(shown, style, width - 1) if shown else []
 
 
 def describe_empty(

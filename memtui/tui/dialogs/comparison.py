@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -23,6 +23,7 @@ from memtui.insight.comparison import (
     to_markdown,
 )
 from memtui.progress import IsCancelled
+from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import PageDialog, RowList
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
@@ -30,8 +31,6 @@ from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.list_window import TextWindow
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import Library
     from memtui.query import TimeCondition
     from memtui.tui.appearance import Palette
@@ -104,10 +103,10 @@ def describe(each: Difference, palette: Palette, width: int) -> list[list[Segmen
     parts = [str(each.kind), text.date(each.time) if each.time else "", memory.store]
     parts += [memory.entity, f"by {each.by}" if each.by else ""]
     summary = " · ".join(text.one_line(part) for part in parts if part)
-    lines = [[Segment(f" {line}", palette.dim)] for line in text.wrap(summary, width)]
+    lines = wrapped(summary, palette.dim, width)
     if each.fields:
         words = f"changed: {', '.join(each.fields)}"
-        lines += [[Segment(f" {line}", palette.dim)] for line in text.wrap(words, width)]
+        lines += wrapped(words, palette.dim, width)
     lines.append([])
     now = (memory.content or memory.title)[:LONGEST]
     then = now
@@ -116,10 +115,7 @@ def describe(each: Difference, palette: Palette, width: int) -> list[list[Segmen
     lines += [[Segment(" "), *line] for line in draw_text_diff(then, now, palette, width)]
     if each.kind is DifferenceKind.SUPERSEDED and memory.superseded_by:
         names = ", ".join(map(text.one_line, memory.superseded_by))
-        lines += [
-            [],
-            *([Segment(f" {part}", palette.dim)] for part in text.wrap(f"by {names}", width)),
-        ]
+        lines += [[], *wrapped(f"by {names}", palette.dim, width)]
     return lines
 
 
@@ -128,7 +124,7 @@ class ComparisonScreen(PageDialog[str]):
 
     WIDE_FROM, STACKED_FROM = 110, 18
     AUTO_FOCUS = "DifferenceList"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q,N", "dismiss"),
         ("enter", "open"),
         ("t", "since"),
@@ -204,7 +200,8 @@ class ComparisonScreen(PageDialog[str]):
         return [each for each in self.found if not self._kinds or each.kind in self._kinds]
 
     def _show(self) -> None:
-        self._list.show(self._shown, "nothing changed between these times; t takes another time")
+        keys = "t takes another time"
+        self._list.show(self._shown, f"nothing changed between these times; {keys}")
         self._say_head()
 
     def _say_head(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -42,8 +42,6 @@ from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.context import Pack
     from memtui.errors import MemtuiError
 
@@ -64,7 +62,7 @@ class PackScreen(FittingDialog[str]):
 
     AUTO_FOCUS = ""
     box_classes = "full pack"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         *key_bindings.bindings(PACK),
         *key_bindings.bindings_of("search", "help", *CHANGES),
         ("escape,q", "act('escape')"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual.app import ComposeResult
@@ -19,8 +19,6 @@ from memtui.tui.widgets.diff_view import DiffView, draw_text_diff
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.tui.appearance import Palette
 
 
@@ -32,7 +30,7 @@ class DiffScreen(FittingDialog[bool]):
 
     AUTO_FOCUS = "DiffView"
     box_classes = "full"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q,n", "dismiss"),
         ("enter,y", "yes"),
         *key_bindings.bindings_of("detail.raw"),
@@ -109,7 +107,7 @@ class ConflictScreen(TextDialog[str]):
     """
 
     heading = "Conflict: changed on disk"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q", "dismiss"),
         ("t", f"choose('{THEIRS}')"),
         ("m", f"choose('{MINE}')"),
@@ -196,7 +194,7 @@ class CompareScreen(TextDialog[None]):
     """Two memories side by side, one below the other where there is no room, differences marked."""
 
     heading = "Compare"
-    BINDINGS: ClassVar[list[BindingType]] = [("escape,q,enter", "dismiss")]
+    BINDINGS = [("escape,q,enter", "dismiss")]
 
     def __init__(self, left: Memory, right: Memory) -> None:
         super().__init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -36,8 +36,6 @@ from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.journal import JournalAction
     from memtui.library import Library
 
@@ -50,7 +48,7 @@ NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 class FormScreen(FittingDialog[Planned]):
     """Dismissed with the saved plan, None if nothing was saved."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("ctrl+s", "save", priority=True),
         Binding("f2", "diff", priority=True),
         Binding("f4", "force", priority=True),

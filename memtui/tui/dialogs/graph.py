@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from rich.segment import Segment
 from textual import on
@@ -27,8 +27,6 @@ from memtui.tui.widgets.graph_view import GraphView
 from memtui.tui.widgets.list_window import TextWindow
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import Library
     from memtui.query import TimeCondition
     from memtui.tui.library_worker import LibraryWorker
@@ -46,7 +44,7 @@ class GraphScreen(PageDialog[str]):
 
     WIDE_FROM, STACKED_FROM = 120, 20
     AUTO_FOCUS = "GraphView"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q,O", "dismiss"),
         ("enter", "open"),
         ("space", "centre"),

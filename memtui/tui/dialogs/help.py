@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual import on
@@ -21,8 +21,6 @@ from memtui.tui.layout import Pane
 from memtui.tui.widgets.list_window import TextWindow
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.tui.appearance import Palette
 
 
@@ -66,7 +64,7 @@ MARKS = (
 class HelpSearch(Input):
     """The search line of the help; up and down scroll what it finds."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("down", "screen.move('move.down')"),
         ("up", "screen.move('move.up')"),
         ("pagedown", "screen.move('move.page_down')"),
@@ -78,7 +76,7 @@ class HelpScreen(TextDialog[None]):
     """Help for a pane, with key overrides applied."""
 
     box_classes = "tall"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape", "leave"),
         ("question_mark,q,enter", "dismiss"),
         ("slash", "search"),

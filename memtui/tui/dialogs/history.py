@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -19,8 +19,6 @@ from memtui.tui.text_blocks import is_markdown
 from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.insight.versions import TextVersion, VersionHistory
     from memtui.model import Memory
     from memtui.tui.appearance import Palette
@@ -91,7 +89,7 @@ class HistoryScreen(FittingDialog[str]):
     box_classes = "tall"
     heading = "History, newest first"
     leave = "back"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q,H", "dismiss"),
         ("enter", "choose"),
         ("r", "restore"),

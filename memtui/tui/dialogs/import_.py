@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.widget import Widget
@@ -55,7 +55,7 @@ class ImportScreen(TransferScreen):
     """Dismissed with True when something was imported."""
 
     heading = "Import"
-    AUTO_FOCUS: ClassVar[str] = "LineInput"
+    AUTO_FOCUS = "LineInput"
 
     def __init__(self, writer: ChangeWorker, stores: list[str], path: str = "") -> None:
         super().__init__(writer)
@@ -169,7 +169,7 @@ class CopyScreen(TransferScreen):
     """Dismissed with True when something was copied or moved."""
 
     heading = "Copy or move to another store"
-    AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
+    AUTO_FOCUS = "ChoiceInput"
 
     def __init__(
         self, writer: ChangeWorker, memories: Sequence[Memory], targets: Sequence[str]

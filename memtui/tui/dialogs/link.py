@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.style import Style
 from textual import on
@@ -29,8 +29,6 @@ from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import Library
     from memtui.tui.library_worker import LibraryWorker
 
@@ -80,7 +78,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
     AUTO_FOCUS = "PickerInput"
     box_classes = "full"
     heading = "Link to another memory"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape", "dismiss"),
         Binding("enter", "link", priority=True),
     ]

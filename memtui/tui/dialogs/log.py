@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from rich.style import Style
 from textual import on
@@ -24,8 +24,6 @@ from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import Library
     from memtui.model import Memory
 
@@ -90,7 +88,7 @@ class LogScreen(FittingDialog[tuple[str, str]]):
     box_classes = "full"
     heading = "Changes, newest first"
     leave = "back"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q,C", "dismiss"),
         ("enter", "go"),
         Binding("u", "reverse('undo')", id="undo"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -15,10 +14,6 @@ from memtui import text
 from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog
 from memtui.tui.widgets.choices import Choice, ChoiceList
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
-
 
 __all__ = ["Choice", "Picker", "SavedFilterPicker"]
 
@@ -37,7 +32,7 @@ FRAME = 4
 class PickerInput(Input):
     """An input whose up and down keys move the cursor of the list below it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("down", "screen.move('move.down')"),
         ("up", "screen.move('move.up')"),
         ("pagedown", "screen.move('move.page_down')"),
@@ -52,7 +47,7 @@ class Picker(FittingDialog[tuple[str, ...]]):
     """
 
     AUTO_FOCUS = "PickerInput, ChoiceList"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape", "dismiss"),
         Binding("enter", "accept", priority=True),
         Binding("space", "toggle_choice", priority=True),
@@ -150,7 +145,7 @@ class Picker(FittingDialog[tuple[str, ...]]):
 class SavedFilterPicker(Picker):
     """Dismissed with the name of a filter; with ("name", "rename") or ("name", "delete") too."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("f2", "change('rename')", priority=True),
         Binding("delete", "change('delete')", priority=True),
     ]
@@ -187,7 +182,7 @@ class ThemePicker(FittingDialog[None]):
     AUTO_FOCUS = "ThemePreviewList"
     box_classes = "wide"
     heading = "Theme"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q,T", "cancel"),
         ("enter", "apply"),
     ]
@@ -221,7 +216,7 @@ LEAST_COLUMNS, MOST_COLUMNS = 44, 90
 class BookmarkScreen(FittingDialog[str]):
     """Dismissed with the letter that was pressed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss")]
+    BINDINGS = [("escape", "dismiss")]
 
     def __init__(self, title: str, bookmarks: Mapping[str, str]) -> None:
         """`bookmarks`: letter -> headline of its memory."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -23,8 +23,6 @@ from memtui.tui.dialogs.dialog import FittingDialog, Result
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.tui.app_interface import AppInterface
     from memtui.tui.jobs import JobRunner
 
@@ -48,7 +46,7 @@ QUESTION_MOST = 76
 class ConfirmDialog(FittingDialog[str]):
     """A question answered with one key; dismissed with its value, None on escape."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss")]
+    BINDINGS = [("escape", "dismiss")]
 
     def __init__(
         self,
@@ -87,7 +85,7 @@ class LineDialog(FittingDialog[Result]):
     """Asks for one line."""
 
     AUTO_FOCUS = "Input"
-    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss")]
+    BINDINGS = [("escape", "dismiss")]
 
     def __init__(self, title: str, value: str, placeholder: str, accept: str) -> None:
         """`accept`: label of enter."""

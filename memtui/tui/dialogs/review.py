@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.segment import Segment
 from textual import on
@@ -15,6 +15,7 @@ from textual.content import Content
 
 from memtui import text
 from memtui.progress import Progress
+from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.list_window import TextWindow
@@ -31,8 +32,6 @@ from memtui.tui.widgets.text_inputs import TextInput
 from memtui.upkeep.proposals import Proposal, ProposalKind
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library.review_files import Queue
     from memtui.model import Memory
     from memtui.tui.appearance import Palette
@@ -93,7 +92,7 @@ class ReviewScreen(FittingDialog[None]):
     AUTO_FOCUS = "ReviewList"
     box_classes = "full"
     heading = "Review"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape", "leave"),
         ("q,V", "dismiss"),
         ("enter", "open"),
@@ -341,7 +340,7 @@ class ProposalTextScreen(FittingDialog[str]):
     AUTO_FOCUS = "TextInput"
     box_classes = "full"
     heading = "Edit, then accept"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("escape", "dismiss", priority=True),
         Binding("ctrl+s", "accept", priority=True),
     ]
@@ -365,7 +364,7 @@ class SendScreen(TextDialog[bool]):
 
     heading = "Send this to the language model?"
     leave = "cancel"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q,n", "dismiss"),
         ("enter,y", "dismiss(True)"),
     ]
@@ -390,6 +389,6 @@ class SendScreen(TextDialog[bool]):
             (palette.text, self._request.text),
         ):
             for line in text.visible(words).split("\n"):
-                lines += [[Segment(f" {part}", style)] for part in text.wrap(line, width)]
+                lines += wrapped(line, style, width)
             lines.append([])
         return lines

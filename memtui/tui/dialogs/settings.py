@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 from rich.style import Style
 from textual import on
@@ -21,9 +21,6 @@ from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import PromptDialog
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
 
 KEY_WIDTH = max(len(setting.key) for setting in SCHEMA) + 1
 TYPED = (str, int, float)
@@ -95,7 +92,7 @@ class SettingsScreen(FittingDialog[None]):
     box_classes = "tall"
     heading = "Settings"
     leave = "back"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q", "dismiss"),
         ("enter,space", "change"),
         ("delete,backspace", "reset"),

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
 from memtui import text
 from memtui.library.store_catalog import StoreSummary, project_name
+from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.tui.widgets.list_window import TextWindow
 
@@ -117,7 +117,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
     AUTO_FOCUS = "ListWindow"
     box_classes = "full"
     heading = "Stores"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q", "dismiss"),
         Binding("enter", "accept", priority=True),
         Binding("space", "toggle_store", priority=True),
@@ -190,7 +190,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         palette, width = window.palette, max(20, self.inner_width - 2)
         lines = [[Segment(" No memory stores were found.", palette.heading)], []]
         explanation = "memtui opens what your agents keep by themselves. It looked in these places:"
-        lines += [[Segment(f" {part}", palette.text)] for part in text.wrap(explanation, width)]
+        lines += wrapped(explanation, palette.text, width)
         for program, places in self._places:
             if places:
                 name = text.pad(text.cut(program, PROGRAM_CELLS), PROGRAM_CELLS)
@@ -202,11 +202,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
             "They appear here as soon as an agent writes one. `memtui PATH` opens a store that "
             "lies elsewhere, `memtui demo` the sample data."
         )
-        lines += [
-            [],
-            *([Segment(f" {part}", palette.text)] for part in text.wrap(explanation, width)),
-        ]
-        window.show(lines)
+        window.show([*lines, [], *wrapped(explanation, palette.text, width)])
         window.focus()
 
     def action_toggle_store(self) -> None:

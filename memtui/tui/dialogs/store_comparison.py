@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
 
@@ -83,7 +82,7 @@ class StoreComparisonScreen(FittingDialog[str]):
     AUTO_FOCUS = "ListWindow"
     box_classes = "full"
     leave = "back"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q", "dismiss"),
         Binding("enter", "go", priority=True),
         ("c", "copy"),

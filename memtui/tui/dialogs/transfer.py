@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -31,8 +31,6 @@ from memtui.tui.widgets.status_lines import ProgressLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import Library
     from memtui.tui.jobs import Job
 
@@ -49,7 +47,7 @@ class TransferScreen(FittingDialog[bool]):
     """Base of the transfer dialogs; dismissed with True if anything was transferred."""
 
     box_classes = "full carry"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("escape", "stop", priority=True),
         Binding("enter", "go", priority=True),
         Binding("ctrl+s", "go", priority=True),
@@ -173,7 +171,7 @@ class ExportScreen(TransferScreen):
     """Dismissed with True when a file was written."""
 
     heading = "Export"
-    AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
+    AUTO_FOCUS = "ChoiceInput"
 
     def __init__(
         self,

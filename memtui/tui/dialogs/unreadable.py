@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -21,8 +21,6 @@ from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import StoreState
     from memtui.stores.base import Unreadable
     from memtui.tui.appearance import Palette
@@ -104,7 +102,7 @@ class UnreadableScreen(FittingDialog[None]):
     box_classes = "tall"
     heading = "Stores and unreadable files"
     leave = "back"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         ("escape,q", "dismiss"),
         ("enter", "act_on('show')"),
         ("e", "act_on('edit')"),
@@ -199,7 +197,7 @@ NUMBER_WIDTH = 6
 class BrokenScreen(TextDialog[bool]):
     """Shows a broken file at its error; dismissed with True to restore its last good copy."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [("escape,q", "dismiss"), ("r", "restore")]
+    BINDINGS = [("escape,q", "dismiss"), ("r", "restore")]
 
     def __init__(self, broken: BrokenFile, now: Callable[[], datetime]) -> None:
         super().__init__()

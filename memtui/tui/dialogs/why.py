@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 
 from memtui import text
+from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.statistics import bar
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.tui.appearance import Palette
 
 
@@ -113,13 +112,10 @@ class _Page:
 
     def lines(self, hit: Hit, after: Hit | None, total: int) -> list[list[Segment]]:
         weighed = compare_parts(hit, after)
-        lines = [
-            [Segment(f" {line}", self.palette.text)]
-            for line in text.wrap(explain_rank(hit, after), self.width - 2)
-        ]
+        lines = wrapped(explain_rank(hit, after), self.palette.text, self.width - 2)
         if hit.near_words:
-            near = text.wrap(f"nearest words: {text.scored_words(hit.near_words)}", self.width - 2)
-            lines += [[Segment(f" {line}", self.palette.dim)] for line in near]
+            near = f"nearest words: {text.scored_words(hit.near_words)}"
+            lines += wrapped(near, self.palette.dim, self.width - 2)
         lines += [[], self._draw_heading("this", hit, total)]
         if after is None:
             return [
@@ -213,7 +209,7 @@ class WhyScreen(TextDialog[None]):
 
     box_classes = "why"
     heading = "Why this result"
-    BINDINGS: ClassVar[list[BindingType]] = [("escape,w,q,enter", "dismiss")]
+    BINDINGS = [("escape,w,q,enter", "dismiss")]
 
     def __init__(self, hit: Hit, after: Hit | None, total: int) -> None:
         """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -30,9 +29,6 @@ from memtui.tui.widgets.statistics import StatisticsPane
 from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine
 from memtui.tui.widgets.text_selection import SelectingScreen
 from memtui.tui.widgets.timeline import TimelinePane
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
 
 
 class BorderDragged(Message):
@@ -139,7 +135,7 @@ class ActionScreen(SelectingScreen[None]):
 class PaneScreen(ActionScreen):
     """The search line, five panes, the footer; what they show is somebody else's."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(ANYWHERE)]
+    BINDINGS = [*key_bindings.bindings(ANYWHERE)]
     AUTO_FOCUS = ""  # the pane that the last session ended in
 
     def __init__(self) -> None:

@@ -137,6 +137,7 @@ def stage(request: pytest.FixtureRequest) -> tuple[list[Memory], Columns, list[S
     return made, columns.concat(parts), segments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filters", FILTERS)
 @pytest.mark.parametrize("line", LINES)
 def test_a_letter_finds_what_looking_at_every_memory_finds(
