@@ -134,7 +134,9 @@ def find(
     cancelled: Callable[[], bool],
 ) -> SearchResult:
     """Run the query. Raises Cancelled."""
-    leaves = _Leaves(scope, slots_of, cancelled)
+    alive = scope.columns.alive
+    rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to)
+    leaves = _Leaves(scope, rows, cancelled)
     match = _match(query, scope, leaves)
     ids = _match_ids(query, scope, slots_of)
     hits = finder.find_hits(query, scope.columns, match, scope.now, scope.weights, ids, leaves)
@@ -164,19 +166,13 @@ def find(
     )
 
 
+@dataclass(frozen=True, slots=True)
 class _Leaves:
     """Evaluates what the columns cannot for one query: terms in groups, and memories to read."""
 
-    def __init__(
-        self,
-        scope: Searchable,
-        slots_of: Callable[[], Mapping[str, int]],
-        cancelled: Callable[[], bool],
-    ) -> None:
-        self.scope = scope
-        self.cancelled = cancelled
-        alive = scope.columns.alive
-        self.rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to)
+    scope: Searchable
+    rows: RowFilters
+    cancelled: Callable[[], bool]
 
     def condition(self, part: Condition) -> Mask:
         """The slots with one of the values. Raises Cancelled."""

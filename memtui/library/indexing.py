@@ -228,22 +228,21 @@ def _save(segment: Segment, cache: StoreCache) -> None:
 
 
 class ReadWriteLock:
-    """A lock for many readers or one writer. Readers may nest."""
+    """A lock for many readers, who enter it and may nest, or one writer."""
 
     def __init__(self) -> None:
-        self._free = Condition()
+        self._lock = Lock()
+        self._free = Condition(self._lock)
         self._readers = 0
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Hold the lock together with other readers."""
-        with self._free:
+    def __enter__(self) -> None:
+        with self._lock:
             self._readers += 1
-        try:
-            yield
-        finally:
-            with self._free:
-                self._readers -= 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._readers -= 1
+            if not self._readers:
                 self._free.notify_all()
 
     @contextmanager
