@@ -113,7 +113,8 @@ class Memory:
         return self.updated or self.created
 
 
-def _format_time(value: datetime | None) -> str | None:
+def format_time(value: datetime | None) -> str | None:
+    """A time as ISO 8601 in UTC, with `Z`; None for None."""
     return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
@@ -129,8 +130,8 @@ def _link(link: Link) -> dict[str, Any]:
     return {
         "relation": link.relation,
         "target": link.target,
-        "valid_from": _format_time(link.valid_from),
-        "valid_to": _format_time(link.valid_to),
+        "valid_from": format_time(link.valid_from),
+        "valid_to": format_time(link.valid_to),
         "note": link.note,
     }
 
@@ -142,8 +143,8 @@ _values_of = attrgetter(*_NAMES)
 def to_record(memory: Memory) -> dict[str, Any]:
     """Return a memory as a JSON object, the format of `--json`, export and the cache."""
     record: dict[str, Any] = dict(zip(_NAMES, _values_of(memory), strict=True))
-    record["created"] = _format_time(memory.created)
-    record["updated"] = _format_time(memory.updated)
+    record["created"] = format_time(memory.created)
+    record["updated"] = format_time(memory.updated)
     record["origin"] = _place(memory.origin)
     record["also"] = [_place(place) for place in memory.also]
     record["links"] = [_link(link) for link in memory.links]
@@ -227,7 +228,7 @@ def find_defect(memory: Memory) -> str:
 
 def _is_in_range(time: datetime) -> bool:
     try:
-        return time.tzinfo is not None and _format_time(time) is not None
+        return time.tzinfo is not None and format_time(time) is not None
     except OverflowError:
         return False
 

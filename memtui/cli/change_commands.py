@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.changes import Act, Change
-from memtui.cli.options import dry_run_option, force_option, json_option, store_option
+from memtui.cli.options import change_options, force_option
 from memtui.cli.output import apply_planned, confirm_deletion
 from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
@@ -24,12 +24,12 @@ IMPORTANCE = click.Choice(["high", "medium", "low"])
 def _change_memory(
     act: Act,
     ref: str,
-    stores: Sequence[str],
-    *,
     fields: Mapping[str, Any] | None = None,
+    *,
+    stores: Sequence[str],
+    dry_run: bool,
+    as_json: bool,
     force: bool = False,
-    dry_run: bool = False,
-    as_json: bool = False,
 ) -> int:
     """Do one act on the memory that `ref` names. Returns the exit code."""
     library = load_library(stores)
@@ -49,9 +49,7 @@ def _change_memory(
 @click.option("--importance", type=IMPORTANCE, help="Importance, if the format stores it.")
 @click.option("--title", default="", help="Title, if the format has titles.")
 @force_option
-@store_option
-@dry_run_option
-@json_option
+@change_options
 def add(
     text: str,
     entity: str,
@@ -84,9 +82,7 @@ def add(
 @click.option("--entity", help="New entity.")
 @click.option("--importance", type=IMPORTANCE, help="New importance.")
 @click.option("--tag", "tags", multiple=True, help="Replace tags (repeatable).")
-@store_option
-@dry_run_option
-@json_option
+@change_options
 def edit(
     ref: str,
     content: str | None,
@@ -134,22 +130,10 @@ def _edit_in_editor(library: Library, memory: Memory, dry_run: bool, as_json: bo
 @click.argument("ref")
 @click.argument("text")
 @force_option
-@store_option
-@dry_run_option
-@json_option
-def supersede(
-    ref: str, text: str, force: bool, stores: Sequence[str], dry_run: bool, as_json: bool
-) -> int:
+@change_options
+def supersede(ref: str, text: str, **options: Any) -> int:
     """The old version is kept and marked as superseded."""
-    return _change_memory(
-        Act.SUPERSEDE,
-        ref,
-        stores,
-        fields={"content": text},
-        force=force,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
+    return _change_memory(Act.SUPERSEDE, ref, {"content": text}, **options)
 
 
 def _act_command(act: Act, help_text: str = "", *, forceable: bool = False) -> click.Command:
@@ -157,13 +141,9 @@ def _act_command(act: Act, help_text: str = "", *, forceable: bool = False) -> c
 
     @click.command(str(act), help=help_text)
     @click.argument("ref")
-    @store_option
-    @dry_run_option
-    @json_option
-    def command(
-        ref: str, stores: Sequence[str], dry_run: bool, as_json: bool, force: bool = False
-    ) -> int:
-        return _change_memory(act, ref, stores, force=force, dry_run=dry_run, as_json=as_json)
+    @change_options
+    def command(ref: str, **options: Any) -> int:
+        return _change_memory(act, ref, **options)
 
     if forceable:
         command = click.option("--force", is_flag=True, help="Skip the confirmation.")(command)
@@ -180,27 +160,21 @@ decline = _act_command(Act.DECLINE, "`memtui restore` reverts it.")
 @click.command("accept")
 @click.argument("ref")
 @click.option("--content", help="Accept it with this text instead.")
-@store_option
-@dry_run_option
-@json_option
-def accept(
-    ref: str, content: str | None, stores: Sequence[str], dry_run: bool, as_json: bool
-) -> int:
+@change_options
+def accept(ref: str, content: str | None, **options: Any) -> int:
     """As it is, or with another text."""
     fields = {} if content is None else {"content": content}
-    return _change_memory(Act.ACCEPT, ref, stores, fields=fields, dry_run=dry_run, as_json=as_json)
+    return _change_memory(Act.ACCEPT, ref, fields, **options)
 
 
 @click.command("rate")
 @click.argument("ref")
 @click.argument("rating", type=click.Choice(["1", "2", "3", "4", "5", "none"]))
-@store_option
-@dry_run_option
-@json_option
-def rate(ref: str, rating: str, stores: Sequence[str], dry_run: bool, as_json: bool) -> int:
+@change_options
+def rate(ref: str, rating: str, **options: Any) -> int:
     """`none` removes the rating."""
     fields = {"rating": 0 if rating == "none" else int(rating)}
-    return _change_memory(Act.RATE, ref, stores, fields=fields, dry_run=dry_run, as_json=as_json)
+    return _change_memory(Act.RATE, ref, fields, **options)
 
 
 @click.command("merge")
@@ -208,9 +182,7 @@ def rate(ref: str, rating: str, stores: Sequence[str], dry_run: bool, as_json: b
 @click.argument("others", nargs=-1, required=True, metavar="OTHER...")
 @click.option("--content", help="Text of the merged memory; default: the text of REF.")
 @force_option
-@store_option
-@dry_run_option
-@json_option
+@change_options
 def merge(
     ref: str,
     others: Sequence[str],
@@ -237,13 +209,10 @@ def merge(
 @click.command("pin")
 @click.argument("ref")
 @click.option("--off", is_flag=True, help="Unpin it.")
-@store_option
-@dry_run_option
-@json_option
-def pin(ref: str, off: bool, stores: Sequence[str], dry_run: bool, as_json: bool) -> int:
+@change_options
+def pin(ref: str, off: bool, **options: Any) -> int:
     """Unpin with --off."""
-    act = Act.UNPIN if off else Act.PIN
-    return _change_memory(act, ref, stores, dry_run=dry_run, as_json=as_json)
+    return _change_memory(Act.UNPIN if off else Act.PIN, ref, **options)
 
 
 def _link_command(act: Act, help_text: str) -> click.Command:
@@ -251,9 +220,7 @@ def _link_command(act: Act, help_text: str) -> click.Command:
     @click.argument("ref")
     @click.argument("relation")
     @click.argument("target")
-    @store_option
-    @dry_run_option
-    @json_option
+    @change_options
     def command(
         ref: str, relation: str, target: str, stores: Sequence[str], dry_run: bool, as_json: bool
     ) -> int:
@@ -266,10 +233,7 @@ def _link_command(act: Act, help_text: str) -> click.Command:
     return command
 
 
-link = _link_command(
-    Act.LINK,
-    "For example: link REF works_at companies/acme.",
-)
+link = _link_command(Act.LINK, "For example: link REF works_at companies/acme.")
 unlink = _link_command(
     Act.UNLINK,
     "Remove a link, including one of the store's own. TARGET: a memory or an entity, as printed "

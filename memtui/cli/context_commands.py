@@ -15,7 +15,7 @@ from memtui.cli.options import json_option, limit_option, store_option
 from memtui.cli.output import print_json
 from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
-from memtui.model import to_record
+from memtui.model import format_time, to_record
 from memtui.query import Query, Sort
 from memtui.text import counted, cut, date, number, one_line, visible
 
@@ -172,14 +172,9 @@ def hot(stores: Sequence[str], limit: int, as_json: bool) -> None:
     if as_json:
         records: list[dict[str, Any]] = []
         for memory in used:
-            last = find_last_access(memory)
-            records.append(
-                {
-                    **to_record(memory),
-                    "accesses": int(count_accesses(memory)),
-                    "accessed": last.isoformat().replace("+00:00", "Z") if last else None,
-                }
-            )
+            accessed = format_time(find_last_access(memory))
+            accesses = int(count_accesses(memory))
+            records.append({**to_record(memory), "accesses": accesses, "accessed": accessed})
         print_json(records)
         return
     if not used:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from memtui.cli.options import DEFAULT_LIMIT, json_option, store_option
 from memtui.cli.output import confirm_owner, print_json
 from memtui.cli.store_selection import open_library
+from memtui.model import format_time
 from memtui.text import date, one_line
 from memtui.tui.actions import BY_ID
 
 if TYPE_CHECKING:
     from memtui.library import Library
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def _open_journal(stores: Sequence[str]) -> Library:
@@ -59,7 +58,7 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
             [
                 {
                     "number": action.id,
-                    "time": _format_iso(action.time),
+                    "time": format_time(datetime.fromtimestamp(action.time, UTC)),
                     "title": action.title,
                     "state": str(action.state),
                     "note": action.note,
@@ -78,35 +77,20 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
         print(f"{action.id:>5}  {day}  {action.state:<6}  {one_line(action.title)}{note}")
 
 
-def _format_iso(time: float) -> str:
-    return datetime.fromtimestamp(time, UTC).isoformat().replace("+00:00", "Z")
+def _step_command(name: Literal["undo", "redo"], help_text: str) -> click.Command:
+    @click.command(name, help=help_text)
+    @click.argument("steps", type=click.IntRange(min=1), default=1, metavar="[N]")
+    @click.option("--number", type=int, metavar="N", help="Number of one change in `memtui log`.")
+    @store_option
+    def command(steps: int, number: int | None, stores: Sequence[str]) -> None:
+        library = _open_journal(stores)
+        take_step = library.undo if name == "undo" else library.redo
+        for _ in range(1 if number else steps):
+            action = confirm_owner(library, lambda: take_step(number, anywhere=not stores))
+            print(f"{BY_ID[name].done}: {one_line(action.title)}")
+
+    return command
 
 
-def _step_options(command: Command) -> Command:
-    """`[N]` changes, or one by `--number`."""
-    command = click.argument("steps", type=click.IntRange(min=1), default=1, metavar="[N]")(command)
-    return click.option(
-        "--number", type=int, metavar="N", help="Number of one change in `memtui log`."
-    )(command)
-
-
-@click.command("undo")
-@_step_options
-@store_option
-def undo(steps: int, number: int | None, stores: Sequence[str]) -> None:
-    """With N, the last N of them, the newest first."""
-    library = _open_journal(stores)
-    for _ in range(1 if number else steps):
-        action = confirm_owner(library, lambda: library.undo(number, anywhere=not stores))
-        print(f"{BY_ID['undo'].done}: {one_line(action.title)}")
-
-
-@click.command("redo")
-@_step_options
-@store_option
-def redo(steps: int, number: int | None, stores: Sequence[str]) -> None:
-    """With N, the last N of them."""
-    library = _open_journal(stores)
-    for _ in range(1 if number else steps):
-        action = confirm_owner(library, lambda: library.redo(number, anywhere=not stores))
-        print(f"{BY_ID['redo'].done}: {one_line(action.title)}")
+undo = _step_command("undo", "With N, the last N of them, the newest first.")
+redo = _step_command("redo", "With N, the last N of them.")

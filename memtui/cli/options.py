@@ -126,6 +126,11 @@ def dry_run_option(command: Command) -> Command:
     )(command)
 
 
+def change_options(command: Command) -> Command:
+    """`--store PATH`, `--dry-run` and `--json`, of every command that changes memories."""
+    return store_option(dry_run_option(json_option(command)))
+
+
 def force_option(command: Command) -> Command:
     """`--force`, for what a rule of the store would refuse."""
     return click.option(

@@ -83,21 +83,25 @@ def print_memories(memories: Iterable[Memory], *, with_store: bool = False) -> N
         print(cut(f"{head}  {mark}{one_line(memory.headline)}", width).rstrip())
 
 
-def print_fields(fields: Sequence[tuple[str, str]], indent: str = "") -> None:
+def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     """Print aligned names and values; the lines of a long value keep its column."""
     width = max((len(name) for name, value in fields if value), default=0)
     for name, value in fields:
         if value:
             first, *rest = visible(value).split("\n")
-            print(f"{indent}{name.ljust(width)}  {first}")
+            print(f"{name.ljust(width)}  {first}")
             for line in rest:
-                print(f"{indent}{' ' * width}  {line}")
+                print(f"{' ' * width}  {line}")
 
 
-def print_counts(title: str, counts: Mapping[str, int], most: int = 12) -> None:
-    """Print a heading and its `most` first counts; the others are summed."""
-    print(f"{title}")
-    shown = list(counts.items())[:most]
+MOST_COUNTS = 12
+"""Counts that are printed one by one; the others are summed."""
+
+
+def print_counts(title: str, counts: Mapping[str, int]) -> None:
+    """Print a heading and its counts."""
+    print(title)
+    shown = list(counts.items())[:MOST_COUNTS]
     rest = sum(counts.values()) - sum(count for _, count in shown)
     if rest:
         shown.append(("others", rest))

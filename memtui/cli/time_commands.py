@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.cli.options import dry_run_option, filter_options, json_option, query_from, store_option
+from memtui.cli.options import change_options, filter_options, json_option, query_from, store_option
 from memtui.cli.output import apply_planned, print_json
 from memtui.cli.store_selection import load_library
 from memtui.errors import QueryError, Refused
 from memtui.insight.comparison import diff_words, mark_piece, mark_words
-from memtui.model import to_record
+from memtui.model import format_time, to_record
 from memtui.query import parse_time, parse_time_end
 from memtui.text import date, one_line, visible
 
@@ -34,9 +34,7 @@ _NOT_OPEN = "not in any open store"
     metavar="N",
     help="Give the memory the text of version N again, as a new change.",
 )
-@store_option
-@dry_run_option
-@json_option
+@change_options
 def history(
     ref: str, number: int | None, stores: Sequence[str], dry_run: bool, as_json: bool
 ) -> int:
@@ -72,7 +70,7 @@ def _history_record(found: VersionHistory) -> dict[str, Any]:
             {
                 "number": at + 1,
                 "ref": version.memory.ref,
-                "time": _iso(version.time),
+                "time": format_time(version.time),
                 "origin": str(version.origin),
                 "author": version.author,
                 "note": version.note,
@@ -122,10 +120,6 @@ def _headline(at: int, version: TextVersion, found: VersionHistory) -> str:
     )
 
 
-def _iso(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat().replace("+00:00", "Z")
-
-
 @click.command("diff")
 @filter_options
 @click.option("--markdown", "as_markdown", is_flag=True, help="Output Markdown, for a report.")
@@ -158,8 +152,8 @@ def diff(
     found = compare_times(PastViews(library), start, end, None if query.is_empty else query)
     if as_json:
         record = {
-            "since": _iso(start),
-            "until": _iso(end or now),
+            "since": format_time(start),
+            "until": format_time(end or now),
             "differences": [each.as_record() for each in found],
         }
         print_json(record)

@@ -14,7 +14,7 @@ import click
 from memtui.bundle.exporting import export_forms
 from memtui.cli.options import (
     as_of_option,
-    dry_run_option,
+    change_options,
     filter_options,
     json_option,
     query_from,
@@ -143,9 +143,7 @@ def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
     metavar="STORE",
     help="Path or label of a store; or an empty or new folder, which gets the same files.",
 )
-@store_option
-@dry_run_option
-@json_option
+@change_options
 def import_(
     file: Path, into: str | None, dry_run: bool, stores: Sequence[str], as_json: bool
 ) -> int:

@@ -7,7 +7,7 @@ is played by the kinds and types of `ROLES`; `docs/context.md` shows the same ta
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memtui.context.pack import DroppedEntry, PackEntry, Section
@@ -68,10 +68,7 @@ def ranked_section(
     task: Task,
     *,
     limit: int,
-    heading: str = "",
-    rule: str = "",
-    why: str = "",
-    line: Callable[[Memory, Task], str] = cited_line,
+    rule: str,
 ) -> Section:
     """A section of ranked memories; those over the limit are named as dropped.
 
@@ -81,25 +78,22 @@ def ranked_section(
         rows: The rows that the slots index.
         task: What is asked for.
         limit: Most entries.
-        heading: Default: the title as a heading of the second level.
         rule: What the section takes.
-        why: Put before the score in each entry's reason.
-        line: Writes the entry.
     """
     entries = [
         PackEntry(
             rows[hit.slot].ref,
-            line(rows[hit.slot], task),
+            cited_line(rows[hit.slot], task),
             hit.score,
             hit.parts,
-            f"{why}; {explain_parts(hit)}" if why else explain_parts(hit),
+            explain_parts(hit),
         )
         for hit in ranked[: limit + MAX_DROPPED]
     ]
     return Section(
         title,
         tuple(entries[:limit]),
-        heading or f"## {title}\n\n",
+        f"## {title}\n\n",
         "\n",
         rule,
         dropped=over_limit(title, entries[limit:], limit),

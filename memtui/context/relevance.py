@@ -25,6 +25,7 @@ from memtui.model import UNTYPED, Memory
 from memtui.query import Sort
 from memtui.search import analysis
 from memtui.search.pack_ranking import rank_by_salience, rank_by_type
+from memtui.upkeep.similarity import jaccard
 
 COMPARED = 1000
 """Characters of a text that decide how similar it is to another; a long note begins with its
@@ -160,12 +161,6 @@ def text_words(text: str) -> frozenset[str]:
     """The words of a text that similarity compares: stems, without function words."""
     found = analysis.list_words(text)
     return frozenset(analysis.stem(word) for word in found if word not in analysis.QUESTION_WORDS)
-
-
-def jaccard(first: frozenset[str], second: frozenset[str]) -> float:
-    """The share of common words among all; 0 for two empty sets."""
-    common = len(first & second)
-    return common / (len(first) + len(second) - common) if common else 0.0
 
 
 def choose_diverse(

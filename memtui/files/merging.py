@@ -108,7 +108,8 @@ def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], 
     result = spans.splice(text, [(records[i].start, records[i].end, changed[i]) for i in changed])
     if removed:
         result = spans.remove_records(result, array, removed)
-    for place, raw in sorted((item for item in added if item[0] is not None), key=_position):
+    placed = [(place, raw) for place, raw in added if place is not None]
+    for place, raw in sorted(placed, key=lambda item: item[0]):
         result = spans.insert_record(result, array, raw, place)
     last = [raw for place, raw in added if place is None]
     if last:
@@ -116,10 +117,6 @@ def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], 
     if result != text:
         _check_records(records, result, array, set(changed) | removed, len(added), where)
     return result
-
-
-def _position(item: tuple[int | None, str]) -> int:
-    return item[0] or 0
 
 
 def _index_by_id(records: list[Record], id_keys: set[str]) -> dict[tuple[str, str], list[int]]:

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from memtui.model import CURRENT, Memory
+from memtui.model import CURRENT, Memory, format_time
 from memtui.text import date, one_line, visible
 
 
@@ -65,7 +65,7 @@ class Difference:
             "entity": memory.entity,
             "type": memory.type,
             "status": memory.status,
-            "time": _iso(self.time),
+            "time": format_time(self.time),
             "by": self.by,
             "fields": list(self.fields),
             "before": None if self.before is None else text_of(self.before),
@@ -203,10 +203,6 @@ def _marked(piece: str, left: str, right: str) -> str:
 def _escaped(text: str) -> str:
     shown = "\n".join(one_line(line) for line in text.split("\n")) if "\n" in text else text
     return _MARKDOWN.sub(r"\\\1", visible(shown))
-
-
-def _iso(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat().replace("+00:00", "Z")
 
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")

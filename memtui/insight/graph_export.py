@@ -57,13 +57,13 @@ def to_dot(neighbourhood: Neighbourhood, label_of: LabelOf) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def to_svg(neighbourhood: Neighbourhood, label_of: LabelOf, *, most_per_layer: int = 60) -> str:
+def to_svg(neighbourhood: Neighbourhood, label_of: LabelOf) -> str:
     """A picture without scripts, links or outside references, laid out as on the screen."""
     layout = lay_out(
         neighbourhood,
         lambda node: _clean(label_of(node)),
         width=130,
-        most_per_layer=most_per_layer,
+        most_per_layer=60,
     )
     right = layout.width * _CELL + 2 * _MARGIN + 2 * _CELL
     bottom = layout.height * _LINE + 2 * _MARGIN

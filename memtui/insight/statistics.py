@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from memtui.model import IMPORTANCES, STATUSES
+from memtui.model import IMPORTANCES, STATUSES, format_time
 
 if TYPE_CHECKING:
     from memtui.stores.session_start import LimitUse
@@ -54,8 +54,8 @@ class Statistics:
             "total": self.total,
             **{name: dict(getattr(self, name)) for name in COUNTED},
             "pinned": self.pinned,
-            "oldest": _iso(self.oldest),
-            "newest": _iso(self.newest),
+            "oldest": format_time(self.oldest),
+            "newest": format_time(self.newest),
             "undated": self.undated,
             "salience": dict(self.salience),
             "disk": dict(self.disk),
@@ -97,7 +97,3 @@ def _ordered(name: str, counts: Mapping[str, int]) -> dict[str, int]:
     else:
         order = sorted(counts, key=lambda value: (-counts[value], value.casefold(), value))
     return {value: counts[value] for value in order if counts.get(value)}
-
-
-def _iso(time: datetime | None) -> str | None:
-    return None if time is None else time.astimezone(UTC).isoformat().replace("+00:00", "Z")

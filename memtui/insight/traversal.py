@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, overload
 
 from memtui.insight.link_graph import NONE, Edge, LinkGraph, Node, keep_unique
+from memtui.model import format_time
 
 MOST_NODES = 10_000
 """Nodes that are followed unless another number is given."""
@@ -229,8 +230,8 @@ def edge_record(edge: Edge) -> dict[str, Any]:
         "to": node_record(edge.target),
         "origin": str(edge.origin),
         "stated_by": edge.stated_by,
-        "valid_from": _iso(edge.valid_from),
-        "valid_to": _iso(edge.valid_to),
+        "valid_from": format_time(edge.valid_from),
+        "valid_to": format_time(edge.valid_to),
         "note": edge.note,
     }
 
@@ -238,7 +239,3 @@ def edge_record(edge: Edge) -> dict[str, Any]:
 def node_record(node: Node) -> dict[str, str]:
     """A node as a JSON object."""
     return {"kind": str(node.kind), "name": node.name}
-
-
-def _iso(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat().replace("+00:00", "Z")

@@ -82,25 +82,21 @@ class Recording:
 
     def done(self, path: str) -> None:
         # The file is written; if this row is not, recovery compares the content.
-        with suppress(SaveError), self._database.writing() as db:
-            db.execute(
-                "UPDATE writes SET done = 1 WHERE action = ? AND path = ?",
-                (self.action, pack(path)),
-            )
+        sql = "UPDATE writes SET done = 1 WHERE action = ? AND path = ?"
+        self._try_to_write(sql, self.action, pack(path))
 
     def failed(self, path: str) -> None:
-        with suppress(SaveError), self._database.writing() as db:
-            db.execute(
-                "DELETE FROM writes WHERE action = ? AND path = ? AND NOT done",
-                (self.action, pack(path)),
-            )
+        sql = "DELETE FROM writes WHERE action = ? AND path = ? AND NOT done"
+        self._try_to_write(sql, self.action, pack(path))
 
     def made(self, parts: Sequence[StoreEdits]) -> None:
         """Replace the edits by those the stores made, where they differ."""
+        sql = "UPDATE actions SET parts = ? WHERE id = ?"
+        self._try_to_write(sql, pack_parts(tuple(parts)), self.action)
+
+    def _try_to_write(self, sql: str, *values: object) -> None:
         with suppress(SaveError), self._database.writing() as db:
-            db.execute(
-                "UPDATE actions SET parts = ? WHERE id = ?", (pack_parts(tuple(parts)), self.action)
-            )
+            db.execute(sql, values)
 
     def __enter__(self) -> Recording:
         return self

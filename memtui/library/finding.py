@@ -9,9 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from memtui.insight import statistics as insight_statistics
-from memtui.insight import timeline as insight_timeline
 from memtui.insight.statistics import Statistics
-from memtui.insight.timeline import Timeline, Unit
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.query import Condition, Query, Sort, Term, TermKind
@@ -36,11 +34,11 @@ from memtui.search.hits import Match, Substitution
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.postings import ProvisionalIndex, Segment
-from memtui.search.ranking import DEFAULTS, ScorePart, Weights
+from memtui.search.ranking import DEFAULTS, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
 from memtui.search.salience import ScoreConstants
 from memtui.stores.session_start import LimitUse
-from memtui.text import Passage, counted, find_passage, one_line
+from memtui.text import counted, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
@@ -67,8 +65,6 @@ class SearchResult:
     """Words to highlight."""
     hint: str = ""
     """For the person: bad syntax, another spelling, the filter that hides matches."""
-    showing: tuple[Substitution, ...] = ()
-    """Words that no memory has, and the words that were looked for in their place."""
     missing: tuple[str, ...] = ()
     """Terms that nothing was found for."""
     hidden: tuple[HiddenMatches, ...] = ()
@@ -138,7 +134,9 @@ def find(
     cancelled: Callable[[], bool],
 ) -> SearchResult:
     """Run the query. Raises Cancelled."""
-    leaves = _Leaves(scope, slots_of, cancelled)
+    alive = scope.columns.alive
+    rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to)
+    leaves = _Leaves(scope, rows, cancelled)
     match = _match(query, scope, leaves)
     ids = _match_ids(query, scope, slots_of)
     hits = finder.find_hits(query, scope.columns, match, scope.now, scope.weights, ids, leaves)
@@ -160,7 +158,6 @@ def find(
         or _word_hint(match)
         or ("" if hidden else _hint(query, hits) or describe_unknown_value(scope.columns, query)),
         hidden=hidden,
-        showing=match.substituted if match is not None else (),
         missing=match.missing if match is not None else (),
         revision=scope.revision,
         rows=scope.rows,
@@ -169,19 +166,13 @@ def find(
     )
 
 
+@dataclass(frozen=True, slots=True)
 class _Leaves:
     """Evaluates what the columns cannot for one query: terms in groups, and memories to read."""
 
-    def __init__(
-        self,
-        scope: Searchable,
-        slots_of: Callable[[], Mapping[str, int]],
-        cancelled: Callable[[], bool],
-    ) -> None:
-        self.scope = scope
-        self.cancelled = cancelled
-        alive = scope.columns.alive
-        self.rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to)
+    scope: Searchable
+    rows: RowFilters
+    cancelled: Callable[[], bool]
 
     def condition(self, part: Condition) -> Mask:
         """The slots with one of the values. Raises Cancelled."""
@@ -314,13 +305,6 @@ def similar(
     return SimilarMemories(slots, scores, how, words, scope.rows)
 
 
-def explain(
-    found: SearchResult, slot: int, weights: Weights, now: datetime
-) -> tuple[ScorePart, ...]:
-    """Return the parts of the score that this slot got in the search."""
-    return finder.explain_hit(found.query, found.hits, found.columns, slot, now, weights)
-
-
 def _match_ids(
     query: Query, scope: Searchable, slots_of: Callable[[], Mapping[str, int]]
 ) -> list[int]:
@@ -357,11 +341,6 @@ def _hint(query: Query, hits: RankedHits) -> str:
     return ""
 
 
-def passage(found: SearchResult, slot: int) -> Passage | None:
-    """The passage of this hit with most of the words; None if its text has none of them."""
-    return find_passage(found.rows[slot].content, found.words) if found.words else None
-
-
 def statistics(
     found: SearchResult,
     disk: Mapping[str, int],
@@ -394,9 +373,3 @@ def statistics(
 
 def _to_datetime(seconds: float | None) -> datetime | None:
     return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
-
-
-def timeline(found: SearchResult, unit: Unit | None, width: int) -> Timeline:
-    """Count a search result by time, in at most `width` buckets of this unit."""
-    days, undated = aggregates.count_days(found.columns, found.slots)
-    return insight_timeline.build(days, undated, unit, width=width)

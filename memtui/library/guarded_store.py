@@ -8,10 +8,10 @@ unreadable with the reason; the traceback goes to the log.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import MemtuiError, Refused
@@ -32,6 +32,8 @@ from memtui.stores.session_start import LimitUse, LoadedText, limits_loading, lo
 from memtui.text import cut, one_line
 
 log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
 
 MOST_NAMED = 20
 """Faulty memories of one shard that are listed by name; the rest are counted."""
@@ -65,13 +67,8 @@ class GuardedStore:
     @property
     def editable(self) -> frozenset[str]:
         """The fields that EDIT can change; none where the store fails."""
-        if self._writable is None:
-            return frozenset()
-        try:
-            return self._writable.editable
-        except Exception as error:
-            self._reason(error)
-            return frozenset()
+        store = self._writable
+        return frozenset() if store is None else self._ask(lambda: store.editable, frozenset())
 
     def scan(self) -> Scan:
         """The store's scan; where it fails, its last shards and the reason."""
@@ -84,13 +81,8 @@ class GuardedStore:
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
         """The shards with current stamps; none where the store fails, which `scan` reports."""
-        if self._writable is None:
-            return ()
-        try:
-            return self._writable.look_again(shards)
-        except Exception as error:
-            self._reason(error)
-            return ()
+        store = self._writable
+        return () if store is None else self._ask(lambda: store.look_again(shards), ())
 
     def read(self, shard: Shard) -> Reading:
         """The valid memories of a shard; the rest is listed as unreadable."""
@@ -135,23 +127,23 @@ class GuardedStore:
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:
         """What the store's program loads into a session; () if it loads nothing, or fails."""
-        if not loads_at_session_start(self._store):
+        store = self._store
+        if not loads_at_session_start(store):
             return ()
-        try:
-            return self._store.session_start(view, entity, now)
-        except Exception as error:
-            self._reason(error)
-            return ()
+        return self._ask(lambda: store.session_start(view, entity, now), ())
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
         """How much of its limits the store's program uses; () if it has none, or fails."""
-        if not limits_loading(self._store):
-            return ()
+        store = self._store
+        return self._ask(lambda: store.limit_uses(view, now), ()) if limits_loading(store) else ()
+
+    def _ask(self, ask: Callable[[], Answer], otherwise: Answer) -> Answer:
+        """What `ask` returns; `otherwise`, where the store fails."""
         try:
-            return self._store.limit_uses(view, now)
+            return ask()
         except Exception as error:
             self._reason(error)
-            return ()
+            return otherwise
 
     def _reason(self, error: Exception) -> str:
         log.error("the store %s failed", self.label, exc_info=error)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import SemanticSearch
-from memtui.library.snapshot import Rows, SelectedRows
+from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report
@@ -65,17 +65,22 @@ class IndexState:
         """The slots that the bases cover."""
         return [range(base.first, base.first + base.count) for base in self.bases]
 
-    def covering(self, rows: Sequence[Memory], alive: Mask) -> IndexState:
-        """Return this state with overlays for the rows it lacks; dead rows are not indexed."""
+    def covering(self, row_at: Callable[[int], Memory], alive: Mask) -> IndexState:
+        """Return this state with overlays for the rows it lacks; dead rows are not indexed.
+
+        Args:
+            row_at: Gives the row in a slot.
+            alive: Of each slot whether its row is alive.
+        """
         overlays = list(self.overlays)
-        for slots in _gaps([*self.bases, *overlays], len(rows)):
-            overlays.append(_overlay(rows, slots, alive))
+        for slots in _gaps([*self.bases, *overlays], len(alive)):
+            overlays.append(_overlay(row_at, slots, alive))
         overlays.sort(key=lambda segment: segment.first)
         at = _first_to_merge(overlays)
         if at < len(overlays):
             slots = range(overlays[at].first, overlays[-1].first + overlays[-1].count)
             parts = _gaps([*self.bases, *overlays[:at]], slots.stop)
-            overlays[at:] = [_overlay(rows, part_slots, alive) for part_slots in parts]
+            overlays[at:] = [_overlay(row_at, part_slots, alive) for part_slots in parts]
         return replace(self, overlays=tuple(overlays), is_ready=True)
 
     def renumbered(self, rows: Rows, alive: Mask, kept_slots: Slots) -> IndexState:
@@ -89,7 +94,8 @@ class IndexState:
         bases = [
             replace(s, first=renumber_slot(kept_slots, s.first), cached_hits={}) for s in self.bases
         ]
-        return IndexState(tuple(bases)).covering(SelectedRows(rows, kept_slots), alive[kept_slots])
+        renumbered = IndexState(tuple(bases))
+        return renumbered.covering(lambda slot: rows[int(kept_slots[slot])], alive[kept_slots])
 
 
 class Index:
@@ -119,7 +125,13 @@ class Index:
         segment = segment_files.load_segment(folder, folder.name, first)
         if segment is None:
             if len(cache.base) > BUILT_IN_PROCESS:
-                _build_in_subprocess(cache, report, cancelled)
+                what = f"indexing {cache.store.label}"
+                build_index(
+                    "arrays",
+                    folder,
+                    lambda progress: report(progress._replace(what=what)),
+                    cancelled,
+                )
                 segment = segment_files.load_segment(folder, folder.name, first)
             if segment is None and not cancelled():
                 documents = map(to_document, rows[first : cache.base.stop])
@@ -132,7 +144,7 @@ class Index:
     def cover(self, rows: Rows, alive: Mask) -> None:
         """Index the rows that no segment covers; meant for few rows beside the bases."""
         with self._lock:
-            self.state = self.state.covering(rows, alive)
+            self.state = self.state.covering(rows.__getitem__, alive)
             self.provisional = ProvisionalIndex()
 
     def set(self, state: IndexState) -> None:
@@ -140,7 +152,7 @@ class Index:
         with self._lock:
             self.state = state
 
-    def save(self, cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
+    def save(self, cache: StoreCache, cancelled: IsCancelled) -> None:
         """Bring one store's index on disk up to date, for the next start.
 
         From then on, until the store changes, Whoosh answers its phrases, patterns and fuzzy terms.
@@ -149,7 +161,7 @@ class Index:
             return
         version = cache.version
         if not segment_files.has_segment(cache.catalog.folder):
-            _build_in_subprocess(cache, report, cancelled)
+            build_index("arrays", cache.catalog.folder, cancelled=cancelled)
         if build_index("whoosh", cache.catalog.folder, cancelled=cancelled):
             with self._lock:
                 self._whoosh[cache.store.label] = (version, cache.home)
@@ -185,8 +197,8 @@ class Index:
         return self._opened.setdefault(home, WhooshIndex(home))
 
 
-def _overlay(rows: Sequence[Memory], slots: range, alive: Mask) -> Segment:
-    documents = (to_document(rows[slot]) if alive[slot] else NO_DOCUMENT for slot in slots)
+def _overlay(row_at: Callable[[int], Memory], slots: range, alive: Mask) -> Segment:
+    documents = (to_document(row_at(slot)) if alive[slot] else NO_DOCUMENT for slot in slots)
     return postings.build(documents, slots.start)
 
 
@@ -213,19 +225,6 @@ def _gaps(segments: Iterable[Segment], size: int) -> Iterator[range]:
         yield range(at, size)
 
 
-def _build_in_subprocess(cache: StoreCache, report: Report, cancelled: IsCancelled) -> None:
-    """Build the index in another process, so that the screen stays responsive."""
-    if cache.catalog is None:
-        return
-    subject = f"indexing {cache.store.label}"
-    build_index(
-        "arrays",
-        cache.catalog.folder,
-        lambda progress: report(progress._replace(what=subject)),
-        cancelled,
-    )
-
-
 def _save(segment: Segment, cache: StoreCache) -> None:
     if cache.catalog is None:
         return
@@ -237,22 +236,21 @@ def _save(segment: Segment, cache: StoreCache) -> None:
 
 
 class ReadWriteLock:
-    """A lock for many readers or one writer. Readers may nest."""
+    """A lock for many readers, who enter it and may nest, or one writer."""
 
     def __init__(self) -> None:
-        self._free = Condition()
+        self._lock = Lock()
+        self._free = Condition(self._lock)
         self._readers = 0
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Hold the lock together with other readers."""
-        with self._free:
+    def __enter__(self) -> None:
+        with self._lock:
             self._readers += 1
-        try:
-            yield
-        finally:
-            with self._free:
-                self._readers -= 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._readers -= 1
+            if not self._readers:
                 self._free.notify_all()
 
     @contextmanager

@@ -20,7 +20,6 @@ from memtui.library.reader import NO_EMBEDDING, LibraryReader
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search.ranking import DEFAULTS, Weights
-from memtui.stores.base import Store
 from memtui.stores.values import utc_now
 from memtui.text import cut, one_line
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from memtui.library.indexing import IndexState
     from memtui.library.planning import Planned
     from memtui.library.reverted_edits import RevertedEdit
-    from memtui.library.semantic import SemanticSearch
     from memtui.upkeep.checks import Finding, TextChecks
     from memtui.upkeep.store_comparison import StoreComparison
 
@@ -41,33 +39,10 @@ if TYPE_CHECKING:
 class Library(LibraryReader):
     """Reads, searches and changes the memories of its stores; may be used from any thread."""
 
-    def __init__(
-        self,
-        stores: Sequence[Store],
-        *,
-        cache: Path | None = None,
-        state: Path | None = None,
-        now: Callable[[], datetime] = utc_now,
-        weights: Weights = DEFAULTS,
-        embedding: Embedding = NO_EMBEDDING,
-    ) -> None:
-        """Make a library of open stores; nothing is read yet.
-
-        Args:
-            stores: each under a label of its own.
-            cache: folder of index and vectors; None keeps them in memory only.
-            state: folder of journal and backups; None makes the library read-only.
-            now: the clock; aware, in UTC.
-            weights: of the parts of a score.
-            embedding: the model of semantic search; off unless given.
-        """
-        super().__init__(stores, cache=cache, now=now, weights=weights, embedding=embedding)
-        self._cache = cache
-        self._state = state
-        self._writer: ChangeWriter | None = None
-        self._text_checks: TextChecks | None = None
-        self.sources: tuple[opening.StoreSource, ...] = ()
-        """How another process opens the same stores; empty if that is not known."""
+    _writer: ChangeWriter | None = None
+    _text_checks: TextChecks | None = None
+    sources: tuple[opening.StoreSource, ...] = ()
+    """How another process opens the same stores; empty if that is not known."""
 
     @classmethod
     def open(
@@ -110,36 +85,26 @@ class Library(LibraryReader):
         """Return a new library of the stores with these labels; nothing is read yet."""
         library = Library(
             [store for store in self.stores if store.label in labels],
-            cache=self._cache,
-            state=self._state,
+            cache=self.cache_folder,
+            state=self.state_folder,
             now=self.now,
-            weights=self._weights,
-            embedding=self._semantic.choice,
+            weights=self.weights,
+            embedding=self.semantic.choice,
         )
         library.sources = tuple(source for source in self.sources if source.label in labels)
         return library
 
-    @property
-    def state_folder(self) -> Path | None:
-        """Folder of journal, backups and decisions; None if the library is read-only."""
-        return self._state
-
-    @property
-    def cache_folder(self) -> Path | None:
-        """Folder of index and vectors; None if they are in memory only."""
-        return self._cache
-
     def close(self) -> None:
         """Close the journal; it is opened again when needed."""
-        with self._loaded.lock:
+        with self.loaded.lock:
             if self._writer is not None:
                 self._writer.close()
 
     def back_up_files(self, cancelled: IsCancelled = never) -> None:
         """Copy JSON files that were read without faults into the state folder, for `repair`."""
-        if self._state is not None:
-            for cache in self._loaded.caches:
-                cache.back_up(self._state, cancelled)
+        if self.state_folder is not None:
+            for cache in self.loaded.caches:
+                cache.back_up(self.state_folder, cancelled)
 
     # --- changing --------------------------------------------------------------------------
 
@@ -210,9 +175,9 @@ class Library(LibraryReader):
         """
         from memtui.stores import accesses
 
-        if self._state is None:
+        if self.state_folder is None:
             raise Refused("this library was opened read-only")
-        counted = accesses.count_accesses(refs, self.stores, self, self.now(), self._state)
+        counted = accesses.count_accesses(refs, self.stores, self, self.now(), self.state_folder)
         self.refresh()
         return counted
 
@@ -255,16 +220,6 @@ class Library(LibraryReader):
         return self._change_writer.log(limit, anywhere=anywhere, void=void)
 
     @property
-    def weights(self) -> Weights:
-        """Of the parts of a score."""
-        return self._weights
-
-    @property
-    def semantic(self) -> SemanticSearch:
-        """Semantic search over the embeddings of this library."""
-        return self._semantic
-
-    @property
     def index_state(self) -> IndexState:
         """The search index as it is now."""
         return self._index.state
@@ -290,7 +245,7 @@ class Library(LibraryReader):
 
         lineage = self.lineage(memory)
         return former_versions.find_history(
-            lineage, self.store(memory.store), self._state, cancelled
+            lineage, self.store(memory.store), self.state_folder, cancelled
         )
 
     def plan_restore_text(self, memory: Memory, former: Memory) -> Planned:
@@ -312,22 +267,22 @@ class Library(LibraryReader):
     @property
     def _change_writer(self) -> ChangeWriter:
         """Made when first needed, so that browsing creates no journal. Raises Refused."""
-        with self._loaded.lock:
+        with self.loaded.lock:
             if self._writer is None:
-                if self._state is None:
+                if self.state_folder is None:
                     raise Refused("this library was opened read-only")
                 from memtui.journal import Journal
                 from memtui.library.changing import ChangeWriter
                 from memtui.stores import registry
 
-                journal = Journal(self._state)
+                journal = Journal(self.state_folder)
                 journal.recover(registry.row_digest)
                 self._writer = ChangeWriter(journal, self.stores)
             return self._writer
 
     def last_writes(self) -> dict[str, datetime]:
         """Store label -> time of change of its newest file, as of the last scan."""
-        return self._loaded.last_writes()
+        return self.loaded.last_writes()
 
     def compare(self, left: str, right: str, subject: str = "") -> StoreComparison:
         """Return what two open stores have in common, and what differs, of current memories.
@@ -360,7 +315,7 @@ class Library(LibraryReader):
         reverted; unlike `find_reverted` writes nothing."""
         from memtui.library import reverted_edits
 
-        return reverted_edits.peek_reverted(self._state, self.stores)
+        return reverted_edits.peek_reverted(self.state_folder, self.stores)
 
     @property
     def text_checks(self) -> TextChecks:
@@ -388,7 +343,7 @@ class Library(LibraryReader):
 
         rows = self.numbered_memories() if rows is None else rows
         texts = self.text_checks.of(rows, report, cancelled)
-        stores = self._loaded.state.snapshot.stores
+        stores = self.loaded.state.snapshot.stores
         unreadable = [item for state in stores for item in state.unreadable]
         reverted = reverted_edits.findings(self.peek_reverted())
         rules = {store.label: registry.upkeep_rules_of(store) for store in self.stores}

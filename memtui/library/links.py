@@ -94,11 +94,6 @@ class StoreLinks:
         with self.reading(cancelled):
             pass
 
-    def degree(self, ref: str) -> int:
-        """How many links a memory has, in both directions."""
-        with self.reading() as index:
-            return index.degree(ref)
-
     def linked_to(self, name: str) -> set[str] | None:
         """Return the refs of memories with a link to or from what a folded name means.
 
@@ -132,7 +127,7 @@ class StoreLinks:
                 self._index, self._serials = index.copy(), self._present._serials
             self._index.is_past = True
         rows = state.snapshot.rows
-        serials = numbering.filter_serials(rows.serials, state.columns.alive)
+        serials = rows.serials[state.columns.alive]
         removed, added = numbering.diff_serials(self._serials, serials)
         for serial in removed:
             self._index.remove(serial)

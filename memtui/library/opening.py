@@ -81,11 +81,7 @@ def _store_of(path: Path, format: str) -> FoundStore:
     known = registry.format_of(name)
     if known is None or (profile and profile not in known.profiles):
         names = [each.name for each in registry.formats()]
-        names += [
-            f"{each.name}:{profile_name}"
-            for each in registry.formats()
-            for profile_name in each.profiles
-        ]
+        names += [f"{each.name}:{one}" for each in registry.formats() for one in each.profiles]
         raise StoreError(f"there is no format {format!r}", do=f"known: {', '.join(names)}")
     root = known.detect(path)
     if root is None and known.fallback is not None:
@@ -116,11 +112,6 @@ def reopen_stores(sources: Iterable[StoreSource]) -> tuple[Store, ...]:
         labels.append(source.label)
         rules[name] = source.rules
     return open_stores(found, labels, rules)
-
-
-def discover(folder: Path, home: Path) -> list[FoundStore]:
-    """Find every store in this folder and in the default places of all formats."""
-    return [FoundStore(format, root) for format, root in registry.discover(folder, home)]
 
 
 Rules = Mapping[str, Mapping[str, Any]]
@@ -192,7 +183,10 @@ def _open_store(item: FoundStore, label: str, rules: Mapping[str, Any] | None) -
             choose: Callable[[str], None] = getattr(store, "choose", lambda _: None)
             choose(item.profile)
         if rules:
-            _configure(item.format, store, rules)
+            if item.format.configure is None:
+                name = item.format.name
+                raise ConfigError(f"{name} has no constants to set", where=f"rules.{name}")
+            item.format.configure(store, rules)
     except MemtuiError:
         raise
     except Exception as error:
@@ -215,12 +209,6 @@ class FailedStore:
 
     def read(self, shard: Shard) -> Reading:  # noqa: ARG002
         return Reading(())
-
-
-def _configure(format: Format, store: Store, table: Mapping[str, Any]) -> None:
-    if format.configure is None:
-        raise ConfigError(f"{format.name} has no constants to set", where=f"rules.{format.name}")
-    format.configure(store, table)
 
 
 def unique_label(name: str, used: set[str]) -> str:

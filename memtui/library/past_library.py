@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from memtui.changes import Act, Change
 from memtui.errors import Refused
@@ -33,8 +33,6 @@ from memtui.stores.session_start import LimitUse
 from memtui.text import date
 
 if TYPE_CHECKING:
-    from memtui.bundle.restoring import Restoration
-    from memtui.journal import JournalAction
     from memtui.library.planning import Planned
 
 _SUPERSEDES = f'"relation":"{SUPERSEDES}"'.encode()
@@ -254,14 +252,14 @@ class PastLibrary(Library):
     def __init__(self, present: Library, stores: PastStores, at: datetime) -> None:
         super().__init__(present.stores, state=None, now=lambda: at, weights=present.weights)
         self.at = at
-        self._loaded = stores
-        self._semantic = present.semantic
+        self.loaded = stores
+        self.semantic = present.semantic
         self._links = StoreLinks(stores, present.links)
         self._index = Index()
         indexed = present.index_state
         if indexed.is_ready:
             self._index.set(
-                indexed.covering(stores.state.snapshot.rows, stores.state.columns.alive)
+                indexed.covering(stores.state.snapshot.rows.__getitem__, stores.state.columns.alive)
             )
 
     @property
@@ -278,14 +276,6 @@ class PastLibrary(Library):
     def plan(self, changes: Sequence[Change], title: str = "") -> Planned:  # noqa: ARG002
         raise Refused(self.refused, do="go back to the present first")
 
-    def apply(self, planned: Planned) -> JournalAction:  # noqa: ARG002
-        raise Refused(self.refused, do="go back to the present first")
-
-    def restore(self, restoration: Restoration, report: Report = silent) -> JournalAction:  # noqa: ARG002
-        raise Refused(self.refused, do="go back to the present first")
-
-    def undo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:  # noqa: ARG002
-        raise Refused(self.refused, do="go back to the present first")
-
-    def redo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:  # noqa: ARG002
+    @property
+    def _change_writer(self) -> NoReturn:
         raise Refused(self.refused, do="go back to the present first")

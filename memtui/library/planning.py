@@ -30,27 +30,6 @@ if TYPE_CHECKING:
 
 _TITLE_CELLS = 60
 
-_VERBS = {
-    Act.ADD: "add",
-    Act.EDIT: "edit",
-    Act.SUPERSEDE: "supersede",
-    Act.RETIRE: "retire",
-    Act.RESTORE: "restore",
-    Act.DELETE: "delete",
-    Act.PIN: "pin",
-    Act.UNPIN: "unpin",
-    Act.TAG: "tag",
-    Act.LINK: "link",
-    Act.UNLINK: "unlink",
-    Act.RETYPE: "retype",
-    Act.MERGE: "merge",
-    Act.RATE: "rate",
-    Act.REVIEW: "review",
-    Act.ACCEPT: "accept",
-    Act.DECLINE: "decline",
-    Act.ARCHIVE: "archive",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Planned:
@@ -231,7 +210,7 @@ def _joined_edits(
 def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
     if not changes:
         return "nothing"
-    verb = _VERBS[changes[0].act]
+    verb = changes[0].act
     count = len({change.ref or number for number, change in enumerate(changes)})
     if count > 1:
         return f"{verb} {count} memories"

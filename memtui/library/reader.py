@@ -27,11 +27,12 @@ from memtui.query import Query
 from memtui.search import aggregates, numbering
 from memtui.search.documents import to_document
 from memtui.search.embedding import embedded_text
+from memtui.search.finder import explain_hit
 from memtui.search.nearest_memories import NearWords
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store, WritableStore
 from memtui.stores.values import utc_now
-from memtui.text import Passage, visible
+from memtui.text import Passage, find_passage, visible
 
 if TYPE_CHECKING:
     from memtui.insight.link_graph import Node
@@ -51,37 +52,39 @@ class LibraryReader:
         stores: Sequence[Store],
         *,
         cache: Path | None = None,
+        state: Path | None = None,
         now: Callable[[], datetime] = utc_now,
         weights: Weights = DEFAULTS,
         embedding: Embedding = NO_EMBEDDING,
     ) -> None:
-        self.stores: tuple[WritableStore, ...] = tuple(map(guarded, stores))
-        self.now = now
-        self._loaded = LoadedStores(self.stores, cache)
-        self._index = Index()
-        self._weights = weights
-        self._semantic = SemanticSearch(embedding)
-        self._updates = IndexUpdates(self._loaded, self._index, self._semantic)
-        self._links: StoreLinks | None = None
-        self._state: Path | None = None
-        """Folder of the journal; None: nothing can be written."""
+        """Make a library of open stores; nothing is read yet.
 
-    @property
-    def loaded(self) -> LoadedStores:
+        Args:
+            stores: each under a label of its own.
+            cache: folder of index and vectors; None keeps them in memory only.
+            state: folder of journal, backups and decisions; None makes the library read-only.
+            now: the clock; aware, in UTC.
+            weights: of the parts of a score.
+            embedding: the model of semantic search; off unless given.
+        """
+        self.stores: tuple[WritableStore, ...] = tuple(map(guarded, stores))
+        self.now, self.weights = now, weights
+        self.cache_folder, self.state_folder = cache, state
+        self.loaded = LoadedStores(self.stores, cache)
         """The rows with their columns, for views of this library."""
-        return self._loaded
+        self.semantic = SemanticSearch(embedding)
+        """Semantic search over the embeddings of this library."""
+        self._index = Index()
+        self._updates = IndexUpdates(self.loaded, self._index, self.semantic)
+        self._links: StoreLinks | None = None
 
     @property
     def snapshot(self) -> Snapshot:
         """The rows and store states as of now; immutable, replaced whole on every change."""
-        return self._loaded.snapshot
+        return self.loaded.snapshot
 
     def store(self, label: str) -> WritableStore:
-        """Return the open store with this label.
-
-        Raises:
-            Refused: no open store has this label.
-        """
+        """Return the open store with this label. Raises Refused."""
         for store in self.stores:
             if store.label == label:
                 return store
@@ -94,7 +97,7 @@ class LibraryReader:
             report: called with the shards read of each store.
             cancelled: asked between shards; what was loaded until then stays.
         """
-        self._loaded.load(report, cancelled)
+        self.loaded.load(report, cancelled)
 
     def refresh(self) -> bool:
         """Rescan the stores and read what changed.
@@ -102,7 +105,7 @@ class LibraryReader:
         Returns:
             Whether the snapshot changed.
         """
-        return self._update_index(self._loaded.refresh())
+        return self._update_index(self.loaded.refresh())
 
     def refresh_files(self, paths: Collection[str]) -> bool:
         """Read again only the shards that were read from these files.
@@ -116,7 +119,7 @@ class LibraryReader:
         Returns:
             Whether the snapshot changed.
         """
-        return self._update_index(self._loaded.refresh_files(paths))
+        return self._update_index(self.loaded.refresh_files(paths))
 
     def _update_index(self, changed: bool) -> bool:
         if changed and self._index.state.is_ready:
@@ -131,30 +134,30 @@ class LibraryReader:
             report: called with the memories indexed of each store.
             cancelled: asked between stores and during a build.
         """
-        for cache in self._loaded.caches:
+        for cache in self.loaded.caches:
             if cancelled():
                 return
             self._index.add(cache, self.snapshot.rows, report, cancelled)
         if not cancelled():
             self._updates.start()
 
-    def save_index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
+    def save_index(self, cancelled: IsCancelled = never) -> None:
         """Write changed rows to the cache and bring the Whoosh index on disk up to date.
 
         Search works without it; it speeds up the next start and lets Whoosh answer phrases,
         patterns and fuzzy terms.
         """
-        for cache in self._loaded.caches:
-            self._loaded.save_changed(cache)
+        for cache in self.loaded.caches:
+            self.loaded.save_changed(cache)
         if self._links is not None:
             self._links.save()
-        for cache in self._loaded.caches:
-            self._index.save(cache, report, cancelled)
+        for cache in self.loaded.caches:
+            self._index.save(cache, cancelled)
 
     @property
     def can_embed(self) -> bool:
         """Whether an embedding model is configured and available."""
-        return self._semantic.embedder is not None
+        return self.semantic.embedder is not None
 
     def embed(
         self, report: Report = silent, cancelled: IsCancelled = never
@@ -174,11 +177,11 @@ class LibraryReader:
         """
         results: list[EmbeddingResult] = []
         try:
-            for cache in self._loaded.caches:
-                self._loaded.save_changed(cache)
+            for cache in self.loaded.caches:
+                self.loaded.save_changed(cache)
                 if cache.catalog is not None and not cancelled():
                     folder, label = cache.catalog.folder, cache.store.label
-                    results.append(self._semantic.embed(folder, label, report, cancelled))
+                    results.append(self.semantic.embed(folder, label, report, cancelled))
         except Cancelled:
             log.info("embedding was cancelled")
         finally:
@@ -191,16 +194,18 @@ class LibraryReader:
         Raises:
             Cancelled: `cancelled` returned True.
         """
-        with self._updates.slots_lock.reading():
-            return finding.find(query, self._searchable(), self._loaded.slots, cancelled)
+        with self._updates.slots_lock:
+            return finding.find(query, self._searchable(), self.loaded.slots, cancelled)
 
     def passage(self, found: SearchResult, position: int) -> Passage | None:
         """Return the passage of the hit of `found` at `position` with most of the words."""
-        return finding.passage(found, found.slots[position])
+        content = found.rows[found.slots[position]].content
+        return find_passage(content, found.words) if found.words else None
 
     def explain(self, found: SearchResult, position: int) -> tuple[ScorePart, ...]:
         """Return the parts of the score of the hit of `found` at `position`."""
-        return finding.explain(found, found.slots[position], self._weights, self.now())
+        slot, now = found.slots[position], self.now()
+        return explain_hit(found.query, found.hits, found.columns, slot, now, self.weights)
 
     def near_words(self, found: SearchResult, position: int) -> NearWords:
         """Return the words that make the hit of `found` at `position` near in meaning, if any."""
@@ -208,7 +213,7 @@ class LibraryReader:
         if found.hits.match is None or found.hits.match.meaning is None:
             return ()
         text = embedded_text(to_document(found.rows[slot]))
-        return self._semantic.find_near_words(found.query, self._index.state.segments, text)
+        return self.semantic.find_near_words(found.query, self._index.state.segments, text)
 
     def embed_query(self, query: Query, cancelled: IsCancelled = never) -> bool:
         """Get the embedding of a query from the embedding server, if one is configured.
@@ -218,7 +223,7 @@ class LibraryReader:
         Returns:
             Whether the embedding is new, so that `find` would now find more.
         """
-        return self._semantic.embed_query(query, self._index.state.segments, cancelled)
+        return self.semantic.embed_query(query, self._index.state.segments, cancelled)
 
     def similar(self, ref: str, limit: int = 20, cancelled: IsCancelled = never) -> SimilarMemories:
         """Return the `limit` memories most similar to `ref`, by embedding, else by rare words.
@@ -227,24 +232,24 @@ class LibraryReader:
             RefError: no memory has this ref.
             Cancelled: `cancelled` returned True.
         """
-        with self._updates.slots_lock.reading():
-            slot = self._loaded.slot(ref)
+        with self._updates.slots_lock:
+            slot = self.loaded.slot(ref)
             scope = self._searchable()
-            cosines = self._semantic.cosines_to_slot(slot, len(scope.columns))
+            cosines = self.semantic.cosines_to_slot(slot, len(scope.columns))
             return finding.similar(slot, scope, cosines, limit, cancelled)
 
     def _searchable(self) -> Searchable:
         index = self._index.state  # first: it may know fewer rows than there are, never more
-        loaded = self._loaded.state
+        loaded = self.loaded.state
         return Searchable(
             rows=loaded.snapshot.rows,
             columns=loaded.columns,
             segments=index.segments,
             is_indexed=index.is_ready,
             provisional=self._index.provisional,
-            exact=self._index.whoosh_search(self._loaded.caches, self._loaded.slots),
-            weights=self._weights,
-            semantic=self._semantic,
+            exact=self._index.whoosh_search(self.loaded.caches, self.loaded.slots),
+            weights=self.weights,
+            semantic=self.semantic,
             linked_to=lambda name: self.links.linked_to(name),
             now=self.now(),
             revision=loaded.snapshot.revision,
@@ -261,8 +266,8 @@ class LibraryReader:
             Counts over the result; the bytes on disk of every open store, and its load limits.
         """
         now = self.now()
-        limits = self._loaded.limit_uses(self, now)
-        disk, constants = self._loaded.bytes_on_disk(), self._weights.scores
+        limits = self.loaded.limit_uses(self, now)
+        disk, constants = self.loaded.bytes_on_disk(), self.weights.scores
         return finding.statistics(found, disk, limits, counted, now, constants)
 
     def timeline(
@@ -275,24 +280,20 @@ class LibraryReader:
             unit: length of a bucket; None picks one that fits.
             width: most buckets.
         """
-        return finding.timeline(found, unit, width)
+        days, undated = aggregates.count_days(found.columns, found.slots)
+        return timelines.build(days, undated, unit, width=width)
 
     def get(self, ref: str) -> Memory:
-        """Return the memory with exactly this ref.
-
-        Raises:
-            RefError: there is none.
-        """
-        with self._loaded.lock:
-            return self.snapshot.rows[self._loaded.slot(ref)]
+        """Return the memory with exactly this ref. Raises RefError."""
+        with self.loaded.lock:
+            return self.snapshot.rows[self.loaded.slot(ref)]
 
     def resolve(self, text: str) -> Memory:
         """Return the memory named by a full ref, an id or an unambiguous prefix of an id.
 
-        Raises:
-            RefError: no memory matches, or several do.
+        Raises RefError.
         """
-        return self._loaded.resolve(text)
+        return self.loaded.resolve(text)
 
     def link_target(self, memory: Memory, text: str) -> str:
         """Return the native target of a link from `memory` to what `text` names: a target that it
@@ -301,8 +302,8 @@ class LibraryReader:
         Raises:
             RefError: nothing has that name.
         """
-        candidates = self._loaded.memories_of(memory.store)
-        entities = aggregates.list_entities(self._loaded.state.columns)
+        candidates = self.loaded.memories_of(memory.store)
+        entities = aggregates.list_entities(self.loaded.state.columns)
         return slots.link_target(text, memory, candidates, entities, self.resolve)
 
     def lineage(self, memory: Memory, *, backlinks: bool = False) -> Lineage:
@@ -314,18 +315,18 @@ class LibraryReader:
                 background job then.
         """
         if not backlinks:
-            return self._loaded.lineage(memory)
+            return self.loaded.lineage(memory)
         with self.links.reading() as index:
-            return self._loaded.lineage(memory, index)
+            return self.loaded.lineage(memory, index)
 
     @property
     def links(self) -> StoreLinks:
         """The links between all memories; built when first used, so call it in a background job."""
-        with self._loaded.lock:
+        with self.loaded.lock:
             if self._links is None:
                 from memtui.library.links import StoreLinks
 
-                self._links = StoreLinks(self._loaded, state=self._state)
+                self._links = StoreLinks(self.loaded, state=self.state_folder)
             return self._links
 
     def resolve_node(self, text: str) -> Node:
@@ -370,17 +371,17 @@ class LibraryReader:
 
     def memories(self, store: str) -> Iterable[Memory]:
         """All memories of the store with this label, whatever their status."""
-        return self._loaded.memories_of(store)
+        return self.loaded.memories_of(store)
 
     def memories_by_file(self) -> dict[str, dict[str, int]]:
         """Store label -> path of each file -> how many memories were read together with it."""
-        return self._loaded.memories_by_file()
+        return self.loaded.memories_by_file()
 
     def current_memories(self) -> MemorySet:
         """The set of memories there are now, for `diff_memories`."""
-        loaded = self._loaded.state
+        loaded = self.loaded.state
         rows = loaded.snapshot.rows
-        return MemorySet(rows, numbering.filter_serials(rows.serials, loaded.columns.alive))
+        return MemorySet(rows, rows.serials[loaded.columns.alive])
 
     def diff_memories(
         self, before: MemorySet | None, after: MemorySet

@@ -12,7 +12,6 @@ from typing import overload
 from memtui.model import Memory
 from memtui.search import numbering
 from memtui.search.catalog import CachedRows, CatalogRow, encode_row
-from memtui.search.columns import Slots
 from memtui.search.numbering import Serials
 from memtui.stores.base import Unreadable
 
@@ -103,26 +102,6 @@ class Rows(Sequence[Memory]):
     def __iter__(self) -> Iterator[Memory]:
         for rows in self._parts:
             yield from rows
-
-
-class SelectedRows(Sequence[Memory]):
-    """A view of some of the rows, in the order of `slots`."""
-
-    def __init__(self, rows: Rows, slots: Slots) -> None:
-        self._rows = rows
-        self._slots = slots
-
-    def __len__(self) -> int:
-        return len(self._slots)
-
-    @overload
-    def __getitem__(self, index: int) -> Memory: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Memory]: ...
-    def __getitem__(self, index: int | slice) -> Memory | Sequence[Memory]:
-        if isinstance(index, slice):
-            return [self._rows[slot] for slot in self._slots[index].tolist()]
-        return self._rows[int(self._slots[index])]
 
 
 @dataclass(frozen=True, slots=True)

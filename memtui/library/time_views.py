@@ -125,10 +125,5 @@ def read_times(found: SearchResult) -> TimeData:
     spans: list[TimeSpan] = []
     if len(slots) <= MOST_SPANS:
         spans = activity.spans((found.rows[slot] for slot in slots), date.min, date.max)
-    return TimeData(days, undated, build_growth(found), tuple(spans))
-
-
-def build_growth(found: SearchResult, steps: int = 60) -> Growth:
-    """How many memories of each store there were over time, by their creation."""
-    days, undated = aggregates.count_days_by_store(found.columns, found.slots)
-    return activity.growth(days, undated, steps=steps)
+    by_store = aggregates.count_days_by_store(found.columns, found.slots)
+    return TimeData(days, undated, activity.growth(*by_store), tuple(spans))

@@ -60,35 +60,15 @@ if TYPE_CHECKING:
         tokenize,
     )
 
-_PARSING = {
-    "parser": ("parse_query",),
-    "periods": ("Period", "parse_period", "parse_time", "parse_time_end"),
-    "query_fields": (
-        "ALL_HOLD",
-        "FIELDS",
-        "REGEX",
-        "SORT_NAMES",
-        "Field",
-        "Matching",
-        "parse_condition",
-        "parse_sort",
-    ),
-    "tokens": (
-        "Token",
-        "TokenKind",
-        "format_condition",
-        "format_node",
-        "format_query",
-        "tokenize",
-    ),
-}
-"""Module -> its names. They are imported on first use: the first paint only needs the values."""
+_PARSING = ("periods", "query_fields", "tokens", "parser")
+"""Modules that are imported on first use of a name, each after those that it imports: the first
+paint only needs the values."""
 
 
 def __getattr__(name: str) -> Any:
-    for module, names in _PARSING.items():
-        if name in names:
-            value = getattr(import_module(f"memtui.query.{module}"), name)
+    for module in _PARSING if name in __all__ else ():
+        value = getattr(import_module(f"memtui.query.{module}"), name, None)
+        if value is not None:
             globals()[name] = value
             return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -102,7 +102,10 @@ def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], 
     Returns:
         Day since 1970 (UTC) -> count, and how many slots have no time.
     """
-    times = columns.when.take(to_array(slots))
+    return _count_days(columns.when.take(to_array(slots)))
+
+
+def _count_days(times: NDArray[np.float64]) -> tuple[dict[int, int], int]:
     dated = times[~np.isnan(times)]
     numbers, found = np.unique((dated // DAY_SECONDS).astype(np.int64), return_counts=True)
     return dict(zip(numbers.tolist(), found.tolist(), strict=True)), len(times) - len(dated)
@@ -121,19 +124,14 @@ def count_days_by_store(
         Store -> day since 1970 (UTC) -> count, and store -> how many of it have no time.
     """
     at = to_array(slots)
-    begun = columns.created.take(at)
-    times = np.where(np.isnan(begun), columns.when.take(at), begun)
-    codes = columns.store.take(at)
+    times, codes = columns.begun.take(at), columns.store.take(at)
     days: dict[str, dict[int, int]] = {}
     undated: dict[str, int] = {}
     for code in sort_unique(codes).tolist():
-        own = times[codes == code]
-        dated = own[~np.isnan(own)]
-        numbers, found = np.unique((dated // DAY_SECONDS).astype(np.int64), return_counts=True)
         name = columns.stores[code]
-        days[name] = dict(zip(numbers.tolist(), found.tolist(), strict=True))
-        if len(own) > len(dated):
-            undated[name] = len(own) - len(dated)
+        days[name], missing = _count_days(times[codes == code])
+        if missing:
+            undated[name] = missing
     return days, undated
 
 

@@ -33,8 +33,7 @@ import numpy as np
 from memtui import __version__
 from memtui.model import Memory, from_record, to_record
 from memtui.search import cache_files
-from memtui.search import columns as columns_module
-from memtui.search.columns import Columns
+from memtui.search.columns import ARRAYS, VOCABULARY_OF, Columns
 from memtui.stores.base import Unreadable
 
 log = logging.getLogger(__name__)
@@ -158,16 +157,10 @@ def encode_row(memory: Memory) -> CatalogRow:
 
 
 def _save_columns(folder: Path, columns: Columns) -> None:
-    names = {
-        "types": columns.types,
-        "entities": columns.entities,
-        "stores": columns.stores,
-        "contexts": columns.contexts,
-        "speakers": columns.speakers,
-        "tags": list(columns.tags),
-    }
+    names = {name: getattr(columns, name) for name in VOCABULARY_OF.values()}
+    names["tags"] = list(columns.tags)
     cache_files.write_text(folder / "columns.json", json.dumps(names))
-    for name in columns_module.ARRAYS:
+    for name in ARRAYS:
         cache_files.save_array(folder / f"{name}.npy", getattr(columns, name))
     cache_files.save_array(folder / "also.npy", columns.also)
     for number, slots in enumerate(columns.tags.values()):
@@ -176,9 +169,7 @@ def _save_columns(folder: Path, columns: Columns) -> None:
 
 def _load_columns(folder: Path, rows: int) -> Columns:
     names = json.loads((folder / "columns.json").read_bytes())
-    arrays = {
-        name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in columns_module.ARRAYS
-    }
+    arrays = {name: np.load(folder / f"{name}.npy", allow_pickle=False) for name in ARRAYS}
     if any(len(array) != rows for array in arrays.values()):
         raise ValueError("columns and rows disagree")
     tags = {
@@ -188,16 +179,8 @@ def _load_columns(folder: Path, rows: int) -> Columns:
     also = np.load(folder / "also.npy", allow_pickle=False)
     if also.shape[1:] != (3,):
         raise ValueError("further entities are not as they are written")
-    return Columns(
-        **arrays,
-        types=tuple(names["types"]),
-        entities=tuple(names["entities"]),
-        stores=tuple(names["stores"]),
-        contexts=tuple(names["contexts"]),
-        speakers=tuple(names["speakers"]),
-        tags=tags,
-        also=also,
-    )
+    vocabularies: dict[str, Any] = {name: tuple(names[name]) for name in VOCABULARY_OF.values()}
+    return Columns(**arrays, **vocabularies, tags=tags, also=also)
 
 
 def save(

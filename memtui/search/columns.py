@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
@@ -23,39 +23,19 @@ from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
 from memtui.search.array_types import Mask
 from memtui.search.documents import find_context, find_position, find_speaker
-from memtui.search.ordering import OrderedSlots
+from memtui.search.ordering import ArraySlots
 from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
 
-ARRAYS = (
-    "alive",
-    "when",
-    "created",
-    "position",
-    "context",
-    "speaker",
-    "asks",
-    "type",
-    "importance",
-    "status",
-    "kind",
-    "entity",
-    "store",
-    "pinned",
-    "salience",
-    "accesses",
-    "accessed",
-    "revisions",
-)
-_VOCABULARIES = ("types", "entities", "stores", "contexts", "speakers")
-_CODED = {
+VOCABULARY_OF = {
     "type": "types",
     "entity": "entities",
     "store": "stores",
     "context": "contexts",
     "speaker": "speakers",
 }
+"""Field of codes -> its vocabulary."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +89,11 @@ class Columns:
         return np.argsort(-self.when, kind="stable")
 
     @cached_property
+    def begun(self) -> NDArray[np.float64]:
+        """Seconds since 1970 of creation, else of the last change; nan if neither is known."""
+        return np.where(np.isnan(self.created), self.when, self.created)
+
+    @cached_property
     def combinations(self) -> ValueCombinations:
         """The combinations of the fields with few values."""
         return find_combinations(self)
@@ -120,6 +105,8 @@ class Columns:
         return replace(self, alive=alive)
 
 
+ARRAYS = tuple(one.name for one in fields(Columns) if one.default is one.default_factory)
+"""The arrays with one value per slot: the fields without a default."""
 COMBINED_FIELDS = ("alive", "type", "importance", "status", "kind", "store", "pinned")
 """Fields with few values: thousands of memories share one combination of them."""
 COUNTED_FIELDS = ("type", "importance", "status", "kind", "store")
@@ -268,9 +255,9 @@ def concat(parts: Sequence[Columns]) -> Columns:
     if not parts:
         return build(())
     joined: dict[str, Any] = {}
-    codes: dict[str, list[NDArray[np.int32]]] = {name: [] for name in _VOCABULARIES}
+    entity_codes: list[NDArray[np.int32]] = []
     for name in ARRAYS:
-        if (vocabulary := _CODED.get(name)) is None:
+        if (vocabulary := VOCABULARY_OF.get(name)) is None:
             joined[name] = np.concatenate([getattr(part, name) for part in parts])
             continue
         known: dict[str, int] = {}
@@ -279,13 +266,14 @@ def concat(parts: Sequence[Columns]) -> Columns:
             values = getattr(part, vocabulary)
             moved = np.array([known.setdefault(v, len(known)) for v in values] or [0], np.int32)
             arrays.append(moved[getattr(part, name)])
-            codes[vocabulary].append(moved)
+            if name == "entity":
+                entity_codes.append(moved)
         joined[name] = np.concatenate(arrays)
         joined[vocabulary] = tuple(known)
     tags: dict[str, list[Slots]] = {}
     also: list[NDArray[np.int32]] = []
     first = 0
-    for part, moved in zip(parts, codes["entities"], strict=True):
+    for part, moved in zip(parts, entity_codes, strict=True):
         for tag, slots in part.tags.items():
             tags.setdefault(tag, []).append(slots + first)
         further = part.also
@@ -315,7 +303,7 @@ def take(columns: Columns, selection: Sequence[int] | Slots) -> Columns:
     also = columns.also[moved[columns.also[:, 0]] >= 0]
     also[:, 0] = moved[also[:, 0]]
     taken: dict[str, Any] = {name: getattr(columns, name)[slots] for name in ARRAYS}
-    for name, vocabulary in _CODED.items():
+    for name, vocabulary in VOCABULARY_OF.items():
         used = taken[name]
         if vocabulary == "entities":
             used = np.concatenate([used, also[:, 1:].ravel()])
@@ -348,7 +336,7 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
 
 def to_array(slots: Sequence[int] | Slots) -> Slots:
     """Return slots as an array; those of a search result come in no order."""
-    return slots.unsorted if isinstance(slots, OrderedSlots) else np.asarray(slots, np.int64)
+    return slots.unsorted if isinstance(slots, ArraySlots) else np.asarray(slots, np.int64)
 
 
 def to_sorted_array(numbers: Sequence[int]) -> Slots:

@@ -28,9 +28,11 @@ VALUES: dict[str, Callable[[Columns], Sequence[str]]] = {
     "pinned": lambda _: _PINNED,
 }
 """Fields with few values."""
-_TIMES = {"created": "created"}
-"""Fields of times that are not `Columns.when`, with their columns."""
-_WHEN = frozenset({"since", "until", "after", "before", "updated"})
+_TIMES = {
+    "created": "created",
+    **dict.fromkeys(("since", "until", "after", "before", "updated"), "when"),
+}
+"""Field of a time -> its column."""
 
 
 class LeafMasks(Protocol):
@@ -61,8 +63,8 @@ def match_condition(columns: Columns, part: Condition, leaves: LeafMasks) -> Mas
         return match_entities(columns, part)
     if part.field == "tag":
         return _match_tags(columns, part)
-    if part.field in _WHEN or part.field in _TIMES:
-        found = _match_ranges(getattr(columns, _TIMES.get(part.field, "when")), part)
+    if part.field in _TIMES:
+        found = _match_ranges(getattr(columns, _TIMES[part.field]), part)
     elif part.field == "has" and part.values == ("tags",):
         found = _slots_with(columns, columns.tags.values())
     elif part.field == "is" and part.values == ("stale",):

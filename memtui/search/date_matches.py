@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 
 from memtui.query import Term, TermKind
+from memtui.query.periods import MONTHS
 from memtui.search import hits
 from memtui.search.array_types import Longs, sort_unique
 from memtui.search.columns import DAY_SECONDS, Columns
@@ -94,7 +95,7 @@ def find_date_hits(
         for at, word in enumerate(words)
         if _find([*words[:at], *words[at + 1 :]], now) != spans
     }
-    when = np.where(np.isnan(columns.created), columns.when, columns.created)
+    when = columns.begun
     timed = np.zeros(len(columns), np.bool_)
     for span in spans:
         if span.end - span.first <= MAX_SPAN_DAYS * DAY_SECONDS:
@@ -157,10 +158,6 @@ YEARS = 10
 """Years that a date without a year may mean, the current one included."""
 MAX_SPANS = 32
 
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june", "july", "august"),
-    *("september", "october", "november", "december"),
-)
 _NAMES = "|".join(f"{name[:3]}(?:{name[3:]})?" if name[3:] else name for name in MONTHS)
 _MONTH = rf"(?P<month{{0}}>{_NAMES}|sept)\b\.?"
 _YEAR = r"(?:\s*,?\s+(?P<year{0}>(?:19|20)\d\d)\b)?"

@@ -99,7 +99,7 @@ def update_vectors(
     return max(0, now - before), now
 
 
-def make_arrays(generation: Path, report: Report = silent) -> None:
+def make_arrays(generation: Path, report: Report) -> None:
     """Build the arrays of a generation and save them in it. Raises almost anything."""
     from memtui.search import catalog, documents, postings, segment_files
 
@@ -115,7 +115,7 @@ def make_arrays(generation: Path, report: Report = silent) -> None:
     segment_files.save_segment(postings.build(read()), generation, generation.name)
 
 
-def make_whoosh(generation: Path, report: Report = silent) -> None:
+def make_whoosh(generation: Path, report: Report) -> None:
     """Update the Whoosh index beside a generation, or build it. Raises almost anything."""
     from memtui.search import catalog, documents, segment_files
     from memtui.search.whoosh_index import WhooshIndex
@@ -145,7 +145,7 @@ def make_whoosh(generation: Path, report: Report = silent) -> None:
         index.build(list(by_ref.values()), report, segment=segment if same_rows else None)
 
 
-def make_vectors(generation: Path, report: Report = silent) -> None:
+def make_vectors(generation: Path, report: Report) -> None:
     """Embed what has no vector yet with the static model. Raises almost anything."""
     from memtui.config import Embedding
     from memtui.search import vector_building

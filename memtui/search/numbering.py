@@ -71,11 +71,6 @@ def find_kept_in_range(remaining: Slots, slots: range) -> Sequence[int]:
     return inside
 
 
-def filter_serials(serials: Serials, mask: Mask) -> Serials:
-    """The `serials` of the slots in the `mask`."""
-    return serials[mask]
-
-
 def diff_serials(before: Serials, now: Serials) -> tuple[list[int], list[int]]:
     """The serials only in `before`, and those only in `now`."""
     removed = np.setdiff1d(before, now, assume_unique=True)

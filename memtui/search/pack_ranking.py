@@ -6,7 +6,7 @@ The **relevance** of a memory to a task is what its text, the texts around it an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -18,6 +18,7 @@ from memtui.search.array_types import Doubles, Longs, Mask
 from memtui.search.columns import Columns, to_array
 from memtui.search.finder import RankedHits
 from memtui.search.hits import NO_SLOTS
+from memtui.search.ordering import OrderedSlots
 from memtui.search.ranking import ScorePart, Weights
 from memtui.search.salience import DEFAULTS as CONSTANTS
 from memtui.search.salience import ScoreConstants, days_since
@@ -58,36 +59,37 @@ def measure_relevance(hits: RankedHits, columns: Columns, now: datetime) -> tupl
         columns: Of all slots.
         now: The time, as in `find_hits`.
     """
-    slots = to_array(hits.slots)
     match = hits.match
-    if match is None or not len(slots):
+    if match is None or not len(match.slots):
+        slots = to_array(hits.slots)
         return slots, np.zeros(len(slots))
-    place = np.zeros(match.size, np.int64)
-    place[match.slots] = np.arange(len(match.slots))
     bare = replace(
         match,
         all_words=np.zeros(len(match.slots), np.bool_),
         title=NO_SLOTS,
         added=tuple(part for part in match.added if part.name not in _OF_ALL_WORDS),
     )
-    scores = ranking.score_matches(bare, columns, place[slots], now, _TEXT_ONLY)
+    scores = ranking.score_matches(bare, columns, now, _TEXT_ONLY)
     best = float(scores.max(initial=0.0))
-    return slots, np.maximum(0.0, scores) / (best or 1.0)
+    return match.slots, np.maximum(0.0, scores) / (best or 1.0)
 
 
-def _best(values: Doubles, slots: Longs, columns: Columns, limit: int) -> Longs:
-    """Positions of the best values, ordered; newest first if equal, then in slot order."""
-    if len(values) > limit:
-        least = np.partition(values, len(values) - limit)[len(values) - limit]
-        at = (values >= least).nonzero()[0]
-    else:
-        at = np.arange(len(values))
-    candidates = slots.take(at)
-    order = np.lexsort(
-        (candidates, -np.nan_to_num(columns.when.take(candidates)), -values.take(at))
-    )
-    best: Longs = at.take(order)[:limit]
-    return best
+def _rank(
+    slots: Longs,
+    scores: Doubles,
+    columns: Columns,
+    limit: int,
+    parts: Mapping[str, Doubles],
+) -> list[RankedSlot]:
+    """The best slots by score; newest first if equal, then in slot order."""
+    return [
+        RankedSlot(
+            int(slots[at]),
+            float(scores[at]),
+            tuple(ScorePart(name, float(each[at])) for name, each in parts.items() if each[at]),
+        )
+        for at in OrderedSlots(slots, scores, columns.when).positions(limit)[:limit].tolist()
+    ]
 
 
 def rank_by_type(
@@ -122,15 +124,9 @@ def rank_by_type(
     factor = np.array(by_code or [1.0])[columns.type.take(slots)]
     # The best of all is 1; with the boost capped at 1 as in the source, it could not be overtaken.
     scores = np.minimum(boost if names else 1.0, relevance * factor)
-    above_floor = (scores >= floor).nonzero()[0]
-    found = []
-    for at in above_floor.take(
-        _best(scores.take(above_floor), slots.take(above_floor), columns, limit)
-    ).tolist():
-        text, score = float(relevance[at]), float(scores[at])
-        parts = (ScorePart("text", text), ScorePart("type", score - text))
-        found.append(RankedSlot(int(slots[at]), score, tuple(p for p in parts if p.value)))
-    return found
+    above = (scores >= floor).nonzero()[0]
+    text, scores = relevance.take(above), scores.take(above)
+    return _rank(slots.take(above), scores, columns, limit, {"text": text, "type": scores - text})
 
 
 def rank_by_salience(
@@ -155,12 +151,8 @@ def rank_by_salience(
     slots, relevance = measure_relevance(hits, columns, now)
     salience = salience_now(columns, slots, now, constants)
     scores = relevance * (0.5 + salience / (1.0 + salience))
-    found = []
-    for at in _best(scores, slots, columns, limit).tolist():
-        text, score = float(relevance[at]), float(scores[at])
-        parts = (ScorePart("text", text), ScorePart("salience", score - text))
-        found.append(RankedSlot(int(slots[at]), score, tuple(p for p in parts if p.value)))
-    return found
+    parts = {"text": relevance, "salience": scores - relevance}
+    return _rank(slots, scores, columns, limit, parts)
 
 
 def rank_by_priority(
@@ -187,18 +179,7 @@ def rank_by_priority(
         relevance[found_slots] = values
     text = relevance.take(slots) if len(slots) else np.zeros(0)
     parts = priority_parts(columns, slots, now, constants)
-    scores = text + parts.total
-    found = []
-    for at in _best(scores, slots, columns, limit).tolist():
-        named = (
-            ScorePart("text", float(text[at])),
-            ScorePart("recency", float(parts.recency[at])),
-            ScorePart("importance", float(parts.importance[at])),
-            ScorePart("frequency", float(parts.frequency[at])),
-        )
-        shown = tuple(part for part in named if part.value)
-        found.append(RankedSlot(int(slots[at]), float(scores[at]), shown))
-    return found
+    return _rank(slots, text + parts.total, columns, limit, {"text": text, **parts._asdict()})
 
 
 def slots_of_types(

@@ -43,7 +43,7 @@ def make_ends(size: int, ends: Mapping[int, float]) -> NDArray[np.float64]:
 
 def list_times(columns: Columns) -> Sequence[float]:
     """Slot -> Unix seconds of its creation, else of its last change; nan if neither is known."""
-    times: list[float] = np.where(np.isnan(columns.created), columns.when, columns.created).tolist()
+    times: list[float] = columns.begun.tolist()
     return times
 
 
@@ -80,7 +80,7 @@ def columns_at(
         The columns, and the slots of rows that are in use again. A row that was changed later has
         the time of its creation as its last change.
     """
-    begun = np.where(np.isnan(columns.created), columns.when, columns.created)
+    begun = columns.begun
     alive = columns.alive & ~(begun > at)
     alive[np.asarray(hidden, np.int64)] = False
     revived = alive & (ends > at)

@@ -159,10 +159,6 @@ class Segment:
         alone = {word, stem} if analysis.stem(stem) == stem else {word}
         return sorted(at for at in map(self.find_word, alone) if at is not None)
 
-    def document_frequency(self, term: int) -> int:
-        """How many memories hold the word with this number."""
-        return int(self.indptr[term + 1] - self.indptr[term])
-
 
 def build(
     documents: Iterable[IndexedDocument],

@@ -141,12 +141,9 @@ def embed_missing(
     with vectors.locked(home):
         keys = _read_keys(generation, rows, cancelled)
         stored = vectors.load(home, embedder.name)
-        if (
-            stored is not None
-            and embedder.remote is False
-            and _has_outgrown_counts(stored, len(rows))
-        ):
-            stored = None
+        if stored is not None and not embedder.remote:
+            limit = RECOUNT_GROWTH * max(1, stored.header.counted)
+            stored = None if stored.counts is None or len(rows) > limit else stored
         needed_keys, first = np.unique(keys, return_index=True)
         if stored is not None:
             stored = _drop_unused_rows(home, stored, needed_keys)
@@ -161,10 +158,6 @@ def embed_missing(
             header, counts = stored.header, stored.counts
         _embed(home, rows, keys, todo, embedder, header, counts, report, cancelled)
     return len(todo), len(needed_keys)
-
-
-def _has_outgrown_counts(stored: StoredVectors, count: int) -> bool:
-    return stored.counts is None or count > RECOUNT_GROWTH * max(1, stored.header.counted)
 
 
 def _drop_unused_rows(home: Path, stored: StoredVectors, needed_keys: Keys) -> StoredVectors:

@@ -57,7 +57,7 @@ def loads(data: bytes) -> Any:
     return _Restricted(io.BytesIO(data)).load()
 
 
-def _dumps(value: Any, protocol: int = 4) -> bytes:
+def _dumps(value: Any, protocol: int) -> bytes:
     """At least protocol 4: protocol 2, which Whoosh asks for, writes bytes as a function call."""
     return pickle.dumps(value, max(protocol, 4))
 

@@ -190,7 +190,7 @@ def markdown_names(folder: Path, faults: list[Unreadable]) -> list[str]:
     return [name for name in found if not os.path.isdir(folder / name)]
 
 
-def is_link_into(link: str, folder: str | Path) -> bool:
+def is_link_into(link: str | Path, folder: str | Path) -> bool:
     """Whether a link leads to a place inside the folder."""
     return Path(os.path.realpath(link)).is_relative_to(os.path.realpath(folder))
 

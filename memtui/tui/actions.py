@@ -40,7 +40,6 @@ class ActionContext(NamedTuple):
     """Memories that are new since the last look."""
     targets: int = 0
     """References in the detail that can be followed."""
-    zoomed: bool = False
     can_go_back: bool = False
     can_go_forward: bool = False
     timeline: str = "bars"

@@ -7,7 +7,7 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual._compositor import CompositorUpdate
@@ -32,7 +32,6 @@ from memtui.tui.widgets.themed_widget import ThemedWidget
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from textual.binding import BindingType
     from textual.driver import Driver
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
@@ -50,7 +49,7 @@ class MemtuiApp(AppInterface):
     """memtui on a terminal."""
 
     TITLE = "memtui"
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         *key_bindings.bindings(actions.EVERYWHERE),
         Binding("y", "copy_selection", show=False, id="copy", priority=True),
         Binding("ctrl+c", "copy_selection", show=False, priority=True),

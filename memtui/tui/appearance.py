@@ -161,6 +161,11 @@ class ThemeRegistry:
         ]
 
 
+def wrapped(words: str, style: Style, width: int) -> list[list[Segment]]:
+    """Wrap a visible text to lines of `width` cells behind a blank."""
+    return [[Segment(f" {line}", style)] for line in text.wrap(words, width)]
+
+
 def marked_segments(line: str, words: Sequence[str], style: Style, match: Style) -> list[Segment]:
     """Split a visible line into segments, with the matches of `words` highlighted."""
     if not words:

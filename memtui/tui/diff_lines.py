@@ -128,21 +128,12 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
 
 def _pair_changed_lines(old: Sequence[str], new: Sequence[str]) -> list[DiffLine]:
     """Removed and added lines; with equally many of both, changed pieces are marked in pairs."""
-    if len(old) != len(new):
-        return [
-            *(DiffLine("gone", _visible(line)) for line in old),
-            *(DiffLine("new", _visible(line)) for line in new),
-        ]
-    pairs = [_pieces(_visible(a), _visible(b)) for a, b in zip(old, new, strict=True)]
+    pairs: list[tuple[Pieces, Pieces]] = [((), ())] * max(len(old), len(new))
+    if len(old) == len(new):
+        pairs = [_pieces(_visible(a), _visible(b)) for a, b in zip(old, new, strict=True)]
     return [
-        *(
-            DiffLine("gone", _visible(line), old_pieces)
-            for line, (old_pieces, _) in zip(old, pairs, strict=True)
-        ),
-        *(
-            DiffLine("new", _visible(line), new_pieces)
-            for line, (_, new_pieces) in zip(new, pairs, strict=True)
-        ),
+        *(DiffLine("gone", _visible(line), pairs[at][0]) for at, line in enumerate(old)),
+        *(DiffLine("new", _visible(line), pairs[at][1]) for at, line in enumerate(new)),
     ]
 
 

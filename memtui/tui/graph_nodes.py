@@ -21,6 +21,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import appearance
+from memtui.tui.appearance import wrapped
 from memtui.tui.memory_detail import Reference
 
 if TYPE_CHECKING:
@@ -224,13 +225,13 @@ class NodeTexts:
     ) -> list[list[Segment]]:
         """An entity or an unknown end as lines: its name, and what it is linked to."""
         kind = "entity" if node.kind == NodeKind.ENTITY else "not in the open stores"
-        lines = _wrapped(self.name(node), palette.heading, width)
-        lines += [*_wrapped(kind, palette.dim, width), []]
+        lines = wrapped(self.name(node), palette.heading, width)
+        lines += [*wrapped(kind, palette.dim, width), []]
         for edge in edges:
             reference = self.reference(edge, node)
             note = f"  ({text.one_line(reference.note)})" if reference.note else ""
             words = f"{text.one_line(reference.relation)}: {reference.words}{note}"
-            lines += _wrapped(words, palette.text, width)
+            lines += wrapped(words, palette.text, width)
         return lines
 
     def list_nodes(
@@ -245,10 +246,6 @@ class NodeTexts:
             words = f" +{text.number(len(nodes) - MOST_LISTED)} more"
             lines.append([Segment(words, palette.faint)])
         return lines
-
-
-def _wrapped(words: str, style: Style, width: int) -> list[list[Segment]]:
-    return [[Segment(f" {line}", style)] for line in text.wrap(words, width)]
 
 
 def _day(time: datetime) -> str:

@@ -304,26 +304,24 @@ class LibraryWorker:
 
     def find_fresh(self, query: Query) -> None:
         """Find in a job the memories that are new since the last session."""
-        self.jobs.start("fresh", lambda job: self._find_fresh(query, job), only_reads=True)
 
-    def _find_fresh(self, query: Query, job: Job) -> None:
-        if self.library is not None:
-            found = self.library.find(query)
+        def work(library: Library, job: Job) -> None:
+            found = library.find(query)
             serials = frozenset(map(found.rows.serial, found.slots))
             job.post(messages.FreshFound(serials))
 
+        self.run("fresh", work, only_reads=True)
+
     def relate(self, memory: Memory) -> None:
         """Find in a job what a memory refers to."""
-        self.jobs.start("relate", lambda job: self._relate(memory, job), only_reads=True)
 
-    def _relate(self, memory: Memory, job: Job) -> None:
-        library = self.library
-        if library is None:
-            return
-        if not (self.has_links and library.links.is_current):
-            job.post(messages.Related(memory, library.lineage(memory)))
-        if self.has_links and not job.is_cancelled():
-            job.post(messages.Related(memory, library.lineage(memory, backlinks=True)))
+        def work(library: Library, job: Job) -> None:
+            if not (self.has_links and library.links.is_current):
+                job.post(messages.Related(memory, library.lineage(memory)))
+            if self.has_links and not job.is_cancelled():
+                job.post(messages.Related(memory, library.lineage(memory, backlinks=True)))
+
+        self.run("relate", work, only_reads=True)
 
     def count(
         self, queries: Mapping[str, Query], done: Callable[[Mapping[str, int]], None]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 
 from memtui import text
-from memtui.tui import key_bindings
+from memtui.tui.appearance import wrapped
 from memtui.tui.context_packs import (
     ComparedEntry,
     ItemKind,
@@ -135,14 +135,14 @@ def _tokens(count: int) -> str:
 
 def _wrap(words: str, style: Style, width: int) -> Lines:
     shown = text.one_line(words)
-    return [[Segment(f" {line}", style)] for line in text.wrap(shown, width - 1)] if shown else []
+    return wrapped(shown, style, width - 1) if shown else []
 
 
 def describe_empty(
     recipe: Recipe,
     request: PackRequest,
     built: BuiltPack | None,
-    overrides: Mapping[str, Sequence[str]],
+    press: Callable[..., str],
 ) -> str:
     """Explain an empty pack: what to type, or what to change."""
     if built is None:
@@ -150,16 +150,12 @@ def describe_empty(
     if not request.task.strip() and recipe.takes == "task":
         return (
             "Type a task in plain words, as you would tell it to the agent: "
-            "what it would be given for it appears here. "
-            + key_bindings.press(overrides, ("search", "to type"))
+            "what it would be given for it appears here. " + press(("search", "to type"))
         )
     if request.budget is not None and built.whole.text:
-        return "Nothing fits this budget. " + key_bindings.press(
-            overrides, ("pack.more", "for more")
-        )
-    return "This recipe finds nothing for it. " + key_bindings.press(
-        overrides, ("search", "for another task"), ("pack.recipe.next", "for another recipe")
-    )
+        return f"Nothing fits this budget. {press(('pack.more', 'for more'))}"
+    keys = press(("search", "for another task"), ("pack.recipe.next", "for another recipe"))
+    return f"This recipe finds nothing for it. {keys}"
 
 
 def describe_pack(built: BuiltPack | None, before: Pack | None) -> str:

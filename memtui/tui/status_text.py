@@ -67,9 +67,8 @@ class StatusText:
         if found.how == "scan":
             right = f"index not ready, scanning · {right}"
         order = ORDER_WORDS[found.query.order]
-        status = (
-            "current memories" if not queries.filter_values(found.query, "status") else "memories"
-        )
+        has_status = queries.filter_values(found.query, "status")
+        status = "memories" if has_status else "current memories"
         hint = _join_hints(found)
         count = self._count_unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""

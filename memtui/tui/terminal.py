@@ -19,7 +19,7 @@ import signal
 import subprocess
 import sys
 from codecs import getincrementaldecoder
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -151,22 +151,17 @@ class _OutputFile:
 
 def open_source(app: AppInterface, place: Place) -> None:
     """Open a memory's file in the editor, at its line, and wait for it."""
-    from textual.app import SuspendNotSupported
-
-    from memtui.files import drafts
-
     if not Path(place.file).is_absolute() or not Path(place.file).exists():
         app.notify(f"{text.file_name(place.file)} no longer exists.", severity="warning")
-        return
-    try:
-        run_program(app, drafts.editor_command(app.settings.editor, place.file, place.line))
-    except SuspendNotSupported:
-        app.notify("This terminal cannot run an editor.", severity="warning")
-    except OSError as error:
-        reason = text.one_line(error.strerror or str(error))
-        app.notify(f"Cannot start the editor: {reason}. Set $EDITOR.", severity="error")
-    except SaveError as error:
-        app.notify(str(error), severity="error")
+    else:
+        run_editor(app, place.file, place.line)
+
+
+def run_editor(app: AppInterface, file: str, line: int | None = None) -> int | None:
+    """Open a file in the editor and return its exit status; None, and a toast, if it cannot run."""
+    from memtui.files.drafts import editor_command
+
+    return _run_reported(app, "editor", lambda: editor_command(app.settings.editor, file, line))
 
 
 PAGER = "less"
@@ -179,16 +174,29 @@ def page_text(app: AppInterface, words: str) -> None:
     """
     import shlex
 
+    def command() -> Sequence[str]:
+        return shlex.split(os.environ.get("PAGER", "")) or [PAGER]
+
+    _run_reported(app, "pager", command, f"{text.visible(words)}\n")
+
+
+def _run_reported(
+    app: AppInterface, name: str, command: Callable[[], Sequence[str]], input: str | None = None
+) -> int | None:
+    """Run a program as `run_program` does; None, and a toast that says why, if it cannot."""
     from textual.app import SuspendNotSupported
 
     try:
-        arguments = shlex.split(os.environ.get("PAGER", "")) or [PAGER]
-        run_program(app, arguments, input=f"{text.visible(words)}\n")
+        return run_program(app, command(), input)
     except SuspendNotSupported:
-        app.notify("This terminal cannot run a pager.", severity="warning")
+        app.notify(f"This terminal cannot run the {name}.", severity="warning")
+    except SaveError as error:
+        app.report_error(error)
     except (OSError, ValueError) as error:
         reason = text.one_line(getattr(error, "strerror", "") or str(error))
-        app.notify(f"Cannot start the pager: {reason}. Set $PAGER.", severity="error")
+        words = f"Cannot start the {name}: {reason}. Set ${name.upper()}."
+        app.notify(words, severity="error")
+    return None
 
 
 def open_folder(app: AppInterface, path: Path) -> None:

@@ -141,10 +141,10 @@ class LazyLines(Generic[Line]):
         return lines[min(index - first, len(lines) - 1)]
 
     def take_heights(self, before: LazyLines[Line]) -> None:
-        """Take the heights of the same blocks as they were drawn before for the same width."""
+        """Take the heights of the same blocks as far as they are known for the same width."""
         if before._width != self._width:
             return
-        known = {before._blocks[at]: len(lines) for at, lines in before._drawn.items()}
+        known = dict(zip(before._blocks, before._heights, strict=True))
         self._heights = [
             known.get(block, height)
             for block, height in zip(self._blocks, self._heights, strict=True)

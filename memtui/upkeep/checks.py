@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from memtui.model import CURRENT, Memory, Place
+from memtui.model import CURRENT, Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores.base import Unreadable
 from memtui.stores.format import GENERAL_RULES, UpkeepRules
@@ -46,15 +46,8 @@ class Finding:
     """What a dangling reference names."""
 
 
-def _at(
-    kind: FindingKind,
-    memory: Memory,
-    message: str,
-    place: Place | None = None,
-    target: str = "",
-) -> Finding:
-    where = place or memory.origin
-    return Finding(kind, where.file, where.line, memory.ref, message, target)
+def _at(kind: FindingKind, memory: Memory, message: str, target: str = "") -> Finding:
+    return Finding(kind, memory.origin.file, memory.origin.line, memory.ref, message, target)
 
 
 def check_unreadable_files(unreadable: Iterable[Unreadable]) -> Iterator[Finding]:

@@ -264,6 +264,12 @@ def retire(memory: Memory, context: UpkeepContext) -> Change | None:
     return None
 
 
+def retire_all(memories: Sequence[Memory], context: UpkeepContext) -> tuple[Change, ...]:
+    """The changes that retire all of these; () if one of them cannot be."""
+    changes = [change for memory in memories if (change := retire(memory, context))]
+    return tuple(changes) if len(changes) == len(memories) else ()
+
+
 def merge_into(
     target: Memory, others: Sequence[Memory], context: UpkeepContext, content: str = ""
 ) -> tuple[Change, ...]:
@@ -277,19 +283,13 @@ def merge_into(
     ids = [other.id for other in others]
     if context.can(Act.MERGE, target) and all(context.can(Act.SUPERSEDE, one) for one in others):
         fields: dict[str, Any] = {"others": ids}
-        edits: tuple[Change, ...] = ()
         if content and content != target.content:
             fields["content"] = content
-        return (*edits, Change(Act.MERGE, target.store, target.ref, fields))
-    changes: list[Change] = []
-    if content and content != target.content and context.can(Act.EDIT, target):
-        changes.append(Change(Act.EDIT, target.store, target.ref, {"content": content}))
-    for other in others:
-        change = retire(other, context)
-        if change is None:
-            return ()
-        changes.append(change)
-    return tuple(changes)
+        return (Change(Act.MERGE, target.store, target.ref, fields),)
+    changes = retire_all(others, context)
+    if changes and content and content != target.content and context.can(Act.EDIT, target):
+        changes = (Change(Act.EDIT, target.store, target.ref, {"content": content}), *changes)
+    return changes
 
 
 def to_record(proposal: Proposal) -> dict[str, Any]:

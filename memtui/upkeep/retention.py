@@ -15,15 +15,16 @@ from datetime import UTC, datetime, timedelta
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
 from memtui.text import counted, number
-from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, propose, retire
+from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, propose, retire_all
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def _by_entity(memories: Sequence[Memory]) -> dict[str, list[Memory]]:
+    """Entity -> its memories in use, oldest first."""
     groups: defaultdict[str, list[Memory]] = defaultdict(list)
     for memory in memories:
-        for entity in (memory.entity, *memory.also_entities):
+        for entity in (memory.entity, *memory.also_entities) if memory.status in CURRENT else ():
             groups[entity].append(memory)
     return {
         entity: sorted(group, key=lambda memory: (memory.created or _NEVER, memory.ref))
@@ -60,20 +61,18 @@ def _limit(entity: str, context: UpkeepContext) -> int:
 
 def find_compactions(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     """Entities past their limit, with the low memories that may go without a summary."""
-    current = [memory for memory in memories if memory.status in CURRENT]
-    for entity, group in _by_entity(current).items():
+    for entity, group in _by_entity(memories).items():
         batch = compaction_batch(group, entity, context)
         low = [memory for memory in batch if memory.importance == "low"]
         if not low:
             continue
-        changes = [change for one in low if (change := retire(one, context))]
         yield propose(
             ProposalKind.COMPACTION,
             low,
             f"{entity}: drop {number(len(low))} old memories of low importance",
             f"{number(len(group))} events, the limit is {number(_limit(entity, context))}; "
             f"{number(len(batch))} are due, high ones never",
-            changes if len(changes) == len(low) else (),
+            retire_all(low, context),
             also=entity,
         )
 
@@ -91,21 +90,15 @@ def summary_changes(
         "type": rule.summary_type,
         "importance": "medium",
     }
-    changes = [Change(Act.ADD, batch[0].store, "", fields)]
-    for memory in batch:
-        change = retire(memory, context)
-        if change is None:
-            return ()
-        changes.append(change)
-    return tuple(changes)
+    changes = retire_all(batch, context)
+    return (Change(Act.ADD, batch[0].store, "", fields), *changes) if changes else ()
 
 
 def due_batches(
     memories: Sequence[Memory], context: UpkeepContext
 ) -> Iterator[tuple[str, list[Memory]]]:
     """Each entity of one store that is past its limit, with the memories to be summarised."""
-    current = [memory for memory in memories if memory.status in CURRENT]
-    for entity, group in _by_entity(current).items():
+    for entity, group in _by_entity(memories).items():
         batch = compaction_batch(group, entity, context)
         if batch:
             yield entity, batch
@@ -127,8 +120,7 @@ def propose_summary(
 
 def find_merged_branches(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     """Branches whose remote is that of a named clone, in which they are merged."""
-    current = [memory for memory in memories if memory.status in CURRENT]
-    for entity, group in _by_entity(current).items():
+    for entity, group in _by_entity(memories).items():
         first = group[0]
         merged = context.merged.get(str(first.extra.get("remote", "")), frozenset())
         branch = entity.partition("/")[2]
@@ -149,24 +141,19 @@ def find_expired(memories: Sequence[Memory], context: UpkeepContext) -> Iterator
     rule = context.rules_of(memories[0].store).expiry if memories else None
     if rule is None:
         return
-    current = [memory for memory in memories if memory.status in CURRENT]
-    for entity, group in _by_entity(current).items():
+    for entity, group in _by_entity(memories).items():
         due = [memory for memory in group if _expired(memory, context)]
         if not due:
             continue
-        changes = [change for one in due if (change := retire(one, context))]
-        days = (
-            context.settings.archived_days
-            if due[0].extra.get("archived")
-            else (context.settings.idle_days)
-        )
-        state = "archived" if due[0].extra.get("archived") else "idle"
+        archived, settings = due[0].extra.get("archived"), context.settings
+        days = settings.archived_days if archived else settings.idle_days
+        state = "archived" if archived else "idle"
         yield propose(
             ProposalKind.EXPIRY,
             due,
             f"{entity}: remove {counted(len(due), 'expired memory')}",
             f"{state} for more than {days} days ({rule.source})",
-            changes if len(changes) == len(due) else (),
+            retire_all(due, context),
             also=entity,
         )
 

@@ -14,14 +14,7 @@ from dataclasses import dataclass, field, replace
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.upkeep.duplicates import find_clusters, find_duplicates
-from memtui.upkeep.proposals import (
-    RULES,
-    Proposal,
-    ProposalKind,
-    UpkeepContext,
-    digest_memory,
-    join_digests,
-)
+from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, UpkeepContext, fingerprint
 from memtui.upkeep.retention import find_compactions, find_expired, find_merged_branches
 from memtui.upkeep.staleness import (
     find_contradictions,
@@ -80,7 +73,6 @@ def scan(
     known: Mapping[str, ScannedGroup],
     *,
     kinds: Collection[ProposalKind] | None = None,
-    digest: Callable[[Memory], bytes] = digest_memory,
     report: Report = silent,
     cancelled: IsCancelled = never,
 ) -> ScanResult:
@@ -91,7 +83,6 @@ def scan(
         context: Clock, constants, and what each store can do.
         known: The groups of an earlier scan.
         kinds: Only these; None: all that are not switched off.
-        digest: Names a memory as long as it stays as it is.
         report: Called with the groups done.
         cancelled: Asked between groups.
 
@@ -118,7 +109,7 @@ def scan(
         if number % 64 == 0:
             report(Progress("review", number, len(groups)))
         finders = _FINDERS[name.partition("\0")[0]]
-        mark = join_digests(map(digest, members))
+        mark = fingerprint(members)
         for kind, find in finders.items():
             if kind not in enabled:
                 continue

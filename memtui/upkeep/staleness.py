@@ -24,7 +24,7 @@ from memtui.upkeep.proposals import (
     UpkeepContext,
     headline_of,
     propose,
-    retire,
+    retire_all,
 )
 from memtui.upkeep.similarity import words_of
 
@@ -224,13 +224,13 @@ def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> I
                 replaced.setdefault(place, []).append((older, reason))
                 break
     for place, found in replaced.items():
-        changes = [change for older, _ in found if (change := retire(older, context))]
+        outdated = [older for older, _ in found]
         yield propose(
             ProposalKind.CONTRADICTION,
-            [ordered[place], *(older for older, _ in found)],
+            [ordered[place], *outdated],
             " | ".join(headline_of(one) for one in (ordered[place], found[-1][0])),
             f"{found[-1][1]}; what is older would be retired ({rules.contradiction_source})",
-            changes if len(changes) == len(found) else (),
+            retire_all(outdated, context),
         )
 
 
@@ -252,13 +252,12 @@ def find_superseded(memories: Sequence[Memory], context: UpkeepContext) -> Itera
         for newer in reversed(ordered[at + 1 :]):
             reason = rules.replaces(older, newer)
             if reason:
-                change = retire(older, context)
                 yield propose(
                     ProposalKind.SUPERSEDED,
                     [newer, older],
                     f"{headline_of(newer)} | {headline_of(older)}",
                     f"{reason}; the older one would be retired ({rules.replacement_source})",
-                    [change] if change else (),
+                    retire_all([older], context),
                 )
                 break
 

@@ -160,7 +160,7 @@ def print_variants(library: Library, halves: Sequence[Sequence[KnownItem]]) -> N
     print("\n  variants: MRR of the tuning half, of the reported half")
     line("as it is")
     for name, changed in VARIANTS:
-        with setting(library, "_weights", replace(ranking.DEFAULTS, **changed)):
+        with setting(library, "weights", replace(ranking.DEFAULTS, **changed)):
             line(name)
     for name, kinds in (
         ("groups of sequential kinds only", SEQUENTIAL),

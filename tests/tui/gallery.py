@@ -24,7 +24,7 @@ from memtui.errors import Conflict
 from memtui.library import Library
 from memtui.library.store_catalog import KnownStore, StoreCatalog
 from memtui.tui.app import MemtuiApp
-from memtui.tui.dialogs import dialog, diff, review_texts
+from memtui.tui.dialogs import diff, prompts, review
 from memtui.tui.view_state import ViewState
 from memtui.tui.widgets.outcome import OutcomeLine
 from memtui.upkeep.model_requests import ModelRequest
@@ -115,15 +115,15 @@ def _conflict() -> Screen[Any]:
 
 
 def _send() -> Screen[Any]:
-    return review_texts.SendScreen(
+    return review.SendScreen(
         "http://localhost:11434", ModelRequest("Which of these say the same?", "1. tea\n2. Tea", 1)
     )
 
 
 async def _overwrite(on: Stage) -> None:
     said = (OutcomeLine("memtui-2026-11-21.bundle already exists."),)
-    replies = (dialog.Reply("y", "overwrite", "yes"),)
-    await built(lambda: dialog.ConfirmDialog("Overwrite file?", said, replies))(on)
+    replies = (prompts.Reply("y", "overwrite", "yes"),)
+    await built(lambda: prompts.ConfirmDialog("Overwrite file?", said, replies))(on)
 
 
 async def _stores(on: Stage) -> None:
@@ -170,7 +170,7 @@ SCENES = (
         "proposal-text",
         "ProposalTextScreen",
         "cancel",
-        built(lambda: review_texts.ProposalTextScreen("Edit, then accept", "Alice drinks tea")),
+        built(lambda: review.ProposalTextScreen("Alice drinks tea")),
     ),
     Scene("review", "ReviewScreen", "back", keys("V")),
     Scene("saved", "SavedFilterPicker", "cancel", keys("f", search="type:decision")),
@@ -202,7 +202,7 @@ async def leave(on: Stage) -> None:
         on.app.screen.dismiss(None)
         await on.settle()
     on.app.clear_notifications()
-    on.browse.memories.marked.clear()
+    on.browse.memories.unmark()
     if on.browse.view != ViewState(""):
         on.browse.set_view(ViewState(""))
     await rest(on)

@@ -155,7 +155,7 @@ async def test_an_editor_that_changes_nothing_or_is_missing(tmp_path: Path) -> N
         await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         lent(on)
         await on.keys("E")
-        assert "cannot be started" in on.toasts[-1]
+        assert "Cannot start the editor" in on.toasts[-1]
         on.app.settings = type(on.app.settings)(editor=script(tmp_path, "pass"))
         await on.keys("E")
         assert "No changes" in on.toasts[-1]

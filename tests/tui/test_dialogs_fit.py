@@ -10,9 +10,9 @@ from textual.widget import Widget
 from memtui import themes
 from memtui.errors import TerminalError
 from memtui.tui import key_bindings, refuse_terminal
-from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
 from memtui.tui.dialogs.help import MOST_RECENT, with_recent
 from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.outcome import OutcomeLine
 

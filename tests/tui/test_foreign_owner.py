@@ -8,7 +8,7 @@ import pytest
 
 from memtui.errors import ForeignOwner, MemtuiError
 from memtui.library import Library
-from memtui.tui.dialogs.dialog import ConfirmDialog
+from memtui.tui.dialogs.prompts import ConfirmDialog
 
 from .sample_stage import ChangingStage, changing
 
@@ -29,7 +29,7 @@ async def ask(on: ChangingStage, file: Path, key: str) -> list[object]:
     def failed(error: MemtuiError) -> None:
         told.append(error)
 
-    on.browse.editing.writer.write(write, told.append, failed)
+    on.browse.editing.changes.writer.write(write, told.append, failed)
     await on.rest()
     assert isinstance(on.app.screen, ConfirmDialog)
     assert "It belongs to ann:team." in on.text()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from memtui.config import Settings
 from memtui.model import Memory
 
-from .stage import Stage, fact, stage, write_store
+from .stage import NOW, Stage, fact, stage, write_store
 
 LONG = " ".join(f"word{number:02}" for number in range(40))
 FACTS = {
@@ -106,3 +107,27 @@ async def test_dates_show_as_dates(tmp_path: Path) -> None:
             first = _list_rows(on)[0]
             assert "2026-11-18" in first
             assert "word00" in first
+
+
+async def test_all_rows_tell_their_age_from_one_clock(tmp_path: Path) -> None:
+    """Rows drawn anew by the cursor say what those drawn before say, until all are drawn anew."""
+    times = [(NOW - timedelta(seconds=51)).isoformat()] * 3
+    facts = [
+        {**fact(number, f"Number {number}", "2026-11-21"), "createdAt": time}
+        for number, time in enumerate(times)
+    ]
+    async with stage(write_store(tmp_path, {"shop": facts})) as on:
+
+        def ages() -> list[str]:
+            return [row.split("Number")[0].split()[-1] for row in _list_rows(on)[:3]]
+
+        assert set(ages()) == {"51s"}
+        assert "51 seconds ago" in on.text()
+        on.app.now = lambda: NOW + timedelta(seconds=12)
+        await on.press("j")
+        assert set(ages()) == {"51s"}
+        assert "51 seconds ago" in on.text()
+        on.browse.advance_clock()
+        await on.settle()
+        assert set(ages()) == {"1m"}
+        assert "a minute ago" in on.text()

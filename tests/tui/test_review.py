@@ -19,8 +19,7 @@ from memtui.library.review import ReviewQueue
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
 from memtui.tui.dialogs.diff import DiffScreen
-from memtui.tui.dialogs.review import ReviewScreen
-from memtui.tui.dialogs.review_texts import SendScreen
+from memtui.tui.dialogs.review import ReviewScreen, SendScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen, UnreadableScreen
 from memtui.upkeep.proposals import ProposalKind, badges_of, propose
 

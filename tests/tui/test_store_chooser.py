@@ -184,7 +184,7 @@ async def test_on_a_large_screen_the_box_is_as_high_as_its_list(home: Path) -> N
         await on.press("0")
         box = on.app.screen.query_one(".box")
         assert box.size.height < 15
-        assert on.app.screen.query_one("#store-keys").region.bottom <= box.region.bottom
+        assert on.app.screen.query_one("#dialog-keys").region.bottom <= box.region.bottom
 
 
 @pytest.mark.slow
@@ -199,7 +199,7 @@ async def test_the_stores_of_all_programs_are_listed_with_counts_and_faults(
     (made.home / ".codex" / "memories" / "MEMORY.md").write_bytes(b"")
     async with started(made.home, (160, 45), made.project) as on:
         await on.press("0")
-        stores = on.app.screen.query_one(StoreList).lines
+        stores = on.app.screen.query_one(StoreList).rows
         summaries = [line for line in stores if not isinstance(line, str)]
         assert {each.store.format for each in summaries} == {known.name for known in FORMATS}
         assert len(summaries) == made.stores

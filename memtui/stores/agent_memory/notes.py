@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -96,10 +95,6 @@ def stated_type(content: str) -> str:
     return found.strip() if found else ""
 
 
-def _stated_update(content: str) -> datetime | None:
-    return from_iso(_in_head(content, _UPDATED_LINE))
-
-
 def _in_head(content: str, pattern: re.Pattern[str]) -> str | None:
     for _, line in zip(range(_HEAD_LINES), _lines(content), strict=False):
         match = pattern.match(line)
@@ -128,7 +123,7 @@ def summary(prose: NoteText, label: str, id: str, entity: str, slug: str) -> Mem
         type="summary",
         title=heading(prose.content) or slug,
         entity=entity,
-        updated=_stated_update(prose.content),
+        updated=from_iso(_in_head(prose.content, _UPDATED_LINE)),
     )
 
 

@@ -96,12 +96,9 @@ def read_project_files(root: Path, key: str) -> ProjectFiles:
     folder = safe_join(root / layout.PROJECTS, key)
     found, faults = layout.project_files(str(folder))
     project, record_faults = read_project(root, layout.shard_key(key), found.files if found else ())
-    file_faults = [fault for fault in record_faults if not _is_one_record(fault, project)]
+    read = {str(file.file.path) for file in project.files}  # what is wrong there is one record
+    file_faults = [fault for fault in record_faults if fault.file not in read]
     return ProjectFiles(folder, project, (*faults, *file_faults), copies_by_id(project))
-
-
-def _is_one_record(fault: Unreadable, project: Project) -> bool:
-    return any(str(file.file.path) == fault.file for file in project.files)
 
 
 def shard_of(memory: Memory) -> str:

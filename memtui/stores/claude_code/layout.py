@@ -89,16 +89,12 @@ def is_config(folder: Path) -> bool:
     """Whether it is a folder of settings that holds memories."""
     if _is_restored_as(CONFIG, folder):
         return True
-    if has_entry(folder / "projects", _holds_memory):
+    if has_entry(folder / "projects", lambda entry: _has_markdown(Path(entry.path, "memory"))):
         return True
     if folder.name != ".claude" or os.path.lexists(folder.parent / ".git"):
         return False
     has_instructions = os.path.isfile(folder / "CLAUDE.md")
     return os.path.isdir(folder / "projects") and (has_instructions or _has_agents(folder))
-
-
-def _holds_memory(project: Entry) -> bool:
-    return _has_markdown(Path(project.path, "memory"))
 
 
 def is_project(folder: Path) -> bool:

@@ -78,12 +78,7 @@ _INDEX_LINK = re.compile(r"\**\[([^\]\n]*)\]\(<?([^()<>\s]+\.md)>?\)")
 def index_link(item: MarkdownItem) -> tuple[str, str]:
     """Title and file of an index line, `- [Title](file.md) — hook`; two empty texts for others."""
     found = _INDEX_LINK.match(item.text) if item.is_bullet else None
-    return (found[1], indexed_file(found[2])) if found else ("", "")
-
-
-def indexed_file(target: str) -> str:
-    """The name of the file that a link in the index leads to."""
-    return unquote(target).removeprefix("./")
+    return (found[1], unquote(found[2]).removeprefix("./")) if found else ("", "")
 
 
 def index_line(title: str, file: str, hook: str) -> str:

@@ -1,4 +1,4 @@
-"""Plan new observations as Engram's save would store them.
+"""Plan new observations as Engram's save would store them, and links between observations.
 
 1. A live observation with the same topic key, project and scope is overwritten in place.
 2. The same text, title, type, project and scope within 15 minutes counts as seen again.
@@ -8,48 +8,36 @@
 The number of a new observation is the one SQLite would give next. If another program takes it
 before the plan is applied, the next free one is used, and the writer says which.
 
-Every observation and prompt must belong to a session, and a session needs a real directory: Engram
-refuses to deliver one without, and then delivers nothing of its project. `engram save` writes the
-current directory (cmdSave in main.go).
+A link is a row of memory_relations, or an entry beside the database. Engram never deletes a
+relation and has no message for one that is gone; what is taken back is orphaned, the status under
+which Engram itself stops showing it.
 """
 
 from __future__ import annotations
 
-import os
-import sqlite3
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from memtui.changes import Change, Outcome, Plan, RowEdit
-from memtui.errors import Refused
+from memtui.errors import RefError, Refused
 from memtui.model import Memory
+from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
-from memtui.stores.engram.records import count_of, row_key, text
+from memtui.stores.engram.reading import relations
+from memtui.stores.engram.records import Relation, count_of, row_key, text
+from memtui.stores.engram.rows import OpenDatabase, session_edits
+from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
-from memtui.stores.engram.sync_log import is_blank
 
 _OVERWRITTEN = ("type", "title", "content", "tool_name", "last_seen_at")
 """What a save under an existing topic key replaces (store.go, AddObservation)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SavePlanner:
+class SavePlanner(OpenDatabase):
     """Plans new observations. Methods raise Refused, sqlite3.Error."""
-
-    path: str
-    label: str
-    connection: sqlite3.Connection
-    schema: Schema
-    moment: datetime
-    number: int
-    """What a new observation will get if nobody is faster."""
-
-    @property
-    def now(self) -> str:
-        return rules.timestamp(self.moment)
 
     def add(self, change: Change) -> Plan:
         fields = change.fields
@@ -164,7 +152,7 @@ class SavePlanner:
         return Plan((change,), (edit,), Outcome.DEDUPE, reason=reason, refs=(ref,))
 
     def _same_topic(self, at: rules.Address) -> Mapping[str, Any] | None:
-        return self._fetch_row(
+        return self.fetch(
             "SELECT * FROM observations WHERE topic_key = ? AND ifnull(project, '') = ?"
             " AND scope = ? AND deleted_at IS NULL"
             " ORDER BY datetime(updated_at) DESC, datetime(created_at) DESC LIMIT 1",
@@ -173,7 +161,7 @@ class SavePlanner:
 
     def _find_duplicate(self, columns: Mapping[str, Any]) -> Mapping[str, Any] | None:
         since = rules.timestamp(self.moment - timedelta(minutes=rules.DUPLICATE_MINUTES))
-        return self._fetch_row(
+        return self.fetch(
             "SELECT * FROM observations WHERE normalized_hash = ? AND ifnull(project, '') = ?"
             " AND scope = ? AND type = ? AND title = ? AND deleted_at IS NULL"
             " AND datetime(created_at) >= ? ORDER BY created_at DESC LIMIT 1",
@@ -186,10 +174,6 @@ class SavePlanner:
                 since,
             ),
         )
-
-    def _fetch_row(self, sql: str, values: tuple[Any, ...]) -> Mapping[str, Any] | None:
-        row = self.connection.execute(sql, values).fetchone()
-        return None if row is None else dict(row)
 
 
 def _warnings(fields: Mapping[str, Any]) -> tuple[str, ...]:
@@ -204,80 +188,140 @@ def _text_field(fields: Mapping[str, Any], name: str) -> str:
     return "" if value is None else str(value)
 
 
-SHARED, OWNED = "shared", "project_owned"
-"""v3's ownership modes: a session that may take writes for any project, or for its own only."""
-OWNERSHIP_MODES = frozenset({"", SHARED, OWNED})
-"""What a file may say; empty: nothing."""
-
-Row = Mapping[str, Any]
+# ---- relations ----------------------------------------------------------------------------------
 
 
-def directory_for(connection: sqlite3.Connection, project: str) -> str:
-    """The directory of the newest session of the project that has one, else the current one."""
-    found = connection.execute(
-        "SELECT directory FROM sessions WHERE project = ? AND trim(directory) <> ''"
-        " ORDER BY started_at DESC, rowid DESC LIMIT 1",
-        (project,),
-    ).fetchone()
-    if project and found is not None:
-        return str(found[0])
+_OPEN = ("judged", "pending")
+
+
+def why_beside(change: Change, memory: Memory, view: StoreView, schema: Schema) -> str:
+    """Why a LINK is no relation of Engram's and has to be kept beside the database; '' if it is
+    one. Engram relates two observations of one project by one of its six verbs."""
+    verb = str(change.fields.get("relation", ""))
+    target = str(change.fields.get("target", "")).removeprefix(f"{memory.store}:")
+    if not schema.has("memory_relations"):
+        return "this older Engram database keeps no relations"
+    if verb not in rules.RELATIONS:
+        return f"Engram knows no relation {verb}"
     try:
-        return str(Path.cwd())
-    except OSError:  # somebody removed it
-        return os.path.expanduser("~")
+        other = view.get(f"{memory.store}:{target}")
+    except RefError:
+        return "Engram relates its own observations only"
+    ends = (memory, other)
+    if any(end.kind != "observation" or not end.extra.get("sync_id") for end in ends):
+        return "Engram relates its own observations only"
+    if memory.extra.get("project") != other.extra.get("project"):
+        return "Engram relates only within one project"
+    return "Engram relates no observation to itself" if other == memory else ""
 
 
-def session_edits(
-    path: str,
-    connection: sqlite3.Connection,
-    schema: Schema,
-    session: str,
-    project: str,
-    started_at: str,
-) -> tuple[RowEdit, ...]:
-    """The edits that create or complete this session. `started_at`: a timestamp for a new one."""
-    found = connection.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
-    if found is None:
-        row = bare_session_row(connection, schema, session, project, started_at)
-        return (RowEdit(path, "sessions", {"id": session}, None, row),)
-    row = dict(found)
-    if not is_manual(session) or not is_blank(row["directory"]):
-        return ()
-    # As CreateSession does: a later save gives a session without a directory the one it knows.
-    before = {"directory": row["directory"]}
-    after = {"directory": directory_for(connection, project)}
-    return (RowEdit(path, "sessions", {"id": session}, before, after),)
+class RelationPlanner(OpenDatabase):
+    """Plans relations. Methods raise Refused, RefError, sqlite3.Error."""
+
+    def link(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
+        """Judge a pending relation of the two memories, or create a judged one."""
+        verb = str(change.fields.get("relation", ""))
+        other = get(f"{self.label}:{self._named(change)}")
+        source, target = str(memory.extra["sync_id"]), str(other.extra["sync_id"])
+        between = [
+            each for each in self.touching(source) if {each.source, each.target} == {source, target}
+        ]
+        if any(
+            _is_same(each, source, target, verb) and each.status == "judged" for each in between
+        ):
+            return plan_nothing(change, memory, f"it already is linked as {verb}")
+        pending = next((each for each in between if each.status == "pending"), None)
+        edit = (
+            self.new_relation(source, target, verb)
+            if pending is None
+            else self._judge(pending, source, target, verb)
+        )
+        superseded = (other.ref,) if verb == "supersedes" else ()
+        return Plan((change,), (edit,), refs=(memory.ref, other.ref), supersedes=superseded)
+
+    def unlink(self, change: Change, memory: Memory, get: Callable[[str], Memory]) -> Plan:
+        """Orphan every relation of this kind from this memory to the named one."""
+        verb = str(change.fields.get("relation", ""))
+        source, named = str(memory.extra.get("sync_id") or ""), self._named(change)
+        found = [
+            each
+            for each in self.touching(source)
+            if _is_same(each, source, each.target, verb) and each.status in _OPEN
+            # By name: the row at the other end may be in no table any more.
+            if named in (each.target, each.target_name)
+        ]
+        if not found:
+            return plan_nothing(change, memory, f"there is no link {verb} to {named}")
+        reason = "the relation stays in the database as orphaned"
+        refs = [memory.ref]
+        with suppress(RefError):
+            refs.append(get(f"{self.label}:{named}").ref)
+        return Plan((change,), tuple(map(self.orphan, found)), reason=reason, refs=tuple(refs))
+
+    def reinstate(self, change: Change, memory: Memory) -> Plan:
+        """Orphan every relation by which something supersedes this memory."""
+        own = memory.extra.get("sync_id")
+        verdicts = [each for each in self.touching(own) if each.target == own and each.supersedes]
+        if not verdicts:
+            return plan_nothing(change, memory, "nothing supersedes it any more")
+        names = ", ".join(each.source_name for each in verdicts)
+        return Plan(
+            (change,),
+            tuple(self.orphan(each) for each in verdicts),
+            reason=f"takes back that it is superseded by {names}",
+            refs=(memory.ref,),
+        )
+
+    def new_relation(self, source: str, target: str, verb: str) -> RowEdit:
+        """A new judged relation between two sync_ids."""
+        sync_id = rules.new_sync_id("rel")
+        columns = {
+            "sync_id": sync_id,
+            "source_id": source,
+            "target_id": target,
+            **_judgement_columns(verb),
+            "created_at": self.now,
+            "updated_at": self.now,
+        }
+        return RowEdit(self.path, "memory_relations", {"sync_id": sync_id}, None, columns)
+
+    def orphan(self, relation: Relation, *, dated: bool = True) -> RowEdit:
+        """Orphan a relation; `dated` also writes superseded_at."""
+        before: dict[str, Any] = {"judgment_status": relation.status}
+        after: dict[str, Any] = {"judgment_status": "orphaned"}
+        if dated and self.schema.has("memory_relations", "superseded_at"):
+            before["superseded_at"] = relation.columns.get("superseded_at")
+            after["superseded_at"] = self.now
+        key = {"sync_id": relation.sync_id}
+        return RowEdit(self.path, "memory_relations", key, before, after)
+
+    def touching(self, sync_id: object) -> list[Relation]:
+        """Every relation that starts or ends at this sync_id."""
+        if not sync_id or not self.schema.has("memory_relations"):
+            return []
+        where = "WHERE r.source_id = ? OR r.target_id = ?"
+        return relations(self.connection, where, (sync_id, sync_id))
+
+    def _judge(self, pending: Relation, source: str, target: str, verb: str) -> RowEdit:
+        after = {"source_id": source, "target_id": target, **_judgement_columns(verb)}
+        before = {name: pending.columns.get(name) for name in after}
+        key = {"sync_id": pending.sync_id}
+        return RowEdit(self.path, "memory_relations", key, before, after)
+
+    def _named(self, change: Change) -> str:
+        """The target of a LINK or UNLINK: an id, or a sync_id of a missing row."""
+        return str(change.fields.get("target", "")).removeprefix(f"{self.label}:")
 
 
-def bare_session_row(
-    connection: sqlite3.Connection, schema: Schema, session: str, project: str, started_at: str
-) -> dict[str, Any]:
-    """The row of a session without a description.
-
-    One for saves by hand is as `engram save` makes it. Any other stands for a session of another
-    machine: it has ended, so that no agent takes it for the one that it works in.
-    """
-    row = {
-        "id": session,
-        "project": project,
-        "directory": directory_for(connection, project),
-        "started_at": started_at,
+def _judgement_columns(verb: str) -> dict[str, Any]:
+    """The columns of a judgement by a person, as Engram writes them."""
+    return {
+        "relation": verb,
+        "judgment_status": "judged",
+        "marked_by_actor": "user",
+        "marked_by_kind": "human",
     }
-    if is_manual(session):
-        row |= {"ownership_mode": OWNED, "local_creation_project": project}
-    else:
-        row |= {"ownership_mode": SHARED, "ended_at": started_at}
-    return schema.known("sessions", row)
 
 
-def imported_session_row(schema: Schema, row: Row) -> dict[str, Any]:
-    """The row of an imported session; without an ownership mode it is shared, as in v3."""
-    found = {"project": "", "directory": "", **row}
-    if is_blank(found.get("ownership_mode")):
-        found["ownership_mode"] = SHARED
-    return schema.known("sessions", found)
-
-
-def is_manual(session: str) -> bool:
-    """Whether this is a session of saves that belong to no agent session."""
-    return session == rules.MANUAL_SESSION or session.startswith(f"{rules.MANUAL_SESSION}-")
+def _is_same(relation: Relation, source: str, target: str, verb: str) -> bool:
+    return (relation.source, relation.target, relation.relation) == (source, target, verb)

@@ -22,12 +22,13 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from memtui.errors import Refused
-from memtui.stores.engram import NAME, adding, database_file, rules
+from memtui.stores.engram import NAME, database_file, rules
 from memtui.stores.engram.connection import read_or_raise
 from memtui.stores.engram.rebuild import lines_of
 from memtui.stores.engram.records import PROMPT as PROMPT_PREFIX
 from memtui.stores.engram.records import SESSION as SESSION_PREFIX
 from memtui.stores.engram.records import text
+from memtui.stores.engram.rows import imported_session_row, session_edits
 from memtui.stores.engram.schema import Schema, column_names, inspect
 from memtui.stores.format import ExportedDocument, ExportRequest
 from memtui.text import number
@@ -308,7 +309,7 @@ class _TableWriter:
 
     def fill(self) -> None:
         for row in self._rows["sessions"]:
-            self._insert_row("sessions", adding.imported_session_row(self._schema, row))
+            self._insert_row("sessions", imported_session_row(self._schema, row))
         for name, table in (("observations", "observations"), ("prompts", "user_prompts")):
             for place, row in enumerate(self._rows[name], 1):
                 self._needs_session(row)
@@ -327,7 +328,7 @@ class _TableWriter:
                 self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
 
     def _needs_session(self, row: Row) -> None:
-        needed = adding.session_edits(
+        needed = session_edits(
             "",
             self._connection,
             self._schema,

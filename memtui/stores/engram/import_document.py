@@ -17,7 +17,7 @@ from memtui.changes import Outcome, Plan, RowEdit
 from memtui.errors import BundleError, Refused
 from memtui.model import Memory
 from memtui.stores.base import Store
-from memtui.stores.engram import NAME, adding, database_file, rules
+from memtui.stores.engram import NAME, database_file, rules
 from memtui.stores.engram.connection import read_or_raise
 from memtui.stores.engram.export_document import (
     OBSERVATION,
@@ -37,6 +37,7 @@ from memtui.stores.engram.records import (
     session,
     text,
 )
+from memtui.stores.engram.rows import OWNERSHIP_MODES, SHARED, imported_session_row, session_edits
 from memtui.stores.engram.schema import Schema, inspect
 from memtui.stores.format import IncomingStore
 
@@ -101,7 +102,7 @@ def _checked(row: Row, name: str, columns: Sequence[str]) -> dict[str, Any]:
             raise BundleError(f"{name}: {key} is too large a number")
         if isinstance(value, str) and not is_valid_text(value):
             raise BundleError(f"{name}: {key} holds half a character, which UTF-8 cannot hold")
-    if found.get("ownership_mode", adding.SHARED) not in adding.OWNERSHIP_MODES:
+    if found.get("ownership_mode", SHARED) not in OWNERSHIP_MODES:
         raise BundleError(f"{name}: Engram knows no ownership_mode {found['ownership_mode']!r}")
     missing = next((key for key in _REQUIRED[name] if key not in found), None)
     if missing:
@@ -210,14 +211,14 @@ class _Import:
     def _session(self, row: Row) -> None:
         """Add a session that is not there; as in Engram, an existing one stays."""
         if self._is_new("sessions", row["id"]):
-            columns = adding.imported_session_row(self.schema, row)
+            columns = imported_session_row(self.schema, row)
             self.edits.append(RowEdit(self.path, "sessions", {"id": row["id"]}, None, columns))
 
     def _session_of(self, row: Row) -> None:
         """Add the session of this row, without a summary, if nothing describes it."""
         session, project = text(row["session_id"]), text(row.get("project"))
         if self._is_new("sessions", session):
-            self.edits += adding.session_edits(
+            self.edits += session_edits(
                 self.path, self.connection, self.schema, session, project, row["created_at"]
             )
 

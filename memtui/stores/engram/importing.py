@@ -9,16 +9,14 @@ soon as both are there. Former versions stay behind: they go by row numbers.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from memtui.changes import Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
-from memtui.stores.engram import adding, rules
+from memtui.stores.engram import rules
 from memtui.stores.engram.records import (
     PROMPT,
     SESSION,
@@ -28,7 +26,8 @@ from memtui.stores.engram.records import (
     is_valid_text,
     text,
 )
-from memtui.stores.engram.schema import OBSERVATION_COLUMNS, Schema
+from memtui.stores.engram.rows import OpenDatabase, imported_session_row, session_edits
+from memtui.stores.engram.schema import OBSERVATION_COLUMNS
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import entity_parts, extra_in, lost_fields, lost_kind, short_hash
 from memtui.stores.values import created_of, from_iso
@@ -41,17 +40,8 @@ _RELATION_LOCAL = frozenset({"id", "superseded_by_relation_id"})
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ImportPlanner:
+class ImportPlanner(OpenDatabase):
     """Plans imports into one database. Methods raise Refused, sqlite3.Error."""
-
-    path: str
-    label: str
-    connection: sqlite3.Connection
-    schema: Schema
-    moment: datetime
-    number: int
-    """What a new observation will get if nobody is faster."""
 
     def plan(self, change: Change) -> Plan:
         for name in ("content", "title", "type"):
@@ -130,7 +120,7 @@ class ImportPlanner:
             return Plan((change,), (), Outcome.DEDUPE, "this session already exists", refs=refs)
         columns = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
         columns |= {"id": own, "summary": _text_field(change, "content")}
-        row = adding.imported_session_row(self.schema, columns)
+        row = imported_session_row(self.schema, columns)
         edit = RowEdit(self.path, "sessions", {"id": own}, None, row)
         return Plan((change,), (edit,), Outcome.ADDED, refs=refs)
 
@@ -150,7 +140,7 @@ class ImportPlanner:
 
     def _bare_session(self, row: Row) -> tuple[RowEdit, ...]:
         """The edits that create the session of a row, without a summary, if it is missing."""
-        return adding.session_edits(
+        return session_edits(
             self.path,
             self.connection,
             self.schema,
@@ -160,8 +150,7 @@ class ImportPlanner:
         )
 
     def _has_session(self, session: str) -> bool:
-        found = self.connection.execute("SELECT 1 FROM sessions WHERE id = ?", (session,))
-        return found.fetchone() is not None
+        return self.fetch("SELECT id FROM sessions WHERE id = ?", (session,)) is not None
 
     def _number(self, table: str, sync_id: str) -> int | None:
         if not self.schema.has(table, "sync_id"):
@@ -170,15 +159,6 @@ class ImportPlanner:
             f"SELECT max(id) FROM {table} WHERE sync_id = ?", (sync_id,)
         ).fetchone()
         return None if found[0] is None else int(found[0])
-
-
-def next_number(connection: sqlite3.Connection) -> int:
-    """The row number that SQLite would give the next observation."""
-    found = connection.execute(
-        "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'observations'), 0),"
-        " coalesce((SELECT max(id) FROM observations), 0))"
-    ).fetchone()
-    return int(found[0]) + 1
 
 
 def _text_field(change: Change, name: str) -> str:

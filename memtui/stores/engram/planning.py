@@ -19,27 +19,25 @@ superseded one is restored by taking back the verdict |
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from memtui.changes import Act, Change, Outcome, Plan, RowEdit
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
-from memtui.stores.engram.adding import SavePlanner
-from memtui.stores.engram.importing import ImportPlanner, next_number
+from memtui.stores.engram.adding import RelationPlanner, SavePlanner
+from memtui.stores.engram.importing import ImportPlanner
 from memtui.stores.engram.records import DAMAGED, PROMPT, row_key, to_json_value
-from memtui.stores.engram.relations import RelationPlanner
+from memtui.stores.engram.rows import OpenDatabase
 from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
 from memtui.stores.importing import is_import
 from memtui.text import counted
 
 Row = Mapping[str, Any]
+AnyPlanner = TypeVar("AnyPlanner", bound=OpenDatabase)
 
 _UNSUPPORTED = {
     Act.TAG: "Engram has no tags; its type and topic key say what a memory is about",
@@ -86,35 +84,22 @@ def _refused_here(act: Act, memory: Memory) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Planner:
+class Planner(OpenDatabase):
     """Plans changes of one database. Methods raise Refused, RefError, sqlite3.Error."""
-
-    path: str
-    label: str
-    connection: sqlite3.Connection
-    schema: Schema
-    moment: datetime
-    ahead: int = 0
-    """New observations that are planned before this change and not made yet."""
-
-    @property
-    def now(self) -> str:
-        return rules.timestamp(self.moment)
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         if change.act is Act.ADD and is_import(change):
-            return ImportPlanner(*self._planner_fields()).plan(change)
+            return self._with(ImportPlanner).plan(change)
         if change.act is Act.ADD:
-            return self._save_planner().add(change)
+            return self._with(SavePlanner).add(change)
         memory = view.get(change.ref)
         reason = refusal(self.schema, change.act, memory)
         if reason:
             raise Refused(reason, where=memory.ref)
         if change.act is Act.LINK:
-            return self._relations().link(change, memory, view.get)
+            return self._with(RelationPlanner).link(change, memory, view.get)
         if change.act is Act.UNLINK:
-            return self._relations().unlink(change, memory, view.get)
+            return self._with(RelationPlanner).unlink(change, memory, view.get)
         acts: dict[Act, Callable[[Change, Memory], Plan]] = {
             Act.EDIT: self._edit,
             Act.RETYPE: self._edit,
@@ -191,7 +176,7 @@ class Planner:
             deleted = {"deleted_at": memory.extra["deleted_at"]}
             edit = self._observation(memory, deleted, {"deleted_at": None})
             return Plan((change,), (edit,), refs=(memory.ref,))
-        return self._relations().reinstate(change, memory)
+        return self._with(RelationPlanner).reinstate(change, memory)
 
     def _delete(self, change: Change, memory: Memory) -> Plan:
         if memory.kind == "note":
@@ -210,7 +195,7 @@ class Planner:
             RowEdit(self.path, "observation_versions", {"id": row["id"]}, _row_columns(row), None)
             for row in self._versions(number)
         ]
-        verdicts = self._relations()
+        verdicts = self._with(RelationPlanner)
         touching = verdicts.touching(memory.extra.get("sync_id"))
         edits += [
             verdicts.orphan(each, dated=False) for each in touching if each.status != "orphaned"
@@ -239,8 +224,8 @@ class Planner:
         return Plan((change,), (edit,), reason=reason, refs=(memory.ref,))
 
     def _supersede(self, change: Change, memory: Memory) -> Plan:
-        plan, sync_id = self._save_planner().successor(change, memory)
-        relation = self._relations().new_relation(
+        plan, sync_id = self._with(SavePlanner).successor(change, memory)
+        relation = self._with(RelationPlanner).new_relation(
             sync_id, str(memory.extra["sync_id"]), "supersedes"
         )
         warnings = plan.warnings
@@ -259,15 +244,9 @@ class Planner:
 
     # -- rows ------------------------------------------------------------------------------
 
-    def _save_planner(self) -> SavePlanner:
-        return SavePlanner(*self._planner_fields())
-
-    def _planner_fields(self) -> tuple[str, str, sqlite3.Connection, Schema, datetime, int]:
-        number = next_number(self.connection) + self.ahead
-        return (self.path, self.label, self.connection, self.schema, self.moment, number)
-
-    def _relations(self) -> RelationPlanner:
-        return RelationPlanner(self.path, self.label, self.connection, self.schema, self.now)
+    def _with(self, planner: type[AnyPlanner]) -> AnyPlanner:
+        """A planner of another kind of row in the same database."""
+        return planner(self.path, self.label, self.connection, self.schema, self.moment, self.ahead)
 
     def _observation(
         self, memory: Memory, before: Mapping[str, Any], after: Mapping[str, Any]
@@ -276,11 +255,10 @@ class Planner:
         return RowEdit(self.path, "observations", key, before, after)
 
     def _row(self, table: str, number: int) -> Row:
-        found = self.connection.execute(f"SELECT * FROM {table} WHERE id = ?", (number,))
-        row = found.fetchone()
+        row = self.fetch(f"SELECT * FROM {table} WHERE id = ?", (number,))
         if row is None:
             raise Refused("it is no longer in the database", where=f"{self.label}:{number}")
-        return dict(row)
+        return row
 
     def _versions(self, number: int) -> list[Row]:
         if not self.schema.keeps_versions:

@@ -192,6 +192,11 @@ def text(value: object) -> str:
         return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
 
 
+def is_blank(value: object) -> bool:
+    """Whether Engram regards a column as empty."""
+    return value is None or not str(value).strip()
+
+
 def count_of(value: object) -> int:
     """A count column; 0 for a value of another type, which SQLite allows."""
     return value if isinstance(value, int) else 0

@@ -25,7 +25,7 @@ from memtui.changes import Edit, RowEdit
 from memtui.errors import Conflict, Refused, SaveError
 from memtui.stores.base import WriteRecorder
 from memtui.stores.engram.connection import transaction
-from memtui.stores.engram.records import count_of, from_json_value, is_valid_text, text
+from memtui.stores.engram.records import count_of, from_json_value, is_blank, is_valid_text, text
 from memtui.stores.engram.rows import (
     DERIVED,
     TABLES,
@@ -38,7 +38,7 @@ from memtui.stores.engram.rows import (
 )
 from memtui.stores.engram.rules import content_hash, timestamp
 from memtui.stores.engram.schema import Schema, inspect
-from memtui.stores.engram.sync_log import SyncLog, is_blank
+from memtui.stores.engram.sync_log import SyncLog
 
 REVISED = frozenset({"type", "title", "content", "project", "scope", "topic_key"})
 """Columns whose change counts as a revision (UpdateObservation)."""

@@ -1,11 +1,14 @@
-"""Name, find, compare and insert single rows, and detect which of them others have reverted."""
+"""Name, find, compare and insert single rows; rows of sessions; edits that others have reverted."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,14 @@ from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.files.revert_detection import CHANGED, HELD, EditSequence, EditState, EditStatus
 from memtui.stores.engram.connection import run_read
 from memtui.stores.engram.rebuild import dump
-from memtui.stores.engram.records import from_json_value, is_valid_text, text, to_json_value
+from memtui.stores.engram.records import (
+    from_json_value,
+    is_blank,
+    is_valid_text,
+    text,
+    to_json_value,
+)
+from memtui.stores.engram.rules import MANUAL_SESSION, timestamp
 from memtui.stores.engram.schema import Schema, inspect
 from memtui.stores.format import WHOLE, rows_digest
 
@@ -23,6 +33,37 @@ TABLES = ("observations", "memory_relations", "sessions", "user_prompts", "obser
 """The tables whose rows an edit may name."""
 
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDatabase:
+    """A database that is read to plan changes. Methods raise sqlite3.Error."""
+
+    path: str
+    label: str
+    connection: sqlite3.Connection
+    schema: Schema
+    moment: datetime
+    ahead: int = 0
+    """New observations that are planned before this change and not made yet."""
+
+    @property
+    def now(self) -> str:
+        return timestamp(self.moment)
+
+    @property
+    def number(self) -> int:
+        """The number that SQLite will give a new observation if nobody is faster."""
+        found = self.connection.execute(
+            "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'observations'), 0),"
+            " coalesce((SELECT max(id) FROM observations), 0))"
+        ).fetchone()
+        return int(found[0]) + 1 + self.ahead
+
+    def fetch(self, sql: str, values: tuple[object, ...]) -> dict[str, Any] | None:
+        """The first row of a query."""
+        row = self.connection.execute(sql, values).fetchone()
+        return None if row is None else dict(row)
 
 
 def row_name(edit: RowEdit) -> str:
@@ -236,3 +277,86 @@ def _is_same(first: object, second: object) -> bool:
 
 def _read(value: object) -> object:
     return text(value) if value is None or isinstance(value, str | bytes) else value
+
+
+# ---- sessions -----------------------------------------------------------------------------------
+
+# Every observation and prompt must belong to a session, and a session needs a real directory:
+# Engram refuses to deliver one without, and then delivers nothing of its project. `engram save`
+# writes the current directory (cmdSave in main.go).
+
+SHARED, OWNED = "shared", "project_owned"
+"""v3's ownership modes: a session that may take writes for any project, or for its own only."""
+OWNERSHIP_MODES = frozenset({"", SHARED, OWNED})
+"""What a file may say; empty: nothing."""
+
+
+def directory_for(connection: sqlite3.Connection, project: str) -> str:
+    """The directory of the newest session of the project that has one, else the current one."""
+    found = connection.execute(
+        "SELECT directory FROM sessions WHERE project = ? AND trim(directory) <> ''"
+        " ORDER BY started_at DESC, rowid DESC LIMIT 1",
+        (project,),
+    ).fetchone()
+    if project and found is not None:
+        return str(found[0])
+    try:
+        return str(Path.cwd())
+    except OSError:  # somebody removed it
+        return os.path.expanduser("~")
+
+
+def session_edits(
+    path: str,
+    connection: sqlite3.Connection,
+    schema: Schema,
+    session: str,
+    project: str,
+    started_at: str,
+) -> tuple[RowEdit, ...]:
+    """The edits that create or complete this session. `started_at`: a timestamp for a new one."""
+    found = connection.execute("SELECT * FROM sessions WHERE id = ?", (session,)).fetchone()
+    if found is None:
+        row = bare_session_row(connection, schema, session, project, started_at)
+        return (RowEdit(path, "sessions", {"id": session}, None, row),)
+    row = dict(found)
+    if not is_manual(session) or not is_blank(row["directory"]):
+        return ()
+    # As CreateSession does: a later save gives a session without a directory the one it knows.
+    before = {"directory": row["directory"]}
+    after = {"directory": directory_for(connection, project)}
+    return (RowEdit(path, "sessions", {"id": session}, before, after),)
+
+
+def bare_session_row(
+    connection: sqlite3.Connection, schema: Schema, session: str, project: str, started_at: str
+) -> dict[str, Any]:
+    """The row of a session without a description.
+
+    One for saves by hand is as `engram save` makes it. Any other stands for a session of another
+    machine: it has ended, so that no agent takes it for the one that it works in.
+    """
+    row = {
+        "id": session,
+        "project": project,
+        "directory": directory_for(connection, project),
+        "started_at": started_at,
+    }
+    if is_manual(session):
+        row |= {"ownership_mode": OWNED, "local_creation_project": project}
+    else:
+        row |= {"ownership_mode": SHARED, "ended_at": started_at}
+    return schema.known("sessions", row)
+
+
+def imported_session_row(schema: Schema, row: Row) -> dict[str, Any]:
+    """The row of an imported session; without an ownership mode it is shared, as in v3."""
+    found = {"project": "", "directory": "", **row}
+    if is_blank(found.get("ownership_mode")):
+        found["ownership_mode"] = SHARED
+    return schema.known("sessions", found)
+
+
+def is_manual(session: str) -> bool:
+    """Whether this is a session of saves that belong to no agent session."""
+    return session == MANUAL_SESSION or session.startswith(f"{MANUAL_SESSION}-")

@@ -25,6 +25,7 @@ from memtui.stores.accesses import (
 from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder, Written
 from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, rules
 from memtui.stores.engram import reading as read
+from memtui.stores.engram.adding import why_beside
 from memtui.stores.engram.connection import (
     SMALLEST_DATABASE,
     FileStamps,
@@ -37,7 +38,6 @@ from memtui.stores.engram.planning import Planner, refusal
 from memtui.stores.engram.reading import session_context
 from memtui.stores.engram.rebuild import dump
 from memtui.stores.engram.records import DatabasePlace
-from memtui.stores.engram.relations import why_beside
 from memtui.stores.engram.row_writing import apply, number_of
 from memtui.stores.engram.schema import Schema, inspect, is_engram
 from memtui.stores.plans import SidecarEntry, plan_sidecar_act, planned_before, requested_link

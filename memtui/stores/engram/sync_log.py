@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from memtui.stores.engram.records import is_blank
 from memtui.stores.engram.rows import insert_row
 from memtui.stores.engram.rules import go_json, project_name
 from memtui.stores.engram.schema import Schema
@@ -55,11 +56,6 @@ def upsert_payload(entity: str, row: Row) -> dict[str, Any]:
 def is_complete(entity: str, payload: Mapping[str, Any]) -> bool:
     """Whether Engram would deliver this upsert."""
     return all(not is_blank(payload.get(name)) for name in _REQUIRED[entity].split())
-
-
-def is_blank(value: object) -> bool:
-    """Whether Engram regards a column as empty."""
-    return value is None or not str(value).strip()
 
 
 TARGET = "cloud"

@@ -48,11 +48,9 @@ def _is_memories(folder: Path, *, is_named: bool) -> bool:
     files = [folder / name for name in NAMES if os.path.isfile(folder / name)]
     if not files or any(os.path.exists(folder / name) for name in _OTHER_PROGRAMS):
         return False
-    return is_named or any(os.path.isfile(f"{file}{LOCK}") or _is_list(file) for file in files)
-
-
-def _is_list(file: Path) -> bool:
-    return _DELIMITER.search(read_small(file)) is not None
+    return is_named or any(
+        os.path.isfile(f"{file}{LOCK}") or _DELIMITER.search(read_small(file)) for file in files
+    )
 
 
 def profile_folders(_folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:

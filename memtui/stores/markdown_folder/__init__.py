@@ -25,7 +25,7 @@ FORMAT = Format(
     upkeep=lazy_function("memtui.stores.markdown_folder.rules", "upkeep_rules"),
     transfer=TransferSupport(
         belongings=("*.md", ".obsidian/app.json"),
-        convert=lazy_function("memtui.stores.markdown_folder.adding", "convert"),
+        convert=lazy_function("memtui.stores.markdown_folder.editing", "convert"),
         place_facts=lazy_function("memtui.stores.markdown_folder.store", "place_facts"),
     ),
 )

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.files.json.locating import BYTE_ORDER_MARK
-from memtui.stores.scanning import list_folder, read_small
+from memtui.stores.scanning import is_link_into, list_folder, read_small
 from memtui.stores.values import parse_json
 
 NAMES = ("memory.jsonl", "memory.json")
@@ -49,7 +49,7 @@ def detect(path: Path) -> Path | None:
 def _is_graph(file: Path, root: Path | None) -> bool:
     """Whether a file begins like a graph; `root`: a link must not lead out of it."""
     try:
-        if not os.path.isfile(file) or (root is not None and not _is_inside(file, root)):
+        if not os.path.isfile(file) or (root is not None and not is_link_into(file, root)):
             return False
         with open(file, "rb") as opened:
             data = opened.read(_LOOKED_AT)
@@ -63,10 +63,6 @@ def _is_graph(file: Path, root: Path | None) -> bool:
     if text.startswith("{") and '"entities"' in text:
         return '"entityType"' in text or ('"relations"' in text and file.name in NAMES)
     return not text and file.name == NAMES[0]
-
-
-def _is_inside(file: Path, root: Path) -> bool:
-    return Path(os.path.realpath(file)).is_relative_to(os.path.realpath(root))
 
 
 def graph_file(root: Path) -> Path:

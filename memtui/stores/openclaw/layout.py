@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from memtui.stores.base import Unreadable
-from memtui.stores.scanning import Entry, has_entry, list_folder, markdown_names
+from memtui.stores.scanning import has_entry, list_folder, markdown_names
 
 MEMORY_NAMES = ("MEMORY.md", "memory.md")
 FOLDER = "memory"
@@ -43,11 +43,9 @@ def _is_workspace(folder: Path) -> bool:
         return False
     has_notes = sum(os.path.isfile(folder / name) for name in NOTES) > 1
     is_curated = any(os.path.isfile(folder / name) for name in MEMORY_NAMES)
-    return has_notes and (is_curated or has_entry(folder / FOLDER, _is_day))
-
-
-def _is_day(entry: Entry) -> bool:
-    return _DAY.fullmatch(entry.name) is not None
+    return has_notes and (
+        is_curated or has_entry(folder / FOLDER, lambda entry: bool(_DAY.fullmatch(entry.name)))
+    )
 
 
 def agent_workspaces(_folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:

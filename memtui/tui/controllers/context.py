@@ -132,7 +132,7 @@ class ContextActions:
 
     def ask_id(self, answered: Callable[[str], None]) -> None:
         """Ask for the id of a memory; called back with its ref, or the id as it was typed."""
-        from memtui.tui.dialogs.dialog import PromptDialog
+        from memtui.tui.dialogs.prompts import PromptDialog
 
         hint = "Its id as the pack cites it, or a ref. Its whole text comes into the pack."
         dialog = PromptDialog("Page in", hint=hint, placeholder="Id", accept="page in")

@@ -94,7 +94,7 @@ class EditingControllers:
 
     def _ask_owner(self, error: ForeignOwner, answered: Callable[[bool], None]) -> None:
         """Ask whether a file may get another owner, which saving it would change."""
-        from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
+        from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
 
         body = (
             OutcomeLine(text.file_name(str(error.path))),

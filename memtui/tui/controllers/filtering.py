@@ -147,13 +147,13 @@ class FilterActions:
         try:
             change()
         except MemtuiError as error:
-            app.notify(str(error), severity="error")
+            app.report_error(error)
         else:
             app.notify(done, timeout=3)
 
     def _save(self, current: str, *, rename: str = "") -> None:
         """Save a filter under a name that is asked for; `rename`: its name until now."""
-        from memtui.tui.dialogs.dialog import PromptDialog
+        from memtui.tui.dialogs.prompts import PromptDialog
 
         app = self._screen.app
 

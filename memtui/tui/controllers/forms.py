@@ -7,10 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual.app import SuspendNotSupported
-
 from memtui import query as queries
-from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError, RefError, SaveError
 from memtui.files import drafts
@@ -227,21 +224,11 @@ class FormActions(WritingController):
         try:
             draft = drafts.new_draft(memory.content, state)
         except MemtuiError as error:
-            app.notify(str(error), severity="error")
+            app.report_error(error)
             return
-        try:
-            arguments = drafts.editor_command(app.settings.editor, str(draft.path))
-            status = terminal.run_program(app, arguments)
-        except SuspendNotSupported:
+        status = terminal.run_editor(app, str(draft.path))
+        if status is None:
             draft.discard()
-            app.notify("This terminal cannot be lent to an editor.", severity="warning")
-        except OSError as error:
-            draft.discard()
-            reason = text.one_line(error.strerror or str(error))
-            app.notify(f"The editor cannot be started: {reason}. Set $EDITOR.", severity="error")
-        except SaveError as error:
-            draft.discard()
-            app.notify(str(error), severity="error")
         else:
             self._use_editor_result(memory, draft, status)
 

@@ -169,9 +169,12 @@ class DetailController:
             library = screen.worker.library
             stores = library.snapshot.stores if library else ()
             screen.detail.roots = {store.label: store.root for store in stores}
-        screen.detail.show(memory, words, later=changed and now - self._moved < RUN)
+        is_run = now - self._moved < RUN
+        screen.detail.show(memory, words, later=changed and is_run)
         if not changed:
             return
+        if not is_run:
+            screen.update_keys()
         self._moved = now
         self.resting = memory is not None
         if not self._waits:

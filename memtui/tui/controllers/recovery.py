@@ -181,45 +181,42 @@ class JournalActions(WritingController):
 
 
 class RepairActions(WritingController):
-    """Lists, shows, edits and restores files that cannot be read."""
+    """Lists, shows, edits and restores files that cannot be read; implements `FaultHost`."""
 
     def handlers(self) -> ActionHandlers:
         return {"unreadable": self._list}
 
     def _list(self) -> None:
-        from memtui.tui.dialogs.unreadable import FaultActs, UnreadableScreen
+        from memtui.tui.dialogs.unreadable import UnreadableScreen
 
         library = self._writer.library
-        if library is None:
-            return
-        acts = FaultActs(
-            self._edit, self._inspect_fault, self._restore_fault, self._reveal, self._has_copy
-        )
-        self._screen.app.push_screen(UnreadableScreen(lambda: library.snapshot.stores, acts))
+        if library is not None:
+            screen = UnreadableScreen(lambda: library.snapshot.stores, self)
+            self._screen.app.push_screen(screen)
 
     def _store_of(self, fault: Fault) -> WritableStore:
         library = self._writer.library
         assert library is not None, "it has said which files are unreadable"
         return library.store(fault.store.label)
 
-    def _has_copy(self, fault: Fault) -> bool:
+    def has_copy(self, fault: Fault) -> bool:
         state = self._screen.app.launch.state
         if state is None or fault.store.read_only or broken_files.is_database(fault.path):
             return False
         return backups.last_good(fault.path, state) is not None
 
-    def _edit(self, fault: Fault) -> None:
+    def edit(self, fault: Fault) -> None:
         line = broken_files.fault_line(fault.item.reason)
         terminal.open_source(self._screen.app, Place(fault.item.file, max(1, line)))
         self._screen.worker.refresh()
 
-    def _reveal(self, fault: Fault) -> None:
+    def reveal(self, fault: Fault) -> None:
         terminal.open_folder(self._screen.app, fault.path)
 
-    def _inspect_fault(self, fault: Fault) -> None:
-        self._inspect(fault, partial(self._show, self._store_of(fault)))
+    def show(self, fault: Fault) -> None:
+        self._inspect(fault, partial(self._show_broken, self._store_of(fault)))
 
-    def _restore_fault(self, fault: Fault) -> None:
+    def restore(self, fault: Fault) -> None:
         self._inspect(fault, partial(self._restore, self._store_of(fault)))
 
     def _inspect(self, fault: Fault, done: Callable[[BrokenFile], None]) -> None:
@@ -232,7 +229,7 @@ class RepairActions(WritingController):
             opens=True,
         )
 
-    def _show(self, store: WritableStore, broken: BrokenFile) -> None:
+    def _show_broken(self, store: WritableStore, broken: BrokenFile) -> None:
         from memtui.tui.dialogs.unreadable import BrokenScreen
 
         dialog = BrokenScreen(broken, self._screen.now)

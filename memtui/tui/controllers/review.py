@@ -258,7 +258,7 @@ class ReviewActions(WritingController):
 
     def edit(self, proposal: Proposal) -> None:
         """Edit the text that a proposal writes, then preview and accept it."""
-        from memtui.tui.dialogs.review_texts import ProposalTextScreen
+        from memtui.tui.dialogs.review import ProposalTextScreen
 
         library = self._writer.library
         if library is None or self._refused():
@@ -277,7 +277,7 @@ class ReviewActions(WritingController):
             else:
                 self.accept([changed], preview=True)
 
-        self._screen.app.ask(ProposalTextScreen("Edit, then accept", before), edited)
+        self._screen.app.ask(ProposalTextScreen(before), edited)
 
     def decide(self, proposals: Sequence[Proposal], *, snooze: bool) -> None:
         """Decline findings for good, or snooze them for a week."""
@@ -322,7 +322,7 @@ class ReviewActions(WritingController):
 
     def ask_model(self, proposal: Proposal) -> None:
         """Confirm what is sent to the model, let it write the text, and show the diff."""
-        from memtui.tui.dialogs.review_texts import SendScreen
+        from memtui.tui.dialogs.review import SendScreen
         from memtui.upkeep.model_requests import ChatServer
 
         library = self._writer.library

@@ -289,8 +289,7 @@ def status_values(chosen: Sequence[str]) -> tuple[str, ...]:
     """Return the status filter of the setting `list.status`; empty for the default."""
     if tuple(chosen) == ("current",):
         return ()
-    return tuple(status for name in chosen for status in _statuses(name))
-
-
-def _statuses(name: str) -> tuple[str, ...]:
-    return ("active", "proposed") if name == "current" else (name,)
+    current = ("active", "proposed")
+    return tuple(
+        status for name in chosen for status in (current if name == "current" else (name,))
+    )

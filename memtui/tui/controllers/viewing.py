@@ -141,7 +141,7 @@ class ViewingActions:
 
     def _ask_to_open(self, url: str) -> None:
         """Show the whole address before anything is opened."""
-        from memtui.tui.dialogs.dialog import ConfirmDialog, Reply
+        from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
         from memtui.tui.widgets.outcome import OutcomeLine, Tone
 
         host = _host(url)

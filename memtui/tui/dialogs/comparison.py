@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Container, Vertical
-from textual.content import Content
-from textual.strip import Strip
-from textual.widgets import Static
 
 from memtui import text
 from memtui.errors import MemtuiError
@@ -28,16 +23,14 @@ from memtui.insight.comparison import (
     to_markdown,
 )
 from memtui.progress import IsCancelled
-from memtui.tui.dialogs.dialog import Dialog
+from memtui.tui.appearance import wrapped
+from memtui.tui.dialogs.dialog import PageDialog, RowList
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.widgets.diff_view import draw_text_diff
-from memtui.tui.widgets.list_window import EntryList, TextWindow
-from memtui.tui.widgets.status_lines import KeyLine
+from memtui.tui.widgets.list_window import TextWindow
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import Library
     from memtui.query import TimeCondition
     from memtui.tui.appearance import Palette
@@ -50,10 +43,6 @@ SIGNS = {
     DifferenceKind.REMOVED: "−",
     DifferenceKind.RESTORED: "↶",
 }
-WIDE_FROM = 110
-"""Columns from which the text stands beside the list."""
-TEXT_FROM = 18
-"""Rows from which it stands below the list on a narrower screen; else the list is alone."""
 KIND_WIDTH, AGE_WIDTH, STORE_MAX = 10, 5, 16
 LONGEST = 8_000
 """Characters of a text that are compared on the screen."""
@@ -72,52 +61,32 @@ class ComparedTimes:
     """What the first time is, such as `since you last looked`."""
 
 
-class DifferenceList(EntryList):
+class DifferenceList(RowList[Difference]):
     """One line per changed memory."""
+
+    is_lit = False
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(title="Changes")
         self._now = now
-        self._shown: Sequence[Difference] = ()
-        self._empty = "comparing …"
 
     def show(self, differences: Sequence[Difference], empty: str) -> None:
-        self._shown, self._empty = differences, empty
-        self.reset()
+        self.empty = empty
+        self.show_rows(differences)
         self.post_message(self.Moved())
 
-    @property
-    def difference(self) -> Difference | None:
-        return self._shown[self.cursor] if self.cursor < len(self._shown) else None
-
-    def line_count(self) -> int:
-        return len(self._shown)
-
-    def draw_key(self, index: int) -> Hashable:
-        return index
-
-    def draw_empty(self, y: int, width: int) -> Strip:
-        return Strip([Segment(text.cut(f" {self._empty}", width), self.palette.faint)] * (y == 0))
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        each, palette = self._shown[index], self.palette
-        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        age = text.short_ago(each.time, self._now()) if each.time else ""
-        store = text.cut(text.one_line(each.memory.store), STORE_MAX) if width >= 60 else ""
+    def draw_row(self, row: Difference, width: int) -> Sequence[tuple[str, Style]]:
+        palette = self.palette
+        age = text.short_ago(row.time, self._now()) if row.time else ""
+        store = text.cut(text.one_line(row.memory.store), STORE_MAX) if width >= 60 else ""
         room = max(4, width - KIND_WIDTH - AGE_WIDTH - 7 - (len(store) + 1 if store else 0))
-        title = text.pad(text.cut(text.one_line(each.memory.headline, 400), room), room)
-        return Strip(
-            [
-                Segment("▌" if selected else " ", palette.accent + ground),
-                Segment(
-                    f"{SIGNS[each.kind]} {each.kind:<{KIND_WIDTH}} ",
-                    kind_style(each.kind, palette) + ground,
-                ),
-                Segment(f"{age:>{AGE_WIDTH}}  ", palette.dim + ground),
-                Segment(title, palette.text + ground),
-                Segment(f" {store} " if store else " ", palette.faint + ground),
-            ]
-        )
+        title = text.pad(text.cut(text.one_line(row.memory.headline, 400), room), room)
+        return [
+            (f"{SIGNS[row.kind]} {row.kind:<{KIND_WIDTH}} ", kind_style(row.kind, palette)),
+            (f"{age:>{AGE_WIDTH}}  ", palette.dim),
+            (title, palette.text),
+            (f" {store} " if store else " ", palette.faint),
+        ]
 
 
 def kind_style(kind: DifferenceKind, palette: Palette) -> Style:
@@ -134,10 +103,10 @@ def describe(each: Difference, palette: Palette, width: int) -> list[list[Segmen
     parts = [str(each.kind), text.date(each.time) if each.time else "", memory.store]
     parts += [memory.entity, f"by {each.by}" if each.by else ""]
     summary = " · ".join(text.one_line(part) for part in parts if part)
-    lines = [[Segment(f" {line}", palette.dim)] for line in text.wrap(summary, width)]
+    lines = wrapped(summary, palette.dim, width)
     if each.fields:
         words = f"changed: {', '.join(each.fields)}"
-        lines += [[Segment(f" {line}", palette.dim)] for line in text.wrap(words, width)]
+        lines += wrapped(words, palette.dim, width)
     lines.append([])
     now = (memory.content or memory.title)[:LONGEST]
     then = now
@@ -146,27 +115,24 @@ def describe(each: Difference, palette: Palette, width: int) -> list[list[Segmen
     lines += [[Segment(" "), *line] for line in draw_text_diff(then, now, palette, width)]
     if each.kind is DifferenceKind.SUPERSEDED and memory.superseded_by:
         names = ", ".join(map(text.one_line, memory.superseded_by))
-        lines += [
-            [],
-            *([Segment(f" {part}", palette.dim)] for part in text.wrap(f"by {names}", width)),
-        ]
+        lines += [[], *wrapped(f"by {names}", palette.dim, width)]
     return lines
 
 
-class ComparisonScreen(Dialog[str]):
+class ComparisonScreen(PageDialog[str]):
     """Dismissed with the ref of the memory to open."""
 
-    CSS_PATH = "dialogs.tcss"
+    WIDE_FROM, STACKED_FROM = 110, 18
     AUTO_FOCUS = "DifferenceList"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,N", "dismiss", show=False),
-        Binding("enter", "open", show=False),
-        Binding("t", "since", show=False),
-        Binding("u", "until", show=False),
-        Binding("f", "kinds", show=False),
-        Binding("x", "save", show=False),
-        Binding("right,l", "scroll_text(1)", show=False),
-        Binding("left,h", "scroll_text(-1)", show=False),
+    BINDINGS = [
+        ("escape,q,N", "dismiss"),
+        ("enter", "open"),
+        ("t", "since"),
+        ("u", "until"),
+        ("f", "kinds"),
+        ("x", "save"),
+        ("right,l", "scroll_text(1)"),
+        ("left,h", "scroll_text(-1)"),
     ]
 
     def __init__(
@@ -196,22 +162,14 @@ class ComparisonScreen(Dialog[str]):
         self._text.can_focus = False
         self.working = False
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="page"):
-            yield Static("", id="comparison-head", classes="head", markup=False)
-            with Container(classes="split"):
-                yield self._list
-                yield self._text
-            yield KeyLine(id="comparison-keys")
+    def panes(self) -> ComposeResult:
+        yield self._list
+        yield self._text
 
     def on_mount(self) -> None:
-        self.app.clear_notifications()
         self._ask()
 
     def on_resize(self) -> None:
-        width, height = self.app.size
-        self.set_class(width < WIDE_FROM, "-stacked")
-        self.set_class(width < WIDE_FROM and height < TEXT_FROM, "-alone")
         self.call_after_refresh(self._moved)
         self._say_head()
 
@@ -259,26 +217,26 @@ class ComparisonScreen(Dialog[str]):
                     f"{text.one_line(store)} {text.number(sum(kinds.values()))}"
                     for store, kinds in stores.items()
                 ]
-        parts += ["filtered"] if self._filtered else []
-        head = text.cut(" · ".join(parts), max(1, self.app.size.width - 2))
-        self.query_one("#comparison-head", Static).update(Content(head))
+        self.say_head([*parts, *(["filtered"] if self._filtered else [])])
 
     @on(DifferenceList.Moved)
     def _moved(self) -> None:
-        each = self._list.difference
+        each = self._list.current
         width = max(20, self._text.size.width - 3)
         self._text.show(describe(each, self.app.palette, width) if each else ())
-        keys = [("enter", "open", "")] if each is not None and each.after is not None else []
-        keys += [("t", "since", ""), ("u", "until", "")]
-        if self.found:
-            keys += [("f", "kinds", ""), ("x", "save", ""), ("←→", "scroll text", "")]
-        self.query_one(KeyLine).show(keys, [("esc", "back", "")])
+        self.update_keys()
+
+    def keys(self) -> list[tuple[str, str]]:
+        each = self._list.current
+        opens = [("enter", "open")] if each is not None and each.after is not None else []
+        more = [("f", "kinds"), ("x", "save"), ("←→", "scroll text")] if self.found else []
+        return [*opens, ("t", "since"), ("u", "until"), *more]
 
     # Keys
 
     @on(DifferenceList.Opened)
     def action_open(self) -> None:
-        each = self._list.difference
+        each = self._list.current
         if each is not None and each.after is not None:
             self.dismiss(each.memory.ref)
 
@@ -286,23 +244,21 @@ class ComparisonScreen(Dialog[str]):
         self._text.scroll_lines(step * max(1, self._text.page - 1))
 
     def action_since(self) -> None:
-        def chosen(time: TimeCondition | None) -> None:
-            if time is not None:
-                self._span = ComparedTimes(time.time, self._span.until)
-                self._ask()
+        def chosen(time: TimeCondition) -> None:
+            self._span = ComparedTimes(time.time, self._span.until)
+            self._ask()
 
         prompt = TimePrompt("Changes since", self._now(), start=True, accept="compare")
-        self.app.push_screen(prompt, chosen)
+        self.app.ask(prompt, chosen)
 
     def action_until(self) -> None:
-        def chosen(time: TimeCondition | None) -> None:
-            if time is not None:
-                until = time.time if time.text else None
-                self._span = ComparedTimes(self._span.since, until, self._span.name)
-                self._ask()
+        def chosen(time: TimeCondition) -> None:
+            until = time.time if time.text else None
+            self._span = ComparedTimes(self._span.since, until, self._span.name)
+            self._ask()
 
         prompt = TimePrompt("Changes until", self._now(), empty="empty: now", accept="compare")
-        self.app.push_screen(prompt, chosen)
+        self.app.ask(prompt, chosen)
 
     def action_kinds(self) -> None:
         counts = Counter(each.kind for each in self.found)
@@ -312,13 +268,12 @@ class ComparisonScreen(Dialog[str]):
             if counts[kind]
         ]
 
-        def chosen(kinds: tuple[str, ...] | None) -> None:
-            if kinds is not None:
-                self._kinds = frozenset(kinds)
-                self._show()
+        def chosen(kinds: tuple[str, ...]) -> None:
+            self._kinds = frozenset(kinds)
+            self._show()
 
         if choices:
-            self.app.push_screen(Picker("Kinds of change", choices), chosen)
+            self.app.ask(Picker("Kinds of change", choices), chosen)
 
     def action_save(self) -> None:
         if self.found:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Container, Horizontal, Vertical
+from textual.containers import Container, Horizontal
 from textual.content import Content
 from textual.events import DescendantFocus
 from textual.widgets import Input, Static
@@ -43,8 +42,6 @@ from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.context import Pack
     from memtui.errors import MemtuiError
 
@@ -64,12 +61,13 @@ class PackScreen(FittingDialog[str]):
     """Dismissed with the ref of a memory to go to, None on escape."""
 
     AUTO_FOCUS = ""
-    BINDINGS: ClassVar[list[BindingType]] = [
+    box_classes = "full pack"
+    BINDINGS = [
         *key_bindings.bindings(PACK),
         *key_bindings.bindings_of("search", "help", *CHANGES),
-        Binding("escape,q", "act('escape')", show=False),
-        Binding("tab", "app.focus_next", show=False),
-        Binding("shift+tab", "app.focus_previous", show=False),
+        ("escape,q", "act('escape')"),
+        ("tab", "app.focus_next"),
+        ("shift+tab", "app.focus_previous"),
     ]
 
     def __init__(self, host: PackHost, recipes: Sequence[Recipe], request: PackRequest) -> None:
@@ -90,20 +88,18 @@ class PackScreen(FittingDialog[str]):
         self._comparison = PackComparisonList()
         self._why = TextWindow(id="pack-why")
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box full pack"):
-            with Horizontal(classes="row"):
-                yield Static(Content("Recipe"), classes="label", markup=False)
-                yield self._recipe
-            with Horizontal(classes="row"):
-                yield Static(Content("Task"), id="task-label", classes="label", markup=False)
-                yield self._task_line
-            yield self._slider
-            with Container(id="pack-body"):
-                yield self._list
-                yield self._comparison
-                yield self._why
-            yield KeyLine(id="pack-keys")
+    def content(self) -> ComposeResult:
+        with Horizontal(classes="row"):
+            yield Static(Content("Recipe"), classes="label", markup=False)
+            yield self._recipe
+        with Horizontal(classes="row"):
+            yield Static(Content("Task"), id="task-label", classes="label", markup=False)
+            yield self._task_line
+        yield self._slider
+        with Container(id="pack-body"):
+            yield self._list
+            yield self._comparison
+            yield self._why
 
     def on_mount(self) -> None:
         self._comparison.display = False
@@ -170,7 +166,7 @@ class PackScreen(FittingDialog[str]):
         built = self.built
         items = list_items(built.pack, built.whole) if built is not None else []
         recipe = self._recipes[self.request.recipe]
-        advice = self._error or describe_empty(recipe, self.request, built, self.app.key_overrides)
+        advice = self._error or describe_empty(recipe, self.request, built, self.app.press)
         if built is not None and items and not any(item.ref for item in items):
             items = [PackItem(ItemKind.NOTE, advice), *items]
         self._list.show(items, advice, is_other=is_other)
@@ -217,7 +213,7 @@ class PackScreen(FittingDialog[str]):
         )
         subtitle = "building…" if self.working else describe_pack(self.built, self._before)
         box.border_subtitle = Content(text.cut(subtitle, room))
-        self._show_keys()
+        self.update_keys()
 
     def _explain(self) -> None:
         if self.built is None or not self._why.display:
@@ -240,7 +236,7 @@ class PackScreen(FittingDialog[str]):
     def _moved(self) -> None:
         self._host.choose(self.entry)
         self._explain()
-        self._show_keys()
+        self.update_keys()
 
     @property
     def entry(self) -> PackEntry | None:
@@ -254,7 +250,7 @@ class PackScreen(FittingDialog[str]):
     # Keys
 
     @on(DescendantFocus)
-    def _show_keys(self) -> None:
+    def update_keys(self) -> None:
         keys = self.query_one(KeyLine)
         back = [("esc", "stop" if self.working and self.built is None else "back", "escape")]
         if self._task_line.has_focus:

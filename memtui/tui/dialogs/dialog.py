@@ -1,44 +1,41 @@
-"""Dialogs: the base classes, and small ones to confirm, to ask for a line and to show text."""
+"""Base classes of dialogs: in a box, with text to read, on the whole screen; lists in them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
-from textual import events, on
 from textual.app import ComposeResult, RenderResult
 from textual.await_complete import AwaitComplete
-from textual.binding import Binding
 from textual.color import Color
-from textual.containers import Vertical
+from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.geometry import Size
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
 from textual.visual import RenderOptions, Visual
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from memtui import text
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
-from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.list_window import EntryList, TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, drawn
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_selection import SelectingScreen
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
     from textual.css.styles import RulesMap
     from textual.style import Style as VisualStyle
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
+Row = TypeVar("Row")
 WIDTH_SHARE, HEIGHT_SHARE = 94, 90
 """Percent of the screen that a dialog takes at most, as in dialogs.tcss."""
 LEAST_WIDTH = 36
@@ -48,6 +45,7 @@ FRAME_COLUMNS, FRAME_ROWS = 5, 4
 """Borders, padding and scrollbar; borders, a blank line and the keys."""
 OUTCOME_SMALL = 4
 """Most rows of outcome lines on a small screen, as in dialogs.tcss."""
+MIN_TEXT_WIDTH = 20
 SMALL_WIDTH, SMALL_HEIGHT = 90, 26
 """Below either of them a dialog fills the whole screen."""
 
@@ -189,6 +187,18 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
             )
         self.fit(rows=rows)
 
+    leave = "cancel"
+    """What escape does."""
+
+    def keys(self) -> list[tuple[str, str]]:
+        """The keys that work now, and their labels."""
+        return []
+
+    def update_keys(self) -> None:
+        """Name the keys that work now in the last line."""
+        keys = [(key, label, "") for key, label in self.keys()]
+        self.query_one(KeyLine).show(keys, [("esc", self.leave, "")])
+
     def keep_draft(self, *, last: bool = False) -> bool:
         """Save unsaved input as a draft; returns whether there is any. Raises SaveError.
 
@@ -202,13 +212,28 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
 
 
 class FittingDialog(Dialog[Result]):
-    """A dialog with the CSS class `-small` on small screens; opening it clears the toasts."""
+    """A box with a title and keys, which fills small screens; opening it clears the toasts."""
 
     CSS_PATH = "dialogs.tcss"
+    box_classes = ""
+    """Style classes of the box."""
+    heading = ""
+    """Title in the border of the box."""
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes=f"box {self.box_classes}") as box:
+            box.border_title = Content(text.one_line(self.heading))
+            yield from self.content()
+            yield KeyLine(id="dialog-keys")
+
+    @abstractmethod
+    def content(self) -> ComposeResult:
+        """The widgets between title and keys."""
 
     def on_mount(self) -> None:
         self.app.clear_notifications()
         self._fit()
+        self.update_keys()
 
     def on_resize(self) -> None:
         self._fit()
@@ -218,124 +243,114 @@ class FittingDialog(Dialog[Result]):
         self.set_class(width < SMALL_WIDTH or height < SMALL_HEIGHT, "-small")
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """A key of a confirm dialog, its label and the value it returns."""
-
-    key: str
-    words: str
-    value: str
-
-
-QUESTION_MOST = 76
-"""Columns of a question before its lines are wrapped."""
-
-
-class ConfirmDialog(FittingDialog[str]):
-    """A question answered with one key; dismissed with its value, None on escape."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
-
-    def __init__(
-        self,
-        title: str,
-        body: Sequence[OutcomeLine],
-        replies: Sequence[Reply],
-        cancel: str = "cancel",
-    ) -> None:
-        super().__init__()
-        self._title, self._body, self._replies = title, body, replies
-        self._cancel = cancel
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box") as box:
-            box.border_title = Content(text.one_line(self._title))
-            yield OutcomeLines()
-            yield KeyLine(id="confirm-keys")
-
-    def on_mount(self) -> None:
-        self.query_one(OutcomeLines).say(*self._body)
-        keys = [(reply.key, reply.words, "") for reply in self._replies]
-        self.query_one(KeyLine).show(keys, [("esc", self._cancel, "")])
-
-    def fill(self) -> None:
-        line_widths = [
-            text.width(text.one_line(f"{line.head} {line.words}")) for line in self._body
-        ]
-        keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
-        title = text.width(text.one_line(self._title)) + 4
-        widest = max([*line_widths, keys + len(self._cancel) + 8, title], default=0)
-        self.fit(columns=min(widest, QUESTION_MOST))
-
-    def on_key(self, event: events.Key) -> None:
-        for reply in self._replies:
-            if event.key == reply.key or event.character == reply.key:
-                event.stop()
-                self.dismiss(reply.value)
-
-
-class PromptDialog(FittingDialog[str]):
-    """Asks for one line of text; dismissed with it, None on escape."""
-
-    AUTO_FOCUS = "Input"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
-
-    def __init__(
-        self,
-        title: str,
-        *,
-        hint: str = "",
-        value: str = "",
-        placeholder: str = "Name",
-        accept: str = "save",
-    ) -> None:
-        super().__init__()
-        self._placeholder, self._accept = placeholder, accept
-        self._title, self._hint, self._value = title, hint, value
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box") as box:
-            box.border_title = Content(self._title)
-            if self._hint:
-                hint = Content(text.one_line(self._hint))
-                yield Static(hint, classes="line", markup=False)
-            yield Input(self._value, placeholder=self._placeholder, compact=True)
-            yield KeyLine(id="prompt-keys")
-
-    def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("enter", self._accept, "")], [("esc", "cancel", "")])
-
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip() or None)
-
-
-MIN_TEXT_WIDTH = 20
-
-
-class TextDialog(FittingDialog[None]):
-    """A read-only dialog of scrollable lines, which a subclass lays out for a width."""
+class TextDialog(FittingDialog[Result]):
+    """Scrollable lines, which a subclass lays out for a width, below a summary if there is one."""
 
     AUTO_FOCUS = "TextWindow"
+    box_classes = "full"
+    leave = "back"
+    summary: Sequence[OutcomeLine] = ()
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box tall") as box:
-            box.border_title = Content(self.box_title())
-            yield TextWindow()
-            yield KeyLine()
+    def content(self) -> ComposeResult:
+        if self.summary:
+            yield OutcomeLines()
+        yield TextWindow()
+
+    def keys(self) -> list[tuple[str, str]]:
+        return [("↑↓", "scroll")]
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("↑↓", "scroll", "")], [("esc", "back", "")])
+        if self.summary:
+            self.query_one(OutcomeLines).say(*self.summary)
 
     def fill(self) -> None:
         sheet = self.query_one(TextWindow)
         lines = self.lines(max(MIN_TEXT_WIDTH, self.inner_width - 2), sheet.palette)
         sheet.show(lines)
-        self.fit(rows=max(1, len(lines)))
-
-    @abstractmethod
-    def box_title(self) -> str: ...
+        self.fit_lines(max(1, len(lines)))
 
     @abstractmethod
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         """The lines to show, each at most `width` cells."""
+
+
+class PageDialog(Dialog[Result]):
+    """A dialog of the whole screen: a line about it, two panes, the keys.
+
+    The panes stand side by side from `WIDE_FROM` columns on, else below each other; with less than
+    `STACKED_FROM` rows the first is alone.
+    """
+
+    CSS_PATH = "dialogs.tcss"
+    WIDE_FROM: ClassVar[int]
+    STACKED_FROM: ClassVar[int]
+    leave = "back"
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="page"):
+            yield Static("", classes="head", markup=False)
+            with Container(classes="split"):
+                yield from self.panes()
+            yield KeyLine(id="dialog-keys")
+
+    @abstractmethod
+    def panes(self) -> ComposeResult:
+        """The widgets between the first line and the keys."""
+
+    def on_mount(self) -> None:
+        self.app.clear_notifications()
+
+    def on_resize(self) -> None:
+        width, height = self.app.size
+        self.set_class(width < self.WIDE_FROM, "-stacked")
+        self.set_class(width < self.WIDE_FROM and height < self.STACKED_FROM, "-alone")
+
+    def say_head(self, parts: Iterable[str]) -> None:
+        """Show these parts in the first line."""
+        head = text.cut(" · ".join(parts), max(1, self.app.size.width - 2))
+        self.query_one(".head", Static).update(Content(head))
+
+
+class RowList(EntryList, Generic[Row]):
+    """One line per row, behind the bar of the cursor."""
+
+    empty = "no matches"
+    """What stands in place of no rows."""
+    is_lit = True
+    """The cursor looks the same without the focus, which an input above the list may have."""
+
+    def __init__(self, rows: Sequence[Row] = (), *, title: str = "") -> None:
+        super().__init__(title=title)
+        self.rows = rows
+
+    def show_rows(self, rows: Sequence[Row], *, cursor: int = 0, top: int = 0) -> None:
+        self.rows = rows
+        self.reset(cursor=cursor, top=top)
+        self.refresh(layout=True)
+
+    @property
+    def current(self) -> Row | None:
+        """The row under the cursor."""
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+
+    def line_count(self) -> int:
+        return len(self.rows)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(1, len(self.rows))
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        words = text.cut(f" {self.empty}", width)
+        return Strip([] if y else [Segment(words, self.palette.faint)])
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        palette, ground = self.palette, Style.null()
+        if selected:
+            ground = palette.cursor(focused=self.is_lit or self.has_focus)
+        bar = ("▌" if selected else " ", palette.accent)
+        parts = [bar, *self.draw_row(self.rows[index], width)]
+        return Strip([Segment(words, style + ground) for words, style in parts])
+
+    @abstractmethod
+    def draw_row(self, row: Row, width: int) -> Sequence[tuple[str, Style]]:
+        """Text and style of each piece of a row, one cell less than `width` in all."""

@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Vertical
 from textual.content import Content
 
 from memtui import text
 from memtui.errors import Conflict
 from memtui.model import Memory
 from memtui.tui import key_bindings
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine, TextChange, count_lines
 from memtui.tui.widgets.diff_view import DiffView, draw_text_diff
-from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.tui.appearance import Palette
 
 
@@ -35,9 +29,10 @@ class DiffScreen(FittingDialog[bool]):
     """
 
     AUTO_FOCUS = "DiffView"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,n", "dismiss", show=False),
-        Binding("enter,y", "yes", show=False),
+    box_classes = "full"
+    BINDINGS = [
+        ("escape,q,n", "dismiss"),
+        ("enter,y", "yes"),
         *key_bindings.bindings_of("detail.raw"),
     ]
 
@@ -51,17 +46,15 @@ class DiffScreen(FittingDialog[bool]):
         yes: str = "",
     ) -> None:
         super().__init__()
-        self._title, self._summary, self._diff, self._yes = title, summary, diff, yes
+        self.heading = title[:1].upper() + title[1:]
+        self.leave = "cancel" if yes else "back"
+        self._summary, self._diff, self._yes = summary, diff, yes
         self._texts, self._is_raw = texts, not texts
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box full") as box:
-            title = text.one_line(self._title)
-            box.border_title = Content(title[:1].upper() + title[1:])
-            if self._summary:
-                yield OutcomeLines()
-            yield DiffView(self._diff, self._texts)
-            yield KeyLine(id="diff-keys")
+    def content(self) -> ComposeResult:
+        if self._summary:
+            yield OutcomeLines()
+        yield DiffView(self._diff, self._texts)
 
     def on_mount(self) -> None:
         files, added, removed = count_lines(self._diff)
@@ -69,15 +62,12 @@ class DiffScreen(FittingDialog[bool]):
         self.query_one(".box").border_subtitle = Content(places)
         if self._summary:
             self.query_one(OutcomeLines).say(*self._summary)
-        self._show_keys()
 
-    def _show_keys(self) -> None:
-        keys = [("enter", self._yes, "")] if self._yes else []
+    def keys(self) -> list[tuple[str, str]]:
+        keys = [("enter", self._yes)] if self._yes else []
         if self._texts:
-            key = self.app.key_of("detail.raw")
-            keys.append((key, "rendered" if self._is_raw else "files", ""))
-        leave = "cancel" if self._yes else "back"
-        self.query_one(KeyLine).show([*keys, ("↑↓", "scroll", "")], [("esc", leave, "")])
+            keys.append((self.app.key_of("detail.raw"), "rendered" if self._is_raw else "files"))
+        return [*keys, ("↑↓", "scroll")]
 
     def fill(self) -> None:
         view = self.query_one(DiffView)
@@ -88,7 +78,7 @@ class DiffScreen(FittingDialog[bool]):
         if self._texts and action_id == "detail.raw":
             self._is_raw = not self._is_raw
             self.query_one(DiffView).show(self._diff, () if self._is_raw else self._texts)
-            self._show_keys()
+            self.update_keys()
             self.fill()
         else:
             super().action_act(action_id)
@@ -110,18 +100,18 @@ NOT_THERE = "(deleted)"
 THEIRS, MINE, BOTH = "theirs", "mine", "both"
 
 
-class ConflictScreen(FittingDialog[str]):
+class ConflictScreen(TextDialog[str]):
     """Shows base, theirs and ours of a conflicting edit; nothing is chosen by default.
 
     Dismissed with `theirs`, `mine` or `both`; None leaves the conflict open, without losing text.
     """
 
-    AUTO_FOCUS = "TextWindow"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss", show=False),
-        Binding("t", f"choose('{THEIRS}')", show=False),
-        Binding("m", f"choose('{MINE}')", show=False),
-        Binding("b", f"choose('{BOTH}')", show=False),
+    heading = "Conflict: changed on disk"
+    BINDINGS = [
+        ("escape,q", "dismiss"),
+        ("t", f"choose('{THEIRS}')"),
+        ("m", f"choose('{MINE}')"),
+        ("b", f"choose('{BOTH}')"),
     ]
 
     def __init__(
@@ -137,37 +127,26 @@ class ConflictScreen(FittingDialog[str]):
         super().__init__()
         self._conflict = conflict
         self._choices = dict(choices)
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box full") as box:
-            box.border_title = Content("Conflict: changed on disk")
-            yield OutcomeLines()
-            yield TextWindow()
-            yield KeyLine(id="conflict-keys")
-
-    def on_mount(self) -> None:
-        where = text.file_name(self._conflict.where)
-        self.query_one(OutcomeLines).say(
-            OutcomeLine(self._conflict.what, Tone.WARNING),
+        where = text.file_name(conflict.where)
+        self.summary = (
+            OutcomeLine(conflict.what, Tone.WARNING),
             *([OutcomeLine(where, Tone.QUIET)] if where else []),
         )
 
+    def keys(self) -> list[tuple[str, str]]:
+        self.leave = "cancel" if self.inner_width >= 40 else ""
+        short, choices = self.app.size.width < SHORT_BELOW, self._choices.items()
+        return [(value[0], value if short else words) for value, words in choices]
+
     def fill(self) -> None:
-        short = self.app.size.width < SHORT_BELOW
-        choices = self._choices.items()
-        keys = [(value[0], value if short else words, "") for value, words in choices]
-        self.query_one(KeyLine).show(
-            keys, [("esc", "cancel" if self.inner_width >= 40 else "", "")]
-        )
-        self._fill_texts()
+        self.update_keys()
+        super().fill()
 
     def action_choose(self, value: str) -> None:
         if value in self._choices:
             self.dismiss(value)
 
-    def _fill_texts(self) -> None:
-        sheet = self.query_one(TextWindow)
-        width = max(20, self.inner_width - 2)
+    def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         base = self._conflict.base
         texts = [
             ("Base", base, None),
@@ -176,12 +155,9 @@ class ConflictScreen(FittingDialog[str]):
         ]
         if width >= SIDE_BY_SIDE_FROM:
             column = (width - 4) // 3
-            columns = [_column(*one, sheet.palette, column) for one in texts]
-            lines = _side_by_side(columns, column, sheet.palette)
-        else:
-            lines = [line for one in texts for line in _column(*one, sheet.palette, width)]
-        sheet.show(lines)
-        self.fit_lines(len(lines))
+            columns = [_column(*one, palette, column) for one in texts]
+            return _side_by_side(columns, column, palette)
+        return [line for one in texts for line in _column(*one, palette, width)]
 
 
 def _column(
@@ -214,32 +190,20 @@ def _side_by_side(
     return lines
 
 
-class CompareScreen(FittingDialog[None]):
+class CompareScreen(TextDialog[None]):
     """Two memories side by side, one below the other where there is no room, differences marked."""
 
-    AUTO_FOCUS = "TextWindow"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "dismiss", show=False)]
+    heading = "Compare"
+    BINDINGS = [("escape,q,enter", "dismiss")]
 
     def __init__(self, left: Memory, right: Memory) -> None:
         super().__init__()
         self._left, self._right = left, right
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box full") as box:
-            box.border_title = Content("Compare")
-            yield TextWindow()
-            yield KeyLine(id="compare-keys")
-
-    def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("↑↓", "scroll", "")], [("esc", "back", "")])
-
-    def fill(self) -> None:
-        sheet = self.query_one(TextWindow)
-        width = max(20, self.inner_width - 2)
+    def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         left, right = self._left, self._right
         beside = width >= COMPARED_SIDE_BY_SIDE_FROM
         column = (width - 2) // 2 if beside else width
-        palette = sheet.palette
         before, after = left.content[:LONGEST], right.content[:LONGEST]
         columns = []
         for memory, other, own in ((left, right, "gone"), (right, left, "new")):
@@ -247,11 +211,8 @@ class CompareScreen(FittingDialog[None]):
             body = [[Segment(" "), *line] for line in drawn]
             columns.append([*_about(memory, other, palette, column), [], *body, []])
         if beside:
-            lines = _side_by_side(columns, column, palette)
-        else:
-            lines = [line for one in columns for line in one]
-        sheet.show(lines)
-        self.fit(rows=len(lines))
+            return _side_by_side(columns, column, palette)
+        return [line for one in columns for line in one]
 
 
 def _about(memory: Memory, other: Memory, palette: Palette, width: int) -> list[list[Segment]]:

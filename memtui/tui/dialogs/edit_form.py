@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -29,15 +29,13 @@ from memtui.tui.change_forms import (
     value_of,
 )
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
-from memtui.tui.dialogs.dialog import ConfirmDialog, FittingDialog, Reply
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
+from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.journal import JournalAction
     from memtui.library import Library
 
@@ -50,28 +48,30 @@ NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 class FormScreen(FittingDialog[Planned]):
     """Dismissed with the saved plan, None if nothing was saved."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "save", show=False, priority=True),
-        Binding("f2", "diff", show=False, priority=True),
-        Binding("f4", "force", show=False, priority=True),
-        Binding("escape", "cancel", show=False, priority=True),
-        Binding("ctrl+c", "cancel", show=False),
-        Binding("enter", "next", show=False),
-        Binding("down", "next", show=False),
-        Binding("up", "previous", show=False),
+    BINDINGS = [
+        Binding("ctrl+s", "save", priority=True),
+        Binding("f2", "diff", priority=True),
+        Binding("f4", "force", priority=True),
+        Binding("escape", "cancel", priority=True),
+        ("ctrl+c", "cancel"),
+        ("enter", "next"),
+        ("down", "next"),
+        ("up", "previous"),
     ]
 
     def __init__(
         self,
         form: Form,
-        worker: ChangeWorker,
+        writer: ChangeWorker,
         *,
         changed: bool = False,
         file: DraftFile | None = None,
     ) -> None:
         """`file`: the draft file that unsaved input is kept in, for when the program ends."""
         super().__init__()
-        self._form, self._base, self._worker, self._file = form, form.base, worker, file
+        has_prose = any(field.kind is Kind.PROSE for field in form.fields)
+        self.heading, self.box_classes = form.title, f"form {'full' if has_prose else 'wide'}"
+        self._form, self._base, self._writer, self._file = form, form.base, writer, file
         self._draft_error_shown = False
         self._initial: dict[str, str] = {}
         self._unsaved = changed
@@ -85,17 +85,11 @@ class FormScreen(FittingDialog[Planned]):
 
     # Widgets
 
-    def compose(self) -> ComposeResult:
-        has_prose = any(field.kind is Kind.PROSE for field in self._form.fields)
-        with Vertical(classes="box form " + ("full" if has_prose else "wide")) as box:
-            box.border_title = Content(text.one_line(self._form.title))
-            if self._form.base is not None:
-                box.border_subtitle = Content(text.cut(text.one_line(self._form.base.id), 40))
-            with VerticalScroll(can_focus=False):
-                for field in self._form.fields:
-                    yield from self._row(field)
-            yield OutcomeLines()
-            yield KeyLine(id="form-keys")
+    def content(self) -> ComposeResult:
+        with VerticalScroll(can_focus=False):
+            for field in self._form.fields:
+                yield from self._row(field)
+        yield OutcomeLines()
 
     def _row(self, field: FormField) -> Iterator[Vertical | Horizontal]:
         label = Static(Content(field.label), classes="label", markup=False)
@@ -117,6 +111,9 @@ class FormScreen(FittingDialog[Planned]):
 
     def on_mount(self) -> None:
         self._initial = self.values()
+        if self._base is not None:
+            subtitle = text.cut(text.one_line(self._base.id), 40)
+            self.query_one(".box").border_subtitle = Content(subtitle)
         for widget in self._inputs():
             if widget.name == self._form.focus:
                 widget.focus()
@@ -148,7 +145,7 @@ class FormScreen(FittingDialog[Planned]):
         self._timer = self.set_timer(PREVIEW_DELAY, self._update_preview)
 
     def _draft(self) -> FormDraft | None:
-        form, library = self._form, self._worker.library
+        form, library = self._form, self._writer.library
         if library is None:
             return None
         roots = {store.label: str(store.root) for store in library.stores}
@@ -188,7 +185,7 @@ class FormScreen(FittingDialog[Planned]):
             self._previewed(number, None)
             return
         self.is_previewing = True
-        self._worker.worker.ask(
+        self._writer.worker.ask(
             partial(self._planned, values, False),
             self.if_open(partial(self._previewed, number)),
             self.if_open(partial(self._failed, number)),
@@ -213,7 +210,7 @@ class FormScreen(FittingDialog[Planned]):
         if number != self._number:
             return
         self.is_previewing, self._preview = False, found
-        library = self._worker.library
+        library = self._writer.library
         if found is None or library is None:
             self._say(NO_CHANGES)
         else:
@@ -239,15 +236,13 @@ class FormScreen(FittingDialog[Planned]):
 
     def _say(self, *lines: OutcomeLine) -> None:
         self.query_one(OutcomeLines).say(*lines)
-        save = ("f4", f"{self._form.save} anyway", "") if self._stopped else None
-        self.query_one(KeyLine).show(
-            [
-                save or ("^s", self._form.save, ""),
-                *([("f2", "diff", "")] if self._preview and self._preview.lines else []),
-                ("⇥", "next field", ""),
-            ],
-            [("esc", "cancel", "")],
-        )
+        self.update_keys()
+
+    def keys(self) -> list[tuple[str, str]]:
+        save = self._form.save
+        diff = [("f2", "diff")] if self._preview and self._preview.lines else []
+        first = ("f4", f"{save} anyway") if self._stopped else ("^s", save)
+        return [first, *diff, ("⇥", "next field")]
 
     # Saving
 
@@ -261,7 +256,7 @@ class FormScreen(FittingDialog[Planned]):
             return
         self._saving = True
         self._number += 1
-        self._worker.worker.ask(
+        self._writer.worker.ask(
             partial(self._planned, values, force),
             self.if_open(self._to_save),
             self.if_open(self._not_saved),
@@ -285,7 +280,7 @@ class FormScreen(FittingDialog[Planned]):
         acts = {change.act for plan in planned.plans for change in plan.changes}
         many = len(planned.plans) > 1 or len(planned.refs) > 2
         if planned.supersedes or acts & DESTRUCTIVE or many:
-            library = self._worker.library
+            library = self._writer.library
             summary = self._describe(found, library) if library else ()
             if library and self._form.as_possible:
                 summary = (*summary, *change_worker.describe_targets(planned, library.get))
@@ -308,7 +303,7 @@ class FormScreen(FittingDialog[Planned]):
                 self._file.discard()
             return action
 
-        self._worker.write(apply, self.if_open(done), self.if_open(self._not_saved))
+        self._writer.write(apply, self.if_open(done), self.if_open(self._not_saved))
 
     def _not_saved(self, error: MemtuiError) -> None:
         """Show why it was not saved; the input stays."""
@@ -331,7 +326,7 @@ class FormScreen(FittingDialog[Planned]):
             self._saving = False
             self.app.push_screen(ConflictScreen(conflict), partial(self._decided, conflict))
 
-        self._worker.worker.ask(
+        self._writer.worker.ask(
             lambda library: library.refresh(),
             self.if_open(seen),
             self.if_open(self._not_saved),
@@ -340,7 +335,7 @@ class FormScreen(FittingDialog[Planned]):
         )
 
     def _decided(self, conflict: Conflict, choice: str | None) -> None:
-        library, base = self._worker.library, self._base
+        library, base = self._writer.library, self._base
         if choice is None or library is None:
             self._say(OutcomeLine("conflict with a change on disk, not resolved yet", Tone.WARNING))
             return

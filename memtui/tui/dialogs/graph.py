@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from memtui import text
 from memtui.errors import MemtuiError
@@ -21,27 +18,20 @@ from memtui.insight import graph_export, graph_layout
 from memtui.insight.graph_layout import PlacedNode
 from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood
-from memtui.tui.dialogs.dialog import Dialog
+from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.graph_nodes import FoundLinks, GraphFilter, NodeTexts, find_links
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.graph_view import GraphView
 from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import Library
     from memtui.query import TimeCondition
     from memtui.tui.library_worker import LibraryWorker
 
 DEPTHS = range(1, 7)
-WIDE_FROM = 120
-"""Columns from which the detail stands beside the drawing."""
-DETAIL_FROM = 20
-"""Rows from which it stands below the drawing on a narrower screen; else the drawing is alone."""
 _TURNS = {
     Direction.BOTH: Direction.OUT,
     Direction.OUT: Direction.IN,
@@ -49,24 +39,24 @@ _TURNS = {
 }
 
 
-class GraphScreen(Dialog[str]):
+class GraphScreen(PageDialog[str]):
     """Dismissed with the ref of the memory to open."""
 
-    CSS_PATH = "dialogs.tcss"
+    WIDE_FROM, STACKED_FROM = 120, 20
     AUTO_FOCUS = "GraphView"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,O", "dismiss", show=False),
-        Binding("enter", "open", show=False),
-        Binding("space", "centre", show=False),
-        Binding("backspace", "centre_back", show=False),
-        Binding("+,=", "deepen(1)", show=False),
-        Binding("-", "deepen(-1)", show=False),
-        Binding("r", "relations", show=False),
-        Binding("d", "direction", show=False),
-        Binding("@", "as_of", show=False),
-        Binding("x", "export", show=False),
-        Binding("pagedown,ctrl+d", "scroll_detail(1)", show=False),
-        Binding("pageup,ctrl+u", "scroll_detail(-1)", show=False),
+    BINDINGS = [
+        ("escape,q,O", "dismiss"),
+        ("enter", "open"),
+        ("space", "centre"),
+        ("backspace", "centre_back"),
+        ("+,=", "deepen(1)"),
+        ("-", "deepen(-1)"),
+        ("r", "relations"),
+        ("d", "direction"),
+        ("@", "as_of"),
+        ("x", "export"),
+        ("pagedown,ctrl+d", "scroll_detail(1)"),
+        ("pageup,ctrl+u", "scroll_detail(-1)"),
     ]
 
     def __init__(
@@ -103,17 +93,12 @@ class GraphScreen(Dialog[str]):
         self.working = False
         """Links are being followed; tests wait for it."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="page"):
-            yield Static("", id="graph-head", classes="head", markup=False)
-            with Container(classes="split"):
-                yield self.graph
-                yield self._detail
-                yield self._about
-            yield KeyLine(id="graph-keys")
+    def panes(self) -> ComposeResult:
+        yield self.graph
+        yield self._detail
+        yield self._about
 
     def on_mount(self) -> None:
-        self.app.clear_notifications()
         self.graph.border_title = Content("Links")
         self._detail.border_title = Content("Memory")
         self._detail.roots = {store.label: store.root for store in self._library.stores}
@@ -121,10 +106,7 @@ class GraphScreen(Dialog[str]):
         self._ask()
 
     def on_resize(self) -> None:
-        width, height = self.app.size
-        self.set_class(width < WIDE_FROM, "-stacked")
-        self.set_class(width < WIDE_FROM and height < DETAIL_FROM, "-alone")
-        self._show_keys()
+        self.update_keys()
         self.call_after_refresh(self._lay_out)
 
     # Asking
@@ -141,7 +123,7 @@ class GraphScreen(Dialog[str]):
 
         def failed(error: MemtuiError) -> None:
             self.working = False
-            self.app.notify(str(error), severity="error")
+            self.app.report_error(error)
 
         self._worker.run(
             "graph",
@@ -182,10 +164,7 @@ class GraphScreen(Dialog[str]):
         if layout.other_edges:
             count = len(layout.other_edges)
             parts.append(f"{text.counted(count, 'more link')} between them")
-        parts += self._filter.words()
-        head = self.query_one("#graph-head", Static)
-        room = max(1, self.app.size.width - 2)
-        head.update(Content(text.cut(" · ".join(parts), room)))
+        self.say_head([*parts, *self._filter.words()])
         title = f"Links of {self._texts.name(self._start)}"
         self.graph.border_title = Content(text.cut(title, max(8, self.graph.size.width - 4)))
 
@@ -216,7 +195,7 @@ class GraphScreen(Dialog[str]):
             self._about.border_title = Content("Entity" if placed.node else "Not drawn")
             self._about.show(self._describe(placed))
         self.graph.say(self._describe_line(placed))
-        self._show_keys()
+        self.update_keys()
 
     def _describe_line(self, placed: PlacedNode) -> str:
         """Describe the selected node in one line: how it is linked, and its whole name."""
@@ -256,32 +235,27 @@ class GraphScreen(Dialog[str]):
 
     # Keys
 
-    def _show_keys(self) -> None:
-        placed = self.graph.selected
+    def keys(self) -> list[tuple[str, str]]:
+        placed, depth = self.graph.selected, self._filter.depth
         node = placed.node if placed is not None else None
-        keys = [("←→↑↓", "walk", "")]
-        if placed is not None and node is None:
-            keys.append(("enter", "list", ""))
-        elif node is not None and self._texts.memory(node) is not None:
-            keys.append(("enter", "open", ""))
-        if node is not None and node != self._start and node.kind != NodeKind.UNKNOWN:
-            keys.append(("space", "centre", ""))
-        if self._centres:
-            keys.append(("⌫", "back", ""))
-        depth = self._filter.depth
-        if depth + 1 in DEPTHS:
-            keys.append(("+", "deeper", ""))
-        if depth - 1 in DEPTHS:
-            keys.append(("-", "nearer", ""))
-        if len(self._relations) > 1 or self._filter.relations:
-            keys.append(("r", "relations", ""))
-        keys.append(("d", "direction", ""))
-        if self._fixed is None:
-            keys.append(("@", "as of", ""))
-        if self._found is not None and len(self._found.reached) > 1:
-            keys.append(("x", "export", ""))
-        self.query_one(KeyLine).show(keys, [("esc", "back", "")])
+        is_memory = node is not None and self._texts.memory(node) is not None
+        is_end = node is None or node == self._start or node.kind == NodeKind.UNKNOWN
+        keys = {
+            ("←→↑↓", "walk"): True,
+            ("enter", "list"): placed is not None and node is None,
+            ("enter", "open"): is_memory,
+            ("space", "centre"): not is_end,
+            ("⌫", "back"): self._centres,
+            ("+", "deeper"): depth + 1 in DEPTHS,
+            ("-", "nearer"): depth - 1 in DEPTHS,
+            ("r", "relations"): len(self._relations) > 1 or self._filter.relations,
+            ("d", "direction"): True,
+            ("@", "as of"): self._fixed is None,
+            ("x", "export"): self._found is not None and len(self._found.reached) > 1,
+        }
+        return [key for key, is_possible in keys.items() if is_possible]
 
+    @on(GraphView.Opened)
     def action_open(self) -> None:
         placed = self.graph.selected
         if placed is None:
@@ -293,19 +267,11 @@ class GraphScreen(Dialog[str]):
         else:
             self.action_centre()
 
-    @on(GraphView.Opened)
-    def _opened(self) -> None:
-        self.action_open()
-
     def _list_hidden(self, placed: PlacedNode) -> None:
         nodes = {node.name: node for node in self._hidden_neighbours(placed)}
         choices = [Choice(name, self._texts.label(node)) for name, node in nodes.items()]
-
-        def chosen(names: tuple[str, ...] | None) -> None:
-            if names:
-                self._go_to_centre(nodes[names[0]])
-
-        self.app.push_screen(Picker("Not drawn", choices, several=False, accept="centre"), chosen)
+        picker = Picker("Not drawn", choices, several=False, accept="centre")
+        self.app.ask_one(picker, lambda name: self._go_to_centre(nodes[name]))
 
     def action_centre(self) -> None:
         placed = self.graph.selected
@@ -326,12 +292,10 @@ class GraphScreen(Dialog[str]):
 
     def action_deepen(self, step: int) -> None:
         if self._filter.depth + step in DEPTHS:
-            self._filter = replace(self._filter, depth=self._filter.depth + step)
-            self._ask()
+            self._follow(depth=self._filter.depth + step)
 
     def action_direction(self) -> None:
-        self._filter = replace(self._filter, direction=_TURNS[self._filter.direction])
-        self._ask()
+        self._follow(direction=_TURNS[self._filter.direction])
 
     def action_relations(self) -> None:
         chosen = self._filter.relations
@@ -344,27 +308,22 @@ class GraphScreen(Dialog[str]):
             for name in names
         ]
 
-        def picked(values: tuple[str, ...] | None) -> None:
-            if values is not None:
-                self._filter = replace(self._filter, relations=values)
-                self._ask()
-
-        self.app.push_screen(Picker("Relations to follow", choices), picked)
+        picker = Picker("Relations to follow", choices)
+        self.app.ask(picker, lambda relations: self._follow(relations=relations))
 
     def action_as_of(self) -> None:
         if self._fixed is not None:
             return
         at = self._filter.at
-
-        def chosen(time: TimeCondition | None) -> None:
-            if time is not None:
-                self._filter = replace(self._filter, at=time if time.text else None)
-                self._ask()
-
-        self.app.push_screen(
-            TimePrompt("Links as of", self._now(), value=at.text if at else "", empty="empty: now"),
-            chosen,
+        prompt = TimePrompt(
+            "Links as of", self._now(), value=at.text if at else "", empty="empty: now"
         )
+        self.app.ask(prompt, lambda time: self._follow(at=time if time.text else None))
+
+    def _follow(self, **changes: Any) -> None:
+        """Follow the links again with another filter."""
+        self._filter = replace(self._filter, **changes)
+        self._ask()
 
     def action_scroll_detail(self, step: int) -> None:
         pane = self._detail if self._detail.display else self._about

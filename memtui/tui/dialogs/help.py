@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Vertical
-from textual.content import Content
 from textual.events import DescendantFocus
 from textual.widgets import Input
 
@@ -22,11 +19,8 @@ from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.tui.appearance import Palette
 
 
@@ -70,44 +64,40 @@ MARKS = (
 class HelpSearch(Input):
     """The search line of the help; up and down scroll what it finds."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "screen.move('move.down')", show=False),
-        Binding("up", "screen.move('move.up')", show=False),
-        Binding("pagedown", "screen.move('move.page_down')", show=False),
-        Binding("pageup", "screen.move('move.page_up')", show=False),
+    BINDINGS = [
+        ("down", "screen.move('move.down')"),
+        ("up", "screen.move('move.up')"),
+        ("pagedown", "screen.move('move.page_down')"),
+        ("pageup", "screen.move('move.page_up')"),
     ]
 
 
-class HelpScreen(TextDialog):
+class HelpScreen(TextDialog[None]):
     """Help for a pane, with key overrides applied."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", show=False),
-        Binding("question_mark,q,enter", "dismiss", show=False),
-        Binding("slash", "search", show=False),
+    box_classes = "tall"
+    BINDINGS = [
+        ("escape", "leave"),
+        ("question_mark,q,enter", "dismiss"),
+        ("slash", "search"),
     ]
 
     def __init__(self, pane: Pane | str, keys: Mapping[str, Sequence[str]]) -> None:
         super().__init__()
-        self._pane = pane
+        self.heading, self._pane = f"Help: {pane}", pane
         self._keys = keys
         self._search_text = ""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box tall") as box:
-            box.border_title = Content(self.box_title())
-            yield HelpSearch(placeholder="a key, a word, the id of an action", compact=True)
-            yield TextWindow()
-            yield KeyLine()
+    def content(self) -> ComposeResult:
+        yield HelpSearch(placeholder="a key, a word, the id of an action", compact=True)
+        yield from super().content()
 
     def on_mount(self) -> None:
         self.query_one(HelpSearch).display = False
-        self._show_keys()
 
-    def _show_keys(self) -> None:
+    def keys(self) -> list[tuple[str, str]]:
         searching = self.query_one(HelpSearch).has_focus
-        keys = [("enter", "done", "")] if searching else [("/", "search", "")]
-        self.query_one(KeyLine).show([("↑↓", "scroll", ""), *keys], [("esc", "back", "")])
+        return [*super().keys(), ("enter", "done") if searching else ("/", "search")]
 
     def action_search(self) -> None:
         line = self.query_one(HelpSearch)
@@ -135,13 +125,10 @@ class HelpScreen(TextDialog):
 
     @on(DescendantFocus)
     def _focused(self) -> None:
-        self._show_keys()
+        self.update_keys()
 
     def action_move(self, action_id: str) -> None:
         self.query_one(TextWindow).action_move(action_id)
-
-    def box_title(self) -> str:
-        return f"Help: {self._pane}"
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         lines: list[list[Segment]] = []

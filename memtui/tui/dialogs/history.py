@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Vertical
-from textual.content import Content
-from textual.message import Message
-from textual.strip import Strip
 
 from memtui import text
 from memtui.tui import appearance, key_bindings
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.tui.text_blocks import is_markdown
 from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
-from memtui.tui.widgets.list_window import ListWindow
-from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.insight.versions import TextVersion, VersionHistory
     from memtui.model import Memory
     from memtui.tui.appearance import Palette
@@ -47,79 +38,61 @@ class Version:
     lines: tuple[Sequence[Segment], ...]
 
 
-class VersionList(ListWindow):
+VersionLine = tuple[Sequence[Segment], str]
+"""A line of a version; on its first one the version's ref."""
+
+
+class VersionList(RowList[VersionLine]):
     """Blocks of lines, one per version; the cursor moves from block to block."""
 
     ALLOW_SELECT = True
 
-    class Chosen(Message):
-        """A version was double-clicked."""
-
-    class Moved(Message):
-        """Another version is under the cursor."""
-
     def __init__(self) -> None:
         super().__init__()
-        self._lines: list[tuple[Sequence[Segment], str]] = []
         self._first: dict[int, int] = {}
         """First line of a version -> its number among those shown."""
 
     def show(self, versions: Sequence[Version], selected: int) -> None:
         """Show the versions with the cursor on number `selected`."""
-        self._lines = []
+        lines: list[VersionLine] = []
         self._first = {}
         cursor = 0
         for number, version in enumerate(versions):
-            if self._lines:
-                self._lines.append(((), ""))
-            cursor = len(self._lines) if number == selected else cursor
-            self._first[len(self._lines)] = number
+            if lines:
+                lines.append(((), ""))
+            cursor = len(lines) if number == selected else cursor
+            self._first[len(lines)] = number
             for index, line in enumerate(version.lines):
-                self._lines.append((line, version.ref if not index else ""))
-        self.reset(cursor=cursor)
+                lines.append((line, version.ref if not index else ""))
+        self.show_rows(lines, cursor=cursor)
 
     @property
     def ref(self) -> str:
-        return self._lines[self.cursor][1] if self.cursor < len(self._lines) else ""
+        return self.current[1] if self.current else ""
 
     @property
     def number(self) -> int:
         """Number of the version under the cursor; -1 if there is none."""
         return self._first.get(self.cursor, -1)
 
-    def cursor_moved(self) -> None:
-        self.post_message(self.Moved())
-
-    def line_count(self) -> int:
-        return len(self._lines)
-
     def selectable(self, index: int) -> bool:
-        return bool(self._lines[index][1])
+        return bool(self.rows[index][1])
 
-    def draw_key(self, index: int) -> Hashable:
-        return index
-
-    def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        if double:
-            self.post_message(self.Chosen())
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        segments, _ = self._lines[index]
-        ground = self.palette.cursor(focused=True) if selected else Style.null()
-        drawn = [Segment("▌" if selected else " ", self.palette.accent + ground)]
-        drawn += [Segment(s.text, (s.style or Style.null()) + ground) for s in segments]
-        used = sum(text.width(segment.text) for segment in drawn)
-        return Strip([*drawn, Segment(" " * max(0, width - used), ground)])
+    def draw_row(self, row: VersionLine, width: int) -> Sequence[tuple[str, Style]]:
+        return [(segment.text, segment.style or Style.null()) for segment in row[0]]
 
 
 class HistoryScreen(FittingDialog[str]):
     """Dismissed with the ref of the chosen version."""
 
     AUTO_FOCUS = "VersionList"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,H", "dismiss", show=False),
-        Binding("enter", "choose", show=False),
-        Binding("r", "restore", show=False),
+    box_classes = "tall"
+    heading = "History, newest first"
+    leave = "back"
+    BINDINGS = [
+        ("escape,q,H", "dismiss"),
+        ("enter", "choose"),
+        ("r", "restore"),
         *key_bindings.bindings_of("detail.raw"),
     ]
 
@@ -142,24 +115,20 @@ class HistoryScreen(FittingDialog[str]):
         self._restore = restore
         self._is_raw = False
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box tall") as box:
-            box.border_title = Content("History, newest first")
-            yield VersionList()
-            yield KeyLine(id="history-keys")
-
-    def on_mount(self) -> None:
-        self._show_keys()
+    def content(self) -> ComposeResult:
+        yield VersionList()
 
     @on(VersionList.Moved)
-    def _show_keys(self) -> None:
-        keys = [("↑↓", "version", ""), ("enter", "open", "")]
+    def _moved(self) -> None:
+        self.update_keys()
+
+    def keys(self) -> list[tuple[str, str]]:
+        keys = [("↑↓", "version"), ("enter", "open")]
         if self._former_version is not None:
-            keys.append(("r", "restore this text", ""))
+            keys.append(("r", "restore this text"))
         if any(is_markdown(version.memory.content) for version in self._history.versions):
-            key = self.app.key_of("detail.raw")
-            keys.append((key, "rendered" if self._is_raw else "raw", ""))
-        self.query_one(KeyLine).show(keys, [("esc", "back", "")])
+            keys.append((self.app.key_of("detail.raw"), "rendered" if self._is_raw else "raw"))
+        return keys
 
     @property
     def _former_version(self) -> Memory | None:
@@ -196,29 +165,20 @@ class HistoryScreen(FittingDialog[str]):
             version = found.versions[index]
             lines = self._draw_version(version, found.previous(index), versions.palette, width)
             blocks.append(Version(version.memory.ref, tuple(lines)))
+        palette = versions.palette
+        notes = [(f"{text.one_line(id)}: not in this store", palette.faint) for id in found.missing]
         if found.left_out:
-            words = text.cut(f"not all versions, git: {text.one_line(found.left_out)}", width)
-            blocks.append(
-                Version(
-                    "",
-                    (
-                        [
-                            Segment("○ ", versions.palette.faint),
-                            Segment(words, versions.palette.warning),
-                        ],
-                    ),
-                )
-            )
-        for id in found.missing:
-            words = text.cut(f"{text.one_line(id)}: not in this store", width)
-            faint = versions.palette.faint
-            blocks.append(Version("", ([Segment("○ ", faint), Segment(words, faint)],)))
+            words = f"not all versions, git: {text.one_line(found.left_out)}"
+            notes.insert(0, (words, palette.warning))
+        for words, style in notes:
+            note = [Segment("○ ", palette.faint), Segment(text.cut(words, width), style)]
+            blocks.append(Version("", (note,)))
         own, shown = found.lineage.memory.ref, reversed(found.versions)
         own_index = next(
             (i for i, v in enumerate(shown) if v.memory.ref == own and v.is_present), 0
         )
         versions.show(blocks, number if number >= 0 else own_index)
-        self._show_keys()
+        self.update_keys()
         self.fit(rows=versions.line_count())
 
     def _draw_version(
@@ -259,7 +219,7 @@ class HistoryScreen(FittingDialog[str]):
         then = (former.content or former.title)[:LONGEST]
         return draw_text_diff(then, now, palette, width, raw=self._is_raw)
 
-    @on(VersionList.Chosen)
+    @on(VersionList.Opened)
     def action_choose(self) -> None:
         ref = self.query_one(VersionList).ref
         if ref:

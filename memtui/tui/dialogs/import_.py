@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.widget import Widget
@@ -54,8 +54,8 @@ def _advice() -> tuple[OutcomeLine, ...]:
 class ImportScreen(TransferScreen):
     """Dismissed with True when something was imported."""
 
-    TITLE_WORDS = "Import"
-    AUTO_FOCUS: ClassVar[str] = "LineInput"
+    heading = "Import"
+    AUTO_FOCUS = "LineInput"
 
     def __init__(self, writer: ChangeWorker, stores: list[str], path: str = "") -> None:
         super().__init__(writer)
@@ -65,14 +65,13 @@ class ImportScreen(TransferScreen):
         )
         self._folder = LineInput("", name="folder", placeholder="path of a new or empty folder")
         self._plan: ImportPlan | Restoration | None = None
-        self._document: ImportDocument | None = None
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("File", self._file), ("Into", self._into), ("Folder", self._folder)]
 
-    def keys(self) -> list[tuple[str, str, str]]:
+    def idle_keys(self) -> list[tuple[str, str]]:
         go = "preview" if self._plan is None else "import"
-        return [("enter", go, ""), ("⇥", "next field", ""), ("←→", "choose", "")]
+        return [("enter", go), ("⇥", "next field"), ("←→", "choose")]
 
     def on_mount(self) -> None:
         self._show_folder()
@@ -119,7 +118,7 @@ class ImportScreen(TransferScreen):
                 return plan_restore(document, place, stopped)
             return plan_import(document, library, into, report, stopped)
 
-        self.work(plan, self._planned, self._failed)
+        self.work(plan, self._planned)
 
     def _planned(self, plan: ImportPlan | Restoration) -> None:
         if isinstance(plan, Restoration):
@@ -138,43 +137,25 @@ class ImportScreen(TransferScreen):
         self.say(*lines)
         self.update_keys()
 
-    def _failed(self, error: MemtuiError) -> None:
+    def failed(self, error: MemtuiError) -> None:
         self._plan = None
-        self.say(OutcomeLine(str(error), Tone.BAD, "error:"))
-        self.update_keys()
+        super().failed(error)
 
     def _import(self, plan: ImportPlan | Restoration) -> None:
         """Apply the plan as one action, which can be undone and is not cancelled half way."""
-        self.working = True
-        self.update_keys()
+        self.start_writing()
         if isinstance(plan, Restoration):
-            restoration = plan
-            done = partial(self._restored, restoration)
-            self.writer.write(
-                lambda library: library.restore(restoration), done, self._write_failed
-            )
+            place = text.one_line(str(plan.place))
+            words = f"Imported to {place}. Open with `memtui {place}`"
+            done = partial(self._written, words, 8)
+            self.writer.write(lambda library: library.restore(plan), done, self.failed)
         else:
-            self.writer.apply(
-                planned_import(plan), partial(self._imported, plan), self._write_failed
-            )
+            words = f"Imported {text.counted(plan.counts['new'], 'memory')}"
+            done = partial(self._written, words, 6)
+            self.writer.apply(planned_import(plan), done, self.failed)
 
-    def _restored(self, restoration: Restoration, _: JournalAction) -> None:
-        self.working = False
-        place = text.one_line(str(restoration.place))
-        undo = self.app.hint("undo")
-        self.app.notify(f"Imported to {place}. Open with `memtui {place}`{undo}", timeout=8)
-        self.dismiss(True)
-
-    def _imported(self, plan: ImportPlan, _: JournalAction) -> None:
-        self.working = False
-        count = text.counted(plan.counts["new"], "memory")
-        undo = self.app.hint("undo")
-        self.app.notify(f"Imported {count}{undo}", timeout=6)
-        self.dismiss(True)
-
-    def _write_failed(self, error: MemtuiError) -> None:
-        self.working = False
-        self._failed(error)
+    def _written(self, words: str, timeout: float, _: JournalAction) -> None:
+        self.finish(words, timeout)
 
 
 def _path(line: LineInput) -> Path:
@@ -187,8 +168,8 @@ COPY, MOVE = "copy", "move"
 class CopyScreen(TransferScreen):
     """Dismissed with True when something was copied or moved."""
 
-    TITLE_WORDS = "Copy or move to another store"
-    AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
+    heading = "Copy or move to another store"
+    AUTO_FOCUS = "ChoiceInput"
 
     def __init__(
         self, writer: ChangeWorker, memories: Sequence[Memory], targets: Sequence[str]
@@ -205,9 +186,9 @@ class CopyScreen(TransferScreen):
     def fields(self) -> list[tuple[str, Widget]]:
         return [("To", self._to), ("How", self._how)]
 
-    def keys(self) -> list[tuple[str, str, str]]:
-        go = [("enter", self._how.raw, "")] if self._planned else []
-        return [*go, ("←→", "choose", ""), ("⇥", "next field", "")]
+    def idle_keys(self) -> list[tuple[str, str]]:
+        go = [("enter", self._how.raw)] if self._planned else []
+        return [*go, ("←→", "choose"), ("⇥", "next field")]
 
     def on_mount(self) -> None:
         self._plan_again()
@@ -223,7 +204,6 @@ class CopyScreen(TransferScreen):
         self.work(
             partial(_plan, self._memories, self._to.raw, self._how.raw == MOVE),
             self._planned_copy,
-            self._failed,
         )
 
     def _planned_copy(self, found: tuple[ImportPlan, Planned]) -> None:
@@ -248,32 +228,21 @@ class CopyScreen(TransferScreen):
         self.say(*lines)
         self.update_keys()
 
-    def _failed(self, error: MemtuiError) -> None:
+    def failed(self, error: MemtuiError) -> None:
+        super().failed(error)
         if self._is_outdated:
             self._plan_again()
-            return
-        self.say(OutcomeLine(str(error), Tone.BAD, "error:"))
-        self.update_keys()
 
     def action_go(self) -> None:
         if self.working or self._planned is None or self._plan is None:
             return
-        self.working = True
-        self.update_keys()
-        self.writer.apply(self._planned, partial(self._done, self._plan), self._write_failed)
+        self.start_writing()
+        self.writer.apply(self._planned, partial(self._done, self._plan), self.failed)
 
     def _done(self, plan: ImportPlan, _: JournalAction) -> None:
-        self.working = False
-        count = plan.counts["new"]
         word = "Moved" if self._how.raw == MOVE else "Copied"
-        what = text.counted(count, "memory")
-        undo = self.app.hint("undo")
-        self.app.notify(f"{word} {what} to {text.one_line(self._to.raw)}{undo}")
-        self.dismiss(True)
-
-    def _write_failed(self, error: MemtuiError) -> None:
-        self.working = False
-        self._failed(error)
+        what = text.counted(plan.counts["new"], "memory")
+        self.finish(f"{word} {what} to {text.one_line(self._to.raw)}")
 
 
 def _plan(

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from rich.segment import Segment
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.geometry import Size
-from textual.strip import Strip
 from textual.widgets import Input, Static
 
 from memtui import query as queries
@@ -26,16 +23,12 @@ from memtui.library.guarded_store import link_relations
 from memtui.model import Memory
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview, preview
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.tui.dialogs.picker import PickerInput
-from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import Library
     from memtui.tui.library_worker import LibraryWorker
 
@@ -57,62 +50,37 @@ RELATIONS = (
 FIRST_RELATION = "related"
 
 
-class MemoryChoices(ListWindow):
+class MemoryChoices(RowList[Memory]):
     """Search results, one memory per line: age, type, headline; of another store its label too."""
 
     def __init__(self, now: Callable[[], datetime], store: str) -> None:
         super().__init__()
         self._store = store
         self._now = now
-        self._memories: Sequence[Memory] = ()
 
-    def show(self, memories: Sequence[Memory]) -> None:
-        self._memories = memories
-        self.reset()
-        self.refresh(layout=True)
-
-    @property
-    def memory(self) -> Memory | None:
-        return self._memories[self.cursor] if self.cursor < len(self._memories) else None
-
-    def line_count(self) -> int:
-        return len(self._memories)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(1, len(self._memories))
-
-    def draw_key(self, index: int) -> Hashable:
-        return self._memories[index].ref
-
-    def draw_empty(self, y: int, width: int) -> Strip:
-        words = text.cut(" no matches", width)
-        return Strip([Segment(words, self.palette.faint)] if not y else [])
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        memory, palette = self._memories[index], self.palette
-        ground = palette.cursor(focused=True) if selected else Style.null()
-        age = text.short_ago(memory.when, self._now()) if memory.when else ""
-        kind = text.pad(text.one_line(memory.type or memory.kind), 10)
+    def draw_row(self, row: Memory, width: int) -> Sequence[tuple[str, Style]]:
+        palette = self.palette
+        age = text.short_ago(row.when, self._now()) if row.when else ""
+        kind = text.pad(text.one_line(row.type or row.kind), 10)
         room = max(4, width - 19)
-        label = f"{text.one_line(memory.store)}: " if memory.store != self._store else ""
-        words = text.pad(text.cut(label + text.one_line(memory.headline, 400), room), room)
-        return Strip(
-            [
-                Segment("▌" if selected else " ", palette.accent + ground),
-                Segment(f"{age:>5}  ", palette.dim + ground),
-                Segment(f"{kind} ", palette.type(memory.type) + ground),
-                Segment(words, palette.text + ground),
-            ]
-        )
+        label = f"{text.one_line(row.store)}: " if row.store != self._store else ""
+        words = text.pad(text.cut(label + text.one_line(row.headline, 400), room), room)
+        return [
+            (f"{age:>5}  ", palette.dim),
+            (f"{kind} ", palette.type(row.type)),
+            (words, palette.text),
+        ]
 
 
 class LinkScreen(FittingDialog[tuple[str, str]]):
     """Dismissed with the relation and the id of the other memory."""
 
     AUTO_FOCUS = "PickerInput"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", show=False),
-        Binding("enter", "link", show=False, priority=True),
+    box_classes = "full"
+    heading = "Link to another memory"
+    BINDINGS = [
+        ("escape", "dismiss"),
+        Binding("enter", "link", priority=True),
     ]
 
     def __init__(self, memory: Memory, worker: LibraryWorker, now: Callable[[], datetime]) -> None:
@@ -125,33 +93,29 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         """The list does not yet show the results for the last input."""
         self._list = MemoryChoices(now, memory.store)
 
-    def compose(self) -> ComposeResult:
+    def content(self) -> ComposeResult:
         library = self._worker.library
         allowed = link_relations(library.store(self._memory.store)) if library else ()
         used = [link.relation for link in self._memory.links]
         known = list(dict.fromkeys([*used, *RELATIONS]))
-        with Vertical(classes="box full") as box:
-            box.border_title = Content("Link to another memory")
-            headline = text.one_line(self._memory.headline, 400)
-            yield Static(Content(headline), classes="line from", markup=False)
-            with Horizontal(classes="row"):
-                yield Static(Content("Relation"), classes="label", markup=False)
-                if allowed:
-                    yield ChoiceInput(list(allowed), allowed[0], name="relation")
-                else:
-                    yield LineInput(FIRST_RELATION, name="relation", known=known)
-            with Horizontal(classes="row"):
-                yield Static(Content("To"), classes="label", markup=False)
-                yield PickerInput(placeholder="search as you type", compact=True)
-            yield self._list
-            yield OutcomeLines()
-            yield KeyLine(id="link-keys")
+        headline = text.one_line(self._memory.headline, 400)
+        yield Static(Content(headline), classes="line from", markup=False)
+        with Horizontal(classes="row"):
+            yield Static(Content("Relation"), classes="label", markup=False)
+            if allowed:
+                yield ChoiceInput(list(allowed), allowed[0], name="relation")
+            else:
+                yield LineInput(FIRST_RELATION, name="relation", known=known)
+        with Horizontal(classes="row"):
+            yield Static(Content("To"), classes="label", markup=False)
+            yield PickerInput(placeholder="search as you type", compact=True)
+        yield self._list
+        yield OutcomeLines()
+
+    def keys(self) -> list[tuple[str, str]]:
+        return [("enter", "link"), ("↑↓", "choose"), ("⇥", "next field")]
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show(
-            [("enter", "link", ""), ("↑↓", "choose", ""), ("⇥", "next field", "")],
-            [("esc", "cancel", "")],
-        )
         self._search("")
 
     @on(Input.Changed)
@@ -186,7 +150,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
     def _show(self, number: int, memories: list[Memory]) -> None:
         if number == self._number:
             self.searching = False
-            self._list.show(memories)
+            self._list.show_rows(memories)
 
     def _failed(self, error: MemtuiError) -> None:
         self.searching = False
@@ -194,7 +158,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def action_link(self) -> None:
         """Plan the link; close only if it can be made, so that the input is not lost."""
-        target = self._list.memory
+        target = self._list.current
         raw = "".join(line.raw for line in self.query(LineInput))
         raw = raw or "".join(choice.raw for choice in self.query(ChoiceInput))
         relation = raw.strip().replace(" ", "_")

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from rich.segment import Segment
 from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Vertical
-from textual.content import Content
-from textual.geometry import Size
-from textual.strip import Strip
 
 from memtui import text
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
 from memtui.errors import MemtuiError
 from memtui.files.save_transaction import FileDiff
 from memtui.journal import ActionState, JournalAction
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.widgets.diff_view import DiffView
-from memtui.tui.widgets.list_window import EntryList
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
-from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import Library
     from memtui.model import Memory
 
@@ -58,8 +49,11 @@ DIFF_FROM = 20
 """Screen rows from which the diff of the selected change is shown below the list."""
 
 
-class ActionList(EntryList):
+class ActionList(RowList[JournalAction]):
     """A list of changes, one per line."""
+
+    empty = "No changes yet"
+    is_lit = False
 
     def __init__(
         self,
@@ -67,58 +61,39 @@ class ActionList(EntryList):
         now: Callable[[], datetime],
         overwritten: Collection[int],
     ) -> None:
-        super().__init__()
-        self._actions = actions
+        super().__init__(actions)
         self._now = now
         self._overwritten = overwritten
 
-    @property
-    def action(self) -> JournalAction | None:
-        return self._actions[self.cursor] if self.cursor < len(self._actions) else None
-
-    def line_count(self) -> int:
-        return len(self._actions)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(1, len(self._actions))
-
-    def draw_key(self, index: int) -> Hashable:
-        return index
-
-    def draw_empty(self, y: int, width: int) -> Strip:
-        words = text.cut(" No changes yet", width)
-        return Strip([Segment(words, self.palette.faint)] if not y else [])
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        action, palette = self._actions[index], self.palette
-        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        quiet = action.state not in (ActionState.DONE, ActionState.UNSURE)
-        when = text.short_ago(datetime.fromtimestamp(action.time, UTC), self._now())
-        lost = action.id in self._overwritten
-        state = _OVERWRITTEN if lost else f"{_SIGNS[action.state]} {_WORDS[action.state]}"
-        tone = palette.warning if lost or action.state is ActionState.UNSURE else palette.dim
+    def draw_row(self, row: JournalAction, width: int) -> Sequence[tuple[str, Style]]:
+        palette = self.palette
+        quiet = row.state not in (ActionState.DONE, ActionState.UNSURE)
+        when = text.short_ago(datetime.fromtimestamp(row.time, UTC), self._now())
+        lost = row.id in self._overwritten
+        state = _OVERWRITTEN if lost else f"{_SIGNS[row.state]} {_WORDS[row.state]}"
+        tone = palette.warning if lost or row.state is ActionState.UNSURE else palette.dim
         room = max(8, width - TIME_WIDTH - STATE_WIDTH - 6)
-        title = text.cut(text.one_line(action.title), room)
-        return Strip(
-            [
-                Segment("▌" if selected else " ", palette.accent + ground),
-                Segment(f"{when:>{TIME_WIDTH}}  ", palette.dim + ground),
-                Segment(text.pad(title, room), (palette.faint if quiet else palette.text) + ground),
-                Segment(f"  {state:<{STATE_WIDTH}} ", tone + ground),
-            ]
-        )
+        title = text.cut(text.one_line(row.title), room)
+        return [
+            (f"{when:>{TIME_WIDTH}}  ", palette.dim),
+            (text.pad(title, room), palette.faint if quiet else palette.text),
+            (f"  {state:<{STATE_WIDTH}} ", tone),
+        ]
 
 
 class LogScreen(FittingDialog[tuple[str, str]]):
     """Dismissed with (`go`, ref), (`undo`, number) or (`redo`, number)."""
 
     AUTO_FOCUS = "ActionList"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,C", "dismiss", show=False),
-        Binding("enter", "go", show=False),
-        Binding("u", "undo", show=False, id="undo"),
-        Binding("ctrl+r", "redo", show=False, id="redo"),
-        Binding("space,d", "diff", show=False),
+    box_classes = "full"
+    heading = "Changes, newest first"
+    leave = "back"
+    BINDINGS = [
+        ("escape,q,C", "dismiss"),
+        ("enter", "go"),
+        Binding("u", "reverse('undo')", id="undo"),
+        Binding("ctrl+r", "reverse('redo')", id="redo"),
+        ("space,d", "diff"),
     ]
 
     def __init__(
@@ -133,12 +108,9 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         self._library = library
         self._list = ActionList(actions, now, overwritten)
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box full") as box:
-            box.border_title = Content("Changes, newest first")
-            yield self._list
-            yield DiffView(())
-            yield KeyLine(id="log-keys")
+    def content(self) -> ComposeResult:
+        yield self._list
+        yield DiffView(())
 
     def on_mount(self) -> None:
         self._moved()
@@ -148,53 +120,51 @@ class LogScreen(FittingDialog[tuple[str, str]]):
 
     @on(ActionList.Moved)
     def _moved(self) -> None:
-        action = self._list.action
-        lines = self._diff(action) if action else []
-        self.query_one(DiffView).show(lines)
-        keys = [("enter", "open", "")] if action else []
-        if action and action.state in (ActionState.DONE, ActionState.UNSURE):
-            keys.append((self._key("undo"), "undo", ""))
-        if action and action.state is ActionState.UNDONE:
-            keys.append((self._key("redo"), "redo", ""))
-        if action:
-            keys.append(("space", "diff", ""))
-        self.query_one(KeyLine).show(keys, [("esc", "back", "")])
+        action = self._list.current
+        self.query_one(DiffView).show(self._diff(action) if action else [])
+        self.update_keys()
+
+    def keys(self) -> list[tuple[str, str]]:
+        action = self._list.current
+        if action is None:
+            return []
+        name = _reversal(action)
+        reverse = [(self.app.key_of(name), name)] if name else []
+        return [("enter", "open"), *reverse, ("space", "diff")]
 
     def _diff(self, action: JournalAction) -> list[DiffLine]:
         roots = {store.label: store.root for store in self._library.stores}
         return diff_files(name_below(action_diffs(action), roots))
 
-    def _key(self, action_id: str) -> str:
-        return self.app.key_of(action_id)
-
     def action_go(self) -> None:
-        action = self._list.action
+        action = self._list.current
         memories = changed_memories(action, self._library) if action else []
         if memories:
             self.dismiss(("go", memories[0].ref))
         else:
             self.app.notify("The changed memories no longer exist.", timeout=3)
 
-    def action_undo(self) -> None:
-        action = self._list.action
-        if action and action.state in (ActionState.DONE, ActionState.UNSURE):
-            self.dismiss(("undo", str(action.id)))
+    def action_reverse(self, name: str) -> None:
+        """Undo or redo the change under the cursor."""
+        action = self._list.current
+        if action and _reversal(action) == name:
+            self.dismiss((name, str(action.id)))
         elif action:
-            self.app.notify(f"Cannot undo: {_WORDS[action.state]}.", timeout=3)
-
-    def action_redo(self) -> None:
-        action = self._list.action
-        if action and action.state is ActionState.UNDONE:
-            self.dismiss(("redo", str(action.id)))
-        elif action:
-            self.app.notify(f"Cannot redo: {_WORDS[action.state]}.", timeout=3)
+            self.app.notify(f"Cannot {name}: {_WORDS[action.state]}.", timeout=3)
 
     def action_diff(self) -> None:
-        action = self._list.action
+        action = self._list.current
         if action:
             summary = [OutcomeLine(action.note, Tone.WARNING)] if action.note else []
             lines = self._diff(action)
             self.app.push_screen(DiffScreen(action.title, summary, lines))
+
+
+def _reversal(action: JournalAction) -> str:
+    """What can be done with a change: `undo` or `redo`; empty for none."""
+    if action.state is ActionState.UNDONE:
+        return "redo"
+    return "undo" if action.state in (ActionState.DONE, ActionState.UNSURE) else ""
 
 
 def changed_memories(action: JournalAction, library: Library) -> list[Memory]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -16,11 +14,6 @@ from memtui import text
 from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog
 from memtui.tui.widgets.choices import Choice, ChoiceList
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-from memtui.tui.widgets.status_lines import KeyLine
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
-
 
 __all__ = ["Choice", "Picker", "SavedFilterPicker"]
 
@@ -39,11 +32,11 @@ FRAME = 4
 class PickerInput(Input):
     """An input whose up and down keys move the cursor of the list below it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "screen.move('move.down')", show=False),
-        Binding("up", "screen.move('move.up')", show=False),
-        Binding("pagedown", "screen.move('move.page_down')", show=False),
-        Binding("pageup", "screen.move('move.page_up')", show=False),
+    BINDINGS = [
+        ("down", "screen.move('move.down')"),
+        ("up", "screen.move('move.up')"),
+        ("pagedown", "screen.move('move.page_down')"),
+        ("pageup", "screen.move('move.page_up')"),
     ]
 
 
@@ -54,10 +47,10 @@ class Picker(FittingDialog[tuple[str, ...]]):
     """
 
     AUTO_FOCUS = "PickerInput, ChoiceList"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "dismiss", show=False),
-        Binding("enter", "accept", show=False, priority=True),
-        Binding("space", "toggle_choice", show=False, priority=True),
+    BINDINGS = [
+        ("escape", "dismiss"),
+        Binding("enter", "accept", priority=True),
+        Binding("space", "toggle_choice", priority=True),
     ]
 
     def __init__(
@@ -70,44 +63,34 @@ class Picker(FittingDialog[tuple[str, ...]]):
         accept: str = "",
     ) -> None:
         super().__init__()
-        self._title = title
+        self.heading = title
         self._several = several
         self._empty = empty if not choices else ""
         self._accept = accept or ("apply" if several else "choose")
         self._list = ChoiceList(choices, several=several)
         self._narrows = len(choices) >= NARROW_FROM
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box") as box:
-            box.border_title = Content(self._title)
-            if self._narrows:
-                yield PickerInput(placeholder="type to filter", compact=True)
-            if self._empty:
-                yield Static(Content(self._empty), classes="line", markup=False)
-            else:
-                yield self._list
-                whole = Static("", id="whole", classes="line", markup=False)
-                whole.display = False
-                yield whole
-            yield KeyLine(id="picker-keys")
+    def content(self) -> ComposeResult:
+        if self._narrows:
+            yield PickerInput(placeholder="type to filter", compact=True)
+        if self._empty:
+            yield Static(Content(self._empty), classes="line", markup=False)
+        else:
+            yield self._list
+            whole = Static("", id="whole", classes="line", markup=False)
+            whole.display = False
+            yield whole
 
     def on_mount(self) -> None:
-        self._show_keys()
         if not self._narrows and not self._empty:
             self._list.focus()
 
-    def _show_keys(self) -> None:
-        toggle = [("space", "toggle", "")] if self._several else []
-        accept = [("enter", self._accept, "")] if not self._empty else []
-        keys = [*accept, *toggle, *self.own_keys()]
-        self.query_one(KeyLine).show(keys, [("esc", "cancel", "")])
+    def keys(self) -> list[tuple[str, str]]:
+        accept = [("enter", self._accept)] if not self._empty else []
+        return [*accept, *([("space", "toggle")] if self._several else [])]
 
     keys_width = KEYS_WIDTH
     """Columns that the line of keys needs, with those of a subclass."""
-
-    def own_keys(self) -> list[tuple[str, str, str]]:
-        """Keys that a subclass adds for the choice under the cursor."""
-        return []
 
     def fill(self) -> None:
         # The list shrinks so that the keys below it stay visible.
@@ -115,14 +98,14 @@ class Picker(FittingDialog[tuple[str, ...]]):
         if self._list.widest > self.app.size.width * WIDTH_SHARE // 100 - FRAME_COLUMNS:
             most -= WHOLE_ROWS
         self._list.styles.max_height = max(1, most)
-        widest = max(self._list.widest, text.width(self._title) + 4, text.width(self._empty) + 2)
+        widest = max(self._list.widest, text.width(self.heading) + 4, text.width(self._empty) + 2)
         self.fit(columns=max(widest, self.keys_width))
         self._show_whole()
 
     @on(ChoiceList.Moved)
     def _show_whole(self) -> None:
         """Show a choice that is too long for its line in full below the list."""
-        self._show_keys()
+        self.update_keys()
         for line in self.query("#whole").results(Static):
             words = self._list.cut_choice(self.inner_width)
             line.display = bool(words)
@@ -162,9 +145,9 @@ class Picker(FittingDialog[tuple[str, ...]]):
 class SavedFilterPicker(Picker):
     """Dismissed with the name of a filter; with ("name", "rename") or ("name", "delete") too."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f2", "change('rename')", show=False, priority=True),
-        Binding("delete", "change('delete')", show=False, priority=True),
+    BINDINGS = [
+        Binding("f2", "change('rename')", priority=True),
+        Binding("delete", "change('delete')", priority=True),
     ]
 
     def __init__(self, title: str, choices: Sequence[Choice], *, empty: str = "") -> None:
@@ -172,8 +155,8 @@ class SavedFilterPicker(Picker):
 
     keys_width = KEYS_WIDTH + 12
 
-    def own_keys(self) -> list[tuple[str, str, str]]:
-        return [("f2", "rename", ""), ("del", "delete", "")] if self._is_saved else []
+    def keys(self) -> list[tuple[str, str]]:
+        return [*super().keys(), *([("f2", "rename"), ("del", "delete")] if self._is_saved else [])]
 
     @property
     def _is_saved(self) -> bool:
@@ -197,26 +180,23 @@ class ThemePicker(FittingDialog[None]):
     """Previews themes on the whole screen; enter saves the choice, escape restores the old one."""
 
     AUTO_FOCUS = "ThemePreviewList"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,T", "cancel", show=False),
-        Binding("enter", "apply", show=False),
+    box_classes = "wide"
+    heading = "Theme"
+    BINDINGS = [
+        ("escape,q,T", "cancel"),
+        ("enter", "apply"),
     ]
 
-    def compose(self) -> ComposeResult:
+    def content(self) -> ComposeResult:
         self._before = self.app.theme
         choices = [
             Choice(name, name, note=about, chosen=name == self._before)
             for name, about in self.app.theme_choices()
         ]
-        with Vertical(classes="box wide") as box:
-            box.border_title = Content("Theme")
-            yield ThemePreviewList(choices, several=False)
-            yield KeyLine(id="theme-keys")
+        yield ThemePreviewList(choices, several=False)
 
-    def on_mount(self) -> None:
-        self.query_one(KeyLine).show(
-            [("↑↓", "preview", ""), ("enter", "apply", "")], [("esc", "cancel", "")]
-        )
+    def keys(self) -> list[tuple[str, str]]:
+        return [("↑↓", "preview"), ("enter", "apply")]
 
     def action_cancel(self) -> None:
         self.app.theme = self._before
@@ -236,28 +216,26 @@ LEAST_COLUMNS, MOST_COLUMNS = 44, 90
 class BookmarkScreen(FittingDialog[str]):
     """Dismissed with the letter that was pressed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
+    BINDINGS = [("escape", "dismiss")]
 
     def __init__(self, title: str, bookmarks: Mapping[str, str]) -> None:
         """`bookmarks`: letter -> headline of its memory."""
         super().__init__()
-        self._title, self._bookmarks = title, bookmarks
+        self.heading, self._bookmarks = title, bookmarks
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box") as box:
-            box.border_title = Content(self._title)
-            yield OutcomeLines()
-            yield KeyLine(id="bookmark-keys")
+    def content(self) -> ComposeResult:
+        yield OutcomeLines()
+
+    def keys(self) -> list[tuple[str, str]]:
+        return [("a–z", "choose a letter")]
 
     def on_mount(self) -> None:
         lines = [
             OutcomeLine(text.one_line(headline), Tone.PLAIN, letter)
             for letter, headline in sorted(self._bookmarks.items())
         ]
-        self.query_one(OutcomeLines).say(
-            *(lines or [OutcomeLine("no bookmarks yet", Tone.QUIET)]),
-        )
-        self.query_one(KeyLine).show([("a–z", "choose a letter", "")], [("esc", "cancel", "")])
+        none = OutcomeLine("no bookmarks yet", Tone.QUIET)
+        self.query_one(OutcomeLines).say(*(lines or [none]))
 
     def fill(self) -> None:
         lines = self.query_one(OutcomeLines).outcome_lines

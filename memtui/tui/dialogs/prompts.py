@@ -1,30 +1,28 @@
-"""Prompts for a time in the words of the query language, and for a file to write to."""
+"""Questions: yes or no, a line, a time in the words of the query language, a file to write."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.errors import MemtuiError, SaveError
 from memtui.query import TimeCondition, parse_time, parse_time_end
-from memtui.tui.dialogs.dialog import ConfirmDialog, FittingDialog, PromptDialog, Reply
+from memtui.tui.dialogs.dialog import FittingDialog, Result
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.tui.app_interface import AppInterface
     from memtui.tui.jobs import JobRunner
 
@@ -32,12 +30,111 @@ if TYPE_CHECKING:
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"
 
 
-class TimePrompt(FittingDialog[TimeCondition]):
-    """Dismissed with the time; with one whose text is empty if nothing was written, where that is
-    allowed; None on escape."""
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A key of a confirm dialog, its label and the value it returns."""
+
+    key: str
+    words: str
+    value: str
+
+
+QUESTION_MOST = 76
+"""Columns of a question before its lines are wrapped."""
+
+
+class ConfirmDialog(FittingDialog[str]):
+    """A question answered with one key; dismissed with its value, None on escape."""
+
+    BINDINGS = [("escape", "dismiss")]
+
+    def __init__(
+        self,
+        title: str,
+        body: Sequence[OutcomeLine],
+        replies: Sequence[Reply],
+        cancel: str = "cancel",
+    ) -> None:
+        super().__init__()
+        self.heading, self.leave = title, cancel
+        self._body, self._replies = body, replies
+
+    def content(self) -> ComposeResult:
+        yield OutcomeLines()
+
+    def keys(self) -> list[tuple[str, str]]:
+        return [(reply.key, reply.words) for reply in self._replies]
+
+    def on_mount(self) -> None:
+        self.query_one(OutcomeLines).say(*self._body)
+
+    def fill(self) -> None:
+        widths = [text.width(text.one_line(f"{line.head} {line.words}")) for line in self._body]
+        keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
+        title = text.width(text.one_line(self.heading)) + 4
+        self.fit(columns=min(QUESTION_MOST, max(*widths, keys + len(self.leave) + 8, title)))
+
+    def on_key(self, event: events.Key) -> None:
+        for reply in self._replies:
+            if event.key == reply.key or event.character == reply.key:
+                event.stop()
+                self.dismiss(reply.value)
+
+
+class LineDialog(FittingDialog[Result]):
+    """Asks for one line."""
 
     AUTO_FOCUS = "Input"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", show=False)]
+    BINDINGS = [("escape", "dismiss")]
+
+    def __init__(self, title: str, value: str, placeholder: str, accept: str) -> None:
+        """`accept`: label of enter."""
+        super().__init__()
+        self.heading = title
+        self._value, self._placeholder, self._accept = value, placeholder, accept
+
+    def content(self) -> ComposeResult:
+        yield Input(self._value, placeholder=self._placeholder, compact=True)
+
+    def keys(self) -> list[tuple[str, str]]:
+        return [("enter", self._accept)]
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        self.accept(event.value.strip())
+
+    @abstractmethod
+    def accept(self, words: str) -> None:
+        """Called with the line on enter."""
+
+
+class PromptDialog(LineDialog[str]):
+    """Dismissed with the line, None on escape or if it is empty."""
+
+    def __init__(
+        self,
+        title: str,
+        *,
+        hint: str = "",
+        value: str = "",
+        placeholder: str = "Name",
+        accept: str = "save",
+    ) -> None:
+        super().__init__(title, value, placeholder, accept)
+        self._hint = hint
+
+    def content(self) -> ComposeResult:
+        if self._hint:
+            yield Static(Content(text.one_line(self._hint)), classes="line", markup=False)
+        yield from super().content()
+
+    def accept(self, words: str) -> None:
+        self.dismiss(words or None)
+
+
+class TimePrompt(LineDialog[TimeCondition]):
+    """Dismissed with the time; with one whose text is empty if nothing was written, where that is
+    allowed; None on escape."""
 
     def __init__(
         self,
@@ -58,30 +155,23 @@ class TimePrompt(FittingDialog[TimeCondition]):
             start: Of a day, month or year take its start, not its end.
             accept: Label of enter.
         """
-        super().__init__()
-        self._title, self._now, self._value, self._empty = title, now, value, empty
+        super().__init__(title, value, "a date, a month or a span", accept)
+        self._now, self._empty = now, empty
         self._parse = parse_time if start else parse_time_end
-        self._accept = accept
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box") as box:
-            box.border_title = Content(self._title)
-            yield Input(self._value, placeholder="a date, a month or a span", compact=True)
-            yield OutcomeLines()
-            yield KeyLine(id="time-keys")
+    def content(self) -> ComposeResult:
+        yield from super().content()
+        yield OutcomeLines()
 
     def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("enter", self._accept, "")], [("esc", "cancel", "")])
         self._describe(self._value)
 
     @on(Input.Changed)
     def _changed(self, event: Input.Changed) -> None:
         self._describe(event.value)
 
-    def _describe(self, words: str) -> OutcomeLine:
-        line = self._describe_time(words.strip())
-        self.query_one(OutcomeLines).say(line)
-        return line
+    def _describe(self, words: str) -> None:
+        self.query_one(OutcomeLines).say(self._describe_time(words.strip()))
 
     def _describe_time(self, words: str) -> OutcomeLine:
         if not words:
@@ -92,18 +182,13 @@ class TimePrompt(FittingDialog[TimeCondition]):
             return OutcomeLine(str(error), Tone.WARNING)
         return OutcomeLine(f"{text.date(time)}, {text.ago(time, self._now)}", Tone.QUIET)
 
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
-        words = event.value.strip()
+    def accept(self, words: str) -> None:
         if not words:
             if self._empty:
                 self.dismiss(TimeCondition("", self._now))
             return
-        try:
-            found = self._parse(words, self._now)
-        except MemtuiError:
-            return  # the line below says why
-        self.dismiss(found)
+        with suppress(MemtuiError):  # the line below says why
+            self.dismiss(self._parse(words, self._now))
 
 
 def write_after_asking(app: AppInterface, path: Path, write: Callable[[], object]) -> None:

@@ -1,22 +1,25 @@
-"""The review queue: groups of findings, the selected one in detail, and its actions."""
+"""The review queue: groups of findings, the selected one in detail, what is asked to accept it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Container, Vertical
+from textual.containers import Container
 from textual.content import Content
 
 from memtui import text
 from memtui.progress import Progress
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.appearance import wrapped
+from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.review_list import (
     ReviewList,
     ReviewRow,
@@ -24,14 +27,15 @@ from memtui.tui.widgets.review_list import (
     proposal_lines,
     queue_rows,
 )
-from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
+from memtui.tui.widgets.status_lines import ProgressLine
+from memtui.tui.widgets.text_inputs import TextInput
 from memtui.upkeep.proposals import Proposal, ProposalKind
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library.review_files import Queue
     from memtui.model import Memory
+    from memtui.tui.appearance import Palette
+    from memtui.upkeep.model_requests import ModelRequest
 
 WIDE_FROM = 120
 """Columns from which the proposal is shown beside the queue instead of below it."""
@@ -86,22 +90,24 @@ class ReviewScreen(FittingDialog[None]):
     """Shows the queue while proposals are decided; escape stops a scan, then closes."""
 
     AUTO_FOCUS = "ReviewList"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", show=False),
-        Binding("q,V", "dismiss", show=False),
-        Binding("enter", "open", show=False),
-        Binding("a", "accept", show=False),
-        Binding("A", "accept_group", show=False),
-        Binding("e", "edit", show=False),
-        Binding("m", "model", show=False),
-        Binding("x,d", "decide(False)", show=False),
-        Binding("s", "decide(True)", show=False),
-        Binding("u", "undo", show=False),
-        Binding("f5,r", "scan", show=False),
-        Binding("space", "whole", show=False),
-        Binding("left,h", "fold", show=False),
-        Binding("right,l", "unfold", show=False),
-        Binding("tab", "app.focus_next", show=False),
+    box_classes = "full"
+    heading = "Review"
+    BINDINGS = [
+        ("escape", "leave"),
+        ("q,V", "dismiss"),
+        ("enter", "open"),
+        ("a", "accept(False)"),
+        ("A", "accept(True)"),
+        ("e", "edit"),
+        ("m", "model"),
+        ("x,d", "decide(False)"),
+        ("s", "decide(True)"),
+        ("u", "undo"),
+        ("f5,r", "scan"),
+        ("space", "whole"),
+        ("left,h", "unfold(False)"),
+        ("right,l", "unfold(True)"),
+        ("tab", "app.focus_next"),
     ]
 
     def __init__(self, host: ReviewHost, ref: str = "") -> None:
@@ -118,24 +124,19 @@ class ReviewScreen(FittingDialog[None]):
     def working(self) -> bool:
         return self._host.is_scanning
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box full") as box:
-            box.border_title = Content("Review")
-            with Container(id="review-body"):
-                yield self._list
-                yield TextWindow(id="review-detail")
-            yield ProgressLine()
-            yield KeyLine(id="review-keys")
+    def content(self) -> ComposeResult:
+        with Container(id="review-body"):
+            yield self._list
+            yield TextWindow(id="review-detail")
+        yield ProgressLine()
 
     def on_mount(self) -> None:
-        super().on_mount()
         self._list.empty = ("Looking for what could be tidied …",)
         self.show_queue(self._host.queue)
         self._host.scan()
-        self.update_keys()
 
     def on_resize(self) -> None:
-        super().on_resize()
+        self._fit()
         width, height = self.app.size
         self.set_class(width >= WIDE_FROM, "-columns")
         small = height < DETAIL_FROM
@@ -191,28 +192,24 @@ class ReviewScreen(FittingDialog[None]):
             line.show(progress.what, progress.done, progress.total)
         self.update_keys()
 
-    def update_keys(self) -> None:
-        """Name the keys that work on the selected line."""
+    def keys(self) -> list[tuple[str, str]]:
         row = self._list.row
-        keys: list[tuple[str, str, str]] = []
+        keys: list[tuple[str, str]] = []
         if row is not None and row.proposal is not None:
             if not row.is_hint:
-                keys += [("a", "accept", ""), ("e", "edit", "")]
-            keys += [("x", "decline", ""), ("s", "snooze", ""), ("enter", "go to", "")]
+                keys += [("a", "accept"), ("e", "edit")]
+            keys += [("x", "decline"), ("s", "snooze"), ("enter", "go to")]
             if self._host.has_model and _takes_model(row.proposal):
-                keys.append(("m", "model", ""))
+                keys.append(("m", "model"))
             if not row.is_hint and row.count > 1:
-                keys.append(("A", "all", ""))
-            keys.append(("space", "queue" if self._is_whole else "whole", ""))
+                keys.append(("A", "all"))
+            keys.append(("space", "queue" if self._is_whole else "whole"))
         elif row is not None:
-            keys.append(("enter", "close" if row.is_open else "open", ""))
-            keys += [] if row.is_hint else [("A", "accept all", "")]
-            keys += [("x", "decline all", ""), ("s", "snooze all", "")]
-        keys.append(("u", "undo", ""))
-        if not self.working:
-            keys.append(("f5", "scan", ""))
-        leave = "stop" if self.working else "back"
-        self.query_one(KeyLine).show(keys, [("esc", leave, "")])
+            keys.append(("enter", "close" if row.is_open else "open"))
+            keys += [] if row.is_hint else [("A", "accept all")]
+            keys += [("x", "decline all"), ("s", "snooze all")]
+        self.leave = "stop" if self.working else "back"
+        return [*keys, ("u", "undo"), *([] if self.working else [("f5", "scan")])]
 
     # The selected line
 
@@ -241,12 +238,9 @@ class ReviewScreen(FittingDialog[None]):
             sheet.show([])
         elif row.proposal is None:
             sheet.show(describe_group(row, sheet.palette, width))
-        elif self._detail is not None:
-            one = self._detail
-            lines = proposal_lines(
-                row.proposal, one.memories, one.diff, one.problem, sheet.palette, width
-            )
-            sheet.show(lines)
+        elif (detail := self._detail) is not None:
+            shown = (row.proposal, detail.memories, detail.diff, detail.problem)
+            sheet.show(proposal_lines(*shown, sheet.palette, width))
 
     def _selected(self) -> list[Proposal]:
         """The proposal under the cursor, or all of the group whose heading it is."""
@@ -256,9 +250,11 @@ class ReviewScreen(FittingDialog[None]):
         return [row.proposal] if row.proposal is not None else self._group(row)
 
     def _group(self, row: ReviewRow) -> list[Proposal]:
-        queue = self._host.queue
-        every = queue.proposals if queue is not None else ()
-        return [one for one in every if (one.kind, one.is_hint) == row.group]
+        return [one for one in self._proposals if (one.kind, one.is_hint) == row.group]
+
+    @property
+    def _proposals(self) -> Sequence[Proposal]:
+        return self._host.queue.proposals if self._host.queue is not None else ()
 
     # Keys
 
@@ -280,36 +276,23 @@ class ReviewScreen(FittingDialog[None]):
         else:
             self._set_open(row, not row.is_open)
 
-    def action_fold(self) -> None:
+    def action_unfold(self, is_open: bool) -> None:
         row = self._list.row
         if row is not None:
-            self._set_open(row, False)
-
-    def action_unfold(self) -> None:
-        row = self._list.row
-        if row is not None:
-            self._set_open(row, True)
+            self._set_open(row, is_open)
 
     def _set_open(self, row: ReviewRow, is_open: bool) -> None:
-        if is_open:
-            self._folded.discard(row.group)
-        else:
-            self._folded.add(row.group)
-        queue = self._host.queue
-        rows = queue_rows(queue.proposals if queue is not None else (), self._folded)
+        (self._folded.discard if is_open else self._folded.add)(row.group)
+        rows = queue_rows(self._proposals, self._folded)
         at = next(i for i, one in enumerate(rows) if one.group == row.group)
         self._list.show(rows, at)
         self._moved()
 
-    def action_accept(self) -> None:
+    def action_accept(self, whole_group: bool) -> None:
         row = self._list.row
         if row is not None and not row.is_hint:
-            self._host.accept(self._selected(), preview=row.proposal is None)
-
-    def action_accept_group(self) -> None:
-        row = self._list.row
-        if row is not None and not row.is_hint:
-            self._host.accept(self._group(row), preview=True)
+            proposals = self._group(row) if whole_group else self._selected()
+            self._host.accept(proposals, preview=whole_group or row.proposal is None)
 
     def action_edit(self) -> None:
         row = self._list.row
@@ -349,3 +332,63 @@ def _takes_model(proposal: Proposal) -> bool:
         ProposalKind.COMPACTION,
         ProposalKind.STALE_SUMMARY,
     )
+
+
+class ProposalTextScreen(FittingDialog[str]):
+    """The text that a proposal writes; dismissed with the edited one, None on escape."""
+
+    AUTO_FOCUS = "TextInput"
+    box_classes = "full"
+    heading = "Edit, then accept"
+    BINDINGS = [
+        Binding("escape", "dismiss", priority=True),
+        Binding("ctrl+s", "accept", priority=True),
+    ]
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self._content = content
+
+    def content(self) -> ComposeResult:
+        yield TextInput(self._content, name="content")
+
+    def keys(self) -> list[tuple[str, str]]:
+        return [("^s", "preview")]
+
+    def action_accept(self) -> None:
+        self.dismiss(self.query_one(TextInput).raw)
+
+
+class SendScreen(TextDialog[bool]):
+    """What would be sent to the language model; dismissed with True to send it."""
+
+    heading = "Send this to the language model?"
+    leave = "cancel"
+    BINDINGS = [
+        ("escape,q,n", "dismiss"),
+        ("enter,y", "dismiss(True)"),
+    ]
+
+    def __init__(self, server: str, request: ModelRequest) -> None:
+        super().__init__()
+        self._request = request
+        count, masked = text.counted(len(request.text), "character"), request.masked
+        secrets = f"{text.counted(masked, 'secret')} masked" if masked else "no secrets found"
+        self.summary = (
+            OutcomeLine(f"{server}: {count}"),
+            OutcomeLine(secrets, Tone.WARNING if masked else Tone.QUIET),
+        )
+
+    def keys(self) -> list[tuple[str, str]]:
+        return [("enter", "send"), *super().keys()]
+
+    def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
+        lines: list[list[Segment]] = []
+        for style, words in (
+            (palette.dim, self._request.order),
+            (palette.text, self._request.text),
+        ):
+            for line in text.visible(words).split("\n"):
+                lines += wrapped(line, style, width)
+            lines.append([])
+        return lines

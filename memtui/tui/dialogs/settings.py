@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from rich.segment import Segment
 from rich.style import Style
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Vertical
 from textual.content import Content
-from textual.strip import Strip
 
 from memtui import text
 from memtui.config import SCHEMA, Settings
@@ -20,14 +17,10 @@ from memtui.config.schema import Setting
 from memtui.errors import MemtuiError
 from memtui.model import Place
 from memtui.tui import terminal
-from memtui.tui.dialogs.dialog import FittingDialog, PromptDialog
+from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.tui.dialogs.picker import Choice, Picker
-from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.dialogs.prompts import PromptDialog
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-from memtui.tui.widgets.status_lines import KeyLine
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
 
 KEY_WIDTH = max(len(setting.key) for setting in SCHEMA) + 1
 TYPED = (str, int, float)
@@ -65,11 +58,11 @@ def file_value(setting: Setting, words: str) -> Any:
     return words
 
 
-class SettingList(ListWindow):
+class SettingList(RowList[Setting]):
     """One setting per line: key, value, and whether it is the default."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(SCHEMA)
         self.settings = Settings()
 
     @property
@@ -77,52 +70,38 @@ class SettingList(ListWindow):
         """The setting under the cursor."""
         return SCHEMA[self.cursor]
 
-    def line_count(self) -> int:
-        return len(SCHEMA)
-
-    def draw_key(self, index: int) -> Hashable:
-        return index, shown_value(SCHEMA[index], self.settings)
-
-    def cursor_moved(self) -> None:
-        self.call_later(self.run_action, "screen.explain")
-
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         if again:
-            self.call_later(self.run_action, "screen.change")
+            self.post_message(self.Opened())
 
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        setting, palette = SCHEMA[index], self.palette
-        ground = palette.cursor(focused=True) if selected else Style.null()
-        default = is_default(setting, self.settings)
+    def draw_row(self, row: Setting, width: int) -> Sequence[tuple[str, Style]]:
+        palette, settings = self.palette, self.settings
         room = max(1, width - KEY_WIDTH - 3)
-        value = text.cut(text.one_line(shown_value(setting, self.settings)) or "automatic", room)
-        ink = palette.dim if default else palette.chosen
-        return Strip(
-            [
-                Segment("▌" if selected else " ", palette.accent + ground),
-                Segment(text.pad(setting.key, KEY_WIDTH) + " ", palette.text + ground),
-                Segment(text.pad(value, room) + " ", ink + ground),
-            ]
-        )
+        value = text.cut(text.one_line(shown_value(row, settings)) or "automatic", room)
+        style = palette.dim if is_default(row, settings) else palette.chosen
+        return [
+            (text.pad(row.key, KEY_WIDTH) + " ", palette.text),
+            (text.pad(value, room) + " ", style),
+        ]
 
 
 class SettingsScreen(FittingDialog[None]):
     """Changes settings one at a time; each is saved at once, and the file's comments stay."""
 
     AUTO_FOCUS = "SettingList"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss", show=False),
-        Binding("enter,space", "change", show=False),
-        Binding("delete,backspace", "reset", show=False),
-        Binding("e", "edit_file", show=False),
+    box_classes = "tall"
+    heading = "Settings"
+    leave = "back"
+    BINDINGS = [
+        ("escape,q", "dismiss"),
+        ("enter,space", "change"),
+        ("delete,backspace", "reset"),
+        ("e", "edit_file"),
     ]
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box tall") as box:
-            box.border_title = Content("Settings")
-            yield SettingList()
-            yield OutcomeLines()
-            yield KeyLine(id="settings-keys")
+    def content(self) -> ComposeResult:
+        yield SettingList()
+        yield OutcomeLines()
 
     def on_mount(self) -> None:
         path = self.app.launch.config_file
@@ -137,20 +116,25 @@ class SettingsScreen(FittingDialog[None]):
     def _show(self) -> None:
         self._list.settings = self.app.settings
         self._list.redraw()
-        self.action_explain()
+        self._explain()
 
-    def action_explain(self) -> None:
+    @on(SettingList.Moved)
+    def _explain(self) -> None:
         """Describe the setting under the cursor, and show the keys that change it."""
         setting = self._list.setting
         lines = [OutcomeLine(" ".join(setting.about.split("\n")))]
         if setting.at_start:
             lines.append(OutcomeLine("takes effect at the next start", Tone.WARNING))
         self.query_one(OutcomeLines).say(*lines)
-        enter = [] if self._is_in_file_only(setting) else [("enter", "change", "")]
+        self.update_keys()
+
+    def keys(self) -> list[tuple[str, str]]:
+        setting = self._list.setting
+        keys = [("e", "edit the file")] if self.app.launch.config_file else []
+        if self._is_in_file_only(setting):
+            return keys
         default = is_default(setting, self.app.settings)
-        reset = [] if default or self._is_in_file_only(setting) else [("⌫", "default", "")]
-        in_file = [("e", "edit the file", "")] if self.app.launch.config_file else []
-        self.query_one(KeyLine).show([*enter, *reset, *in_file], [("esc", "back", "")])
+        return [("enter", "change"), *([] if default else [("⌫", "default")]), *keys]
 
     @staticmethod
     def _is_in_file_only(setting: Setting) -> bool:
@@ -160,6 +144,7 @@ class SettingsScreen(FittingDialog[None]):
 
     # Changing
 
+    @on(SettingList.Opened)
     def action_change(self) -> None:
         """Change the setting under the cursor: toggle, choose or type."""
         setting, settings = self._list.setting, self.app.settings
@@ -178,11 +163,7 @@ class SettingsScreen(FittingDialog[None]):
                 value=shown_value(setting, settings),
                 placeholder=default,
             )
-            self.app.push_screen(dialog, lambda words: self._typed(setting, words))
-
-    def _typed(self, setting: Setting, words: str | None) -> None:
-        if words is not None:
-            self._save(setting, file_value(setting, words))
+            self.app.ask(dialog, lambda words: self._save(setting, file_value(setting, words)))
 
     def _pick(self, setting: Setting, value: Any) -> None:
         several = type(value) is tuple
@@ -197,11 +178,11 @@ class SettingsScreen(FittingDialog[None]):
             for name, about in named
         ]
 
-        def picked(values: tuple[str, ...] | None) -> None:
+        def picked(values: tuple[str, ...]) -> None:
             if values:
                 self._save(setting, list(values) if several else values[0])
 
-        self.app.push_screen(Picker(setting.key, choices, several=several), picked)
+        self.app.ask(Picker(setting.key, choices, several=several), picked)
 
     def action_reset(self) -> None:
         """Remove the setting from the file, so that its default holds."""
@@ -217,7 +198,7 @@ class SettingsScreen(FittingDialog[None]):
         except ValueError as error:
             self.app.notify(f"{setting.key} {error}.", severity="warning")
         except MemtuiError as error:
-            self.app.notify(str(error), severity="error")
+            self.app.report_error(error)
         self._show()
 
     def action_edit_file(self) -> None:

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.binding import Binding
 from textual.content import Content
-from textual.geometry import Size
-from textual.strip import Strip
 from textual.widgets import Static
 
 from memtui import text
 from memtui.library.store_catalog import StoreSummary, project_name
-from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.widgets.list_window import ListWindow, TextWindow
-from memtui.tui.widgets.status_lines import KeyLine
+from memtui.tui.appearance import wrapped
+from memtui.tui.dialogs.dialog import FittingDialog, RowList
+from memtui.tui.widgets.list_window import TextWindow
 
 PROGRAM_CELLS = 18
 COUNT_CELLS = 9
@@ -29,61 +26,45 @@ AGE_CELLS = 6
 DETAIL_ROWS = 2
 """Lines below the list: the path of a store, and what cannot be read."""
 NEW = "new"
-TITLE = "Stores"
 
 
-class StoreList(ListWindow):
+class StoreList(RowList[StoreSummary | str]):
     """A line for each project, and below it one for each of its stores with a checkbox."""
 
     def __init__(self, now: datetime, fresh: Collection[str]) -> None:
         super().__init__()
         self._now, self._fresh = now, fresh
-        self._lines: list[StoreSummary | str] = []
         self.chosen: set[str] = set()
         self.is_counted = False
 
     def set_stores(self, stores: Sequence[StoreSummary], *, counted: bool) -> None:
         """Show these stores; the cursor stays on its store, and what was toggled stays so."""
-        before, current = {each.store.key for each in self._stores()}, self.current
+        before, current = {each.store.key for each in self._stores()}, self.store
         self.chosen |= {s.store.key for s in stores if s.is_open and s.store.key not in before}
-        self._lines, self.is_counted = [], counted
+        rows: list[StoreSummary | str] = []
+        self.is_counted = counted
         for summary in stores:
             heading = project_name(summary)
-            if heading not in self._lines:
-                self._lines.append(heading)
-            self._lines.append(summary)
-        cursor = next(
-            (
-                at
-                for at, line in enumerate(self._lines)
-                if not isinstance(line, str)
-                and (current is None or line.store.key == current.store.key)
-            ),
-            0,
-        )
-        self.reset(cursor=cursor, top=self.top)
-        self.refresh(layout=True)
-
-    @property
-    def lines(self) -> Sequence[StoreSummary | str]:
-        """The stores below the headings of their projects."""
-        return self._lines
+            if heading not in rows:
+                rows.append(heading)
+            rows.append(summary)
+        places = [at for at, row in enumerate(rows) if not isinstance(row, str)]
+        keys = {at: row.store.key for at, row in enumerate(rows) if not isinstance(row, str)}
+        same = [at for at in places if current is not None and keys[at] == current.store.key]
+        self.show_rows(rows, cursor=([*same, *places, 0])[0], top=self.top)
 
     def _stores(self) -> list[StoreSummary]:
-        return [line for line in self._lines if not isinstance(line, str)]
-
-    def _is_chosen(self, summary: StoreSummary) -> bool:
-        return summary.store.key in self.chosen
+        return [row for row in self.rows if not isinstance(row, str)]
 
     @property
-    def current(self) -> StoreSummary | None:
-        line = self._lines[self.cursor] if self.cursor < len(self._lines) else ""
-        return None if isinstance(line, str) else line
+    def store(self) -> StoreSummary | None:
+        """The store under the cursor."""
+        return None if isinstance(self.current, str) else self.current
 
     def toggle(self) -> None:
         """Select or deselect the store under the cursor."""
-        if self.current is not None:
-            self.chosen ^= {self.current.store.key}
+        if self.store is not None:
+            self.chosen ^= {self.store.store.key}
             self.redraw()
 
     def toggle_all(self) -> None:
@@ -92,55 +73,31 @@ class StoreList(ListWindow):
         self.chosen = set() if every <= self.chosen else every
         self.redraw()
 
-    def line_count(self) -> int:
-        return len(self._lines)
-
     def selectable(self, index: int) -> bool:
-        return not isinstance(self._lines[index], str)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(1, len(self._lines))
-
-    def draw_key(self, index: int) -> Hashable:
-        line = self._lines[index]
-        if isinstance(line, str):
-            return line
-        return line, line.store.key in self.chosen, self.is_counted
-
-    def cursor_moved(self) -> None:
-        if isinstance(self.screen, StoreChooser):
-            self.screen.show_current()
+        return not isinstance(self.rows[index], str)
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         self.toggle()
 
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        line, palette = self._lines[index], self.palette
-        if isinstance(line, str):
-            return Strip([Segment(" " + text.cut(text.one_line(line), width - 1), palette.heading)])
-        ground = palette.cursor(focused=True) if selected else Style.null()
-        is_chosen = self._is_chosen(line)
-        count = text.number(line.count) if self.is_counted else "…"
-        age = text.short_ago(line.last_write, self._now) if self.is_counted else ""
-        remarks = _remarks(line, is_new=line.store.key in self._fresh)
+    def draw_row(self, row: StoreSummary | str, width: int) -> Sequence[tuple[str, Style]]:
+        palette = self.palette
+        if isinstance(row, str):
+            return [(text.cut(text.one_line(row), width - 1), palette.heading)]
+        is_chosen = row.store.key in self.chosen
+        count = text.number(row.count) if self.is_counted else "…"
+        age = text.short_ago(row.last_write, self._now) if self.is_counted else ""
+        remarks = _remarks(row, is_new=row.store.key in self._fresh)
         room = max(0, width - 5 - PROGRAM_CELLS - COUNT_CELLS - AGE_CELLS - 2)
-        label = text.cut(text.one_line(line.store.label), max(0, room - text.width(remarks) - 2))
-        program = text.pad(text.cut(text.one_line(line.program), PROGRAM_CELLS), PROGRAM_CELLS)
-        ink = palette.text if is_chosen else palette.dim
-        return Strip(
-            [
-                Segment("▌" if selected else " ", palette.accent + ground),
-                Segment(
-                    "[✓] " if is_chosen else "[ ] ",
-                    (palette.chosen if is_chosen else palette.faint) + ground,
-                ),
-                Segment(program, ink + ground),
-                Segment(f"{count:>{COUNT_CELLS}}", palette.dim + ground),
-                Segment(f"{age:>{AGE_CELLS}}  ", palette.faint + ground),
-                Segment(label, palette.faint + ground),
-                Segment(f"  {remarks}" if remarks else "", palette.warning + ground),
-            ]
-        )
+        label = text.cut(text.one_line(row.store.label), max(0, room - text.width(remarks) - 2))
+        program = text.pad(text.cut(text.one_line(row.program), PROGRAM_CELLS), PROGRAM_CELLS)
+        return [
+            ("[✓] ", palette.chosen) if is_chosen else ("[ ] ", palette.faint),
+            (program, palette.text if is_chosen else palette.dim),
+            (f"{count:>{COUNT_CELLS}}", palette.dim),
+            (f"{age:>{AGE_CELLS}}  ", palette.faint),
+            (label, palette.faint),
+            (f"  {remarks}" if remarks else "", palette.warning),
+        ]
 
 
 def _remarks(summary: StoreSummary, *, is_new: bool) -> str:
@@ -158,11 +115,13 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
     """Dismissed with the keys of the stores that are to be open, None on escape."""
 
     AUTO_FOCUS = "ListWindow"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss", show=False),
-        Binding("enter", "accept", show=False, priority=True),
-        Binding("space", "toggle_store", show=False, priority=True),
-        Binding("a", "toggle_all", show=False),
+    box_classes = "full"
+    heading = "Stores"
+    BINDINGS = [
+        ("escape,q", "dismiss"),
+        Binding("enter", "accept", priority=True),
+        Binding("space", "toggle_store", priority=True),
+        ("a", "toggle_all"),
     ]
 
     def __init__(self, now: datetime, fresh: Collection[str] = ()) -> None:
@@ -170,19 +129,20 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         self._places: Sequence[tuple[str, Sequence[str]]] = ()
         self._list = StoreList(now, fresh)
         self._is_empty = False
+        """No store was found: the places that were searched are shown."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box full") as box:
-            box.border_title = Content(TITLE)
-            yield self._list
-            searched = TextWindow(id="places")
-            searched.display = False
-            yield searched
-            yield Static("", id="store-path", classes="line", markup=False)
-            yield KeyLine(id="store-keys")
+    def content(self) -> ComposeResult:
+        yield self._list
+        searched = TextWindow(id="places")
+        searched.display = False
+        yield searched
+        yield Static("", id="store-path", classes="line", markup=False)
 
-    def on_mount(self) -> None:
-        self._show_keys()
+    def keys(self) -> list[tuple[str, str]]:
+        self.leave = "back" if self._is_empty else "cancel"
+        if self._is_empty:
+            return [("↑↓", "scroll")]
+        return [("space", "toggle"), ("a", "all"), ("enter", "open these")]
 
     def fill(self) -> None:
         self.show_current()
@@ -203,20 +163,13 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         else:
             self._list.set_stores(stores, counted=counted)
             self.fit(rows=self._list.line_count() + DETAIL_ROWS)
-        self._show_keys()
+        self.update_keys()
         self.show_current()
 
-    def _show_keys(self) -> None:
-        back = [("esc", "back", "")]
-        if self._is_empty:
-            self.query_one(KeyLine).show([("↑↓", "scroll", "")], back)
-            return
-        keys = [("space", "toggle", ""), ("a", "all", ""), ("enter", "open these", "")]
-        self.query_one(KeyLine).show(keys, [("esc", "cancel", "")])
-
+    @on(StoreList.Moved)
     def show_current(self) -> None:
         """Below the list: the path of the store under the cursor, and what cannot be read."""
-        current = self._list.current
+        current = self._list.store
         line = self.query_one("#store-path", Static)
         width = max(20, self.inner_width - 2)
         words: list[str] = []
@@ -237,7 +190,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         palette, width = window.palette, max(20, self.inner_width - 2)
         lines = [[Segment(" No memory stores were found.", palette.heading)], []]
         explanation = "memtui opens what your agents keep by themselves. It looked in these places:"
-        lines += [[Segment(f" {part}", palette.text)] for part in text.wrap(explanation, width)]
+        lines += wrapped(explanation, palette.text, width)
         for program, places in self._places:
             if places:
                 name = text.pad(text.cut(program, PROGRAM_CELLS), PROGRAM_CELLS)
@@ -249,11 +202,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
             "They appear here as soon as an agent writes one. `memtui PATH` opens a store that "
             "lies elsewhere, `memtui demo` the sample data."
         )
-        lines += [
-            [],
-            *([Segment(f" {part}", palette.text)] for part in text.wrap(explanation, width)),
-        ]
-        window.show(lines)
+        window.show([*lines, [], *wrapped(explanation, palette.text, width)])
         window.focus()
 
     def action_toggle_store(self) -> None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from rich.segment import Segment
 from rich.style import Style
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.binding import Binding
 from textual.content import Content
-from textual.strip import Strip
 from textual.widgets import Static
 
 from memtui import text
 from memtui.model import Memory
-from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.widgets.list_window import ListWindow
-from memtui.tui.widgets.status_lines import KeyLine
+from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.upkeep.store_comparison import StoreComparison
 
 SHARE_CELLS = 6
@@ -49,67 +44,49 @@ def comparison_lines(found: StoreComparison) -> list[ComparedLine]:
     return lines
 
 
-class ComparisonList(ListWindow):
+class ComparisonList(RowList[ComparedLine]):
     """The memories of a comparison below their headings."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._lines: list[ComparedLine] = []
 
     def set_lines(self, lines: list[ComparedLine]) -> None:
         """Show these lines; the cursor stays on its memory or near its place."""
-        before, at = self.current, self.cursor
-        self._lines = lines
+        before, at = self.memory, self.cursor
         places = [n for n, line in enumerate(lines) if line.memory is not None]
         same = [n for n in places if before and lines[n].memory.ref == before.ref]  # type: ignore[union-attr]
         near = [n for n in places if n >= at] or places[-1:]
-        self.reset(cursor=(same or near or [0])[0], top=self.top)
-
-    def cursor_moved(self) -> None:
-        if isinstance(self.screen, StoreComparisonScreen):
-            self.screen.show_loss()
+        self.show_rows(lines, cursor=(same or near or [0])[0], top=self.top)
 
     @property
-    def current(self) -> Memory | None:
-        return self._lines[self.cursor].memory if self.cursor < len(self._lines) else None
-
-    def line_count(self) -> int:
-        return len(self._lines)
+    def memory(self) -> Memory | None:
+        """The memory under the cursor."""
+        return self.current.memory if self.current else None
 
     def selectable(self, index: int) -> bool:
-        return self._lines[index].memory is not None
+        return self.rows[index].memory is not None
 
-    def draw_key(self, index: int) -> Hashable:
-        line = self._lines[index]
-        return index, line.words, line.share
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        line, palette = self._lines[index], self.palette
-        words = text.one_line(line.words)
-        if line.memory is None:
-            return Strip([Segment(" " + text.cut(words, width - 1), palette.heading)])
-        ground = palette.cursor(focused=True) if selected else Style.null()
-        store = text.cut(text.one_line(line.memory.store), STORE_CELLS)
+    def draw_row(self, row: ComparedLine, width: int) -> Sequence[tuple[str, Style]]:
+        palette, words = self.palette, text.one_line(row.words)
+        if row.memory is None:
+            return [(text.cut(words, width - 1), palette.heading)]
+        store = text.cut(text.one_line(row.memory.store), STORE_CELLS)
         room = max(1, width - SHARE_CELLS - STORE_CELLS - 3)
-        return Strip(
-            [
-                Segment("▌" if selected else " ", palette.accent + ground),
-                Segment(f"{line.share:>{SHARE_CELLS - 1}} ", palette.chosen + ground),
-                Segment(text.pad(store, STORE_CELLS) + "  ", palette.faint + ground),
-                Segment(text.cut(words, room), palette.text + ground),
-            ]
-        )
+        return [
+            (f"{row.share:>{SHARE_CELLS - 1}} ", palette.chosen),
+            (text.pad(store, STORE_CELLS) + "  ", palette.faint),
+            (text.cut(words, room), palette.text),
+        ]
 
 
 class StoreComparisonScreen(FittingDialog[str]):
     """Dismissed with the ref of the memory to go to, None on escape."""
 
     AUTO_FOCUS = "ListWindow"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss", show=False),
-        Binding("enter", "go", show=False, priority=True),
-        Binding("c", "copy", show=False),
-        Binding("e", "narrow", show=False),
+    box_classes = "full"
+    leave = "back"
+    BINDINGS = [
+        ("escape,q", "dismiss"),
+        Binding("enter", "go", priority=True),
+        ("c", "copy"),
+        ("e", "narrow"),
     ]
 
     def __init__(
@@ -130,22 +107,24 @@ class StoreComparisonScreen(FittingDialog[str]):
             copy: copies a memory into a store; calls back when it was copied.
         """
         super().__init__()
+        self.heading = " and ".join(labels)
         self._labels, self._entity = labels, entity
         self._ask, self._preview, self._copy = ask, preview, copy
         self._is_narrowed = False
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box full") as box:
-            box.border_title = Content(text.one_line(" and ".join(self._labels)))
-            yield ComparisonList()
-            yield Static("", id="comparison-copy", classes="line", markup=False)
-            yield KeyLine(id="comparison-keys")
+    def content(self) -> ComposeResult:
+        yield ComparisonList()
+        yield Static("", id="comparison-copy", classes="line", markup=False)
+
+    def keys(self) -> list[tuple[str, str]]:
+        narrow = [("e", "everything" if self._is_narrowed else "this entity")]
+        return [("enter", "go to"), ("c", "copy to the other"), *(narrow if self._entity else [])]
 
     def on_mount(self) -> None:
         self._compare()
 
     def _compare(self) -> None:
-        self._show_keys()
+        self.update_keys()
         box = self.query_one(".box")
         about = f"about {text.one_line(self._entity)}" if self._is_narrowed else ""
         box.border_subtitle = Content(about)
@@ -159,35 +138,30 @@ class StoreComparisonScreen(FittingDialog[str]):
         left, right = self._labels
         return right if memory.store == left else left
 
+    @on(ComparisonList.Moved)
     def show_loss(self) -> None:
         """Show below the list what copying the memory under the cursor would lose."""
-        memory = self.query_one(ComparisonList).current
+        memory = self.query_one(ComparisonList).memory
         line = self.query_one("#comparison-copy", Static)
         line.update("")
         if memory is None:
             return
 
         def tell(loss: str) -> None:
-            if self.query_one(ComparisonList).current is memory:
+            if self.query_one(ComparisonList).memory is memory:
                 width = max(20, line.size.width - 2)
                 words = f"copy to {text.one_line(self._other(memory))}: {text.one_line(loss)}"
                 line.update(Content(text.cut(words, width)))
 
         self._preview(memory, self._other(memory), self.if_open(tell))
 
-    def _show_keys(self) -> None:
-        narrow = "everything" if self._is_narrowed else "this entity"
-        keys = [("enter", "go to", ""), ("c", "copy to the other", "")]
-        keys += [("e", narrow, "")] if self._entity else []
-        self.query_one(KeyLine).show(keys, [("esc", "back", "")])
-
     def action_go(self) -> None:
-        memory = self.query_one(ComparisonList).current
+        memory = self.query_one(ComparisonList).memory
         if memory is not None:
             self.dismiss(memory.ref)
 
     def action_copy(self) -> None:
-        memory = self.query_one(ComparisonList).current
+        memory = self.query_one(ComparisonList).memory
         if memory is not None:
             self._copy(memory, self._other(memory), self.if_open(lambda _: self._compare()))
 

@@ -7,12 +7,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Input, Static
@@ -27,12 +27,10 @@ from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.prompts import write_after_asking
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, Tone, drawn
-from memtui.tui.widgets.status_lines import KeyLine, ProgressLine
+from memtui.tui.widgets.status_lines import ProgressLine
 from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.library import Library
     from memtui.tui.jobs import Job
 
@@ -48,13 +46,13 @@ OTHER_ROWS = 3
 class TransferScreen(FittingDialog[bool]):
     """Base of the transfer dialogs; dismissed with True if anything was transferred."""
 
-    TITLE_WORDS: ClassVar[str] = ""
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", show=False, priority=True),
-        Binding("enter", "go", show=False, priority=True),
-        Binding("ctrl+s", "go", show=False, priority=True),
-        Binding("down", "app.focus_next", show=False),
-        Binding("up", "app.focus_previous", show=False),
+    box_classes = "full carry"
+    BINDINGS = [
+        Binding("escape", "stop", priority=True),
+        Binding("enter", "go", priority=True),
+        Binding("ctrl+s", "go", priority=True),
+        ("down", "app.focus_next"),
+        ("up", "app.focus_previous"),
     ]
 
     def __init__(self, writer: ChangeWorker) -> None:
@@ -72,26 +70,24 @@ class TransferScreen(FittingDialog[bool]):
         """Label and widget of each field."""
 
     @abstractmethod
-    def keys(self) -> list[tuple[str, str, str]]:
-        """Keys that the footer shows while no job runs."""
-
-    @abstractmethod
     def action_go(self) -> None:
         """Preview or start the transfer."""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box full carry") as box:
-            box.border_title = Content(self.TITLE_WORDS)
-            for label, widget in self.fields():
-                with Horizontal(classes="row"):
-                    yield Static(Content(label), classes="label", markup=False)
-                    yield widget
-            yield TextWindow()
-            yield ProgressLine()
-            yield KeyLine(id="carry-keys")
+    def content(self) -> ComposeResult:
+        for label, widget in self.fields():
+            with Horizontal(classes="row"):
+                yield Static(Content(label), classes="label", markup=False)
+                yield widget
+        yield TextWindow()
+        yield ProgressLine()
 
-    def on_mount(self) -> None:
-        self.update_keys()
+    @abstractmethod
+    def idle_keys(self) -> list[tuple[str, str]]:
+        """Keys that the footer shows while no job runs."""
+
+    def keys(self) -> list[tuple[str, str]]:
+        self.leave = "stop" if self.working else "cancel"
+        return [] if self.working else self.idle_keys()
 
     def fill(self) -> None:
         self._draw()
@@ -108,17 +104,10 @@ class TransferScreen(FittingDialog[bool]):
         self._rows = max(self._rows, len(lines))
         self.fit(rows=self._rows + OTHER_ROWS + len(self.query(".row")))
 
-    def update_keys(self) -> None:
-        if self.working:
-            self.query_one(KeyLine).show([], [("esc", "stop", "")])
-        else:
-            self.query_one(KeyLine).show(self.keys(), [("esc", "cancel", "")])
-
     def work(
         self,
         what: Callable[[Library, Report, IsCancelled], Answer],
         done: Callable[[Answer], None],
-        failed: Callable[[MemtuiError], None],
     ) -> None:
         """Start a job; escape stops it."""
         if self.working:
@@ -129,7 +118,7 @@ class TransferScreen(FittingDialog[bool]):
             "transfer",
             lambda library, job: what(library, job.report, job.is_cancelled),
             self.if_open(lambda answer: self._ended(lambda: done(answer))),
-            self.if_open(lambda error: self._ended(lambda: failed(error))),
+            self.if_open(lambda error: self._ended(lambda: self.failed(error))),
             on_progress=self.if_open(self._progress),
         )
 
@@ -142,6 +131,23 @@ class TransferScreen(FittingDialog[bool]):
         self.query_one(ProgressLine).show("")
         self.update_keys()
         tell()
+
+    def start_writing(self) -> None:
+        """Note that a write runs, which cannot be stopped."""
+        self.working = True
+        self.update_keys()
+
+    def finish(self, words: str, timeout: float = 5) -> None:
+        """Say what was transferred, with the key that undoes it, and close."""
+        self.working = False
+        self.app.notify(f"{words}{self.app.hint('undo')}", timeout=timeout)
+        self.dismiss(True)
+
+    def failed(self, error: MemtuiError) -> None:
+        """Show why planning or writing failed."""
+        self.working = False
+        self.say(OutcomeLine(str(error), Tone.BAD, "error:"))
+        self.update_keys()
 
     def action_stop(self) -> None:
         """Stop the job, or close the dialog if none runs."""
@@ -164,8 +170,8 @@ def default_name(day: str, form: str) -> str:
 class ExportScreen(TransferScreen):
     """Dismissed with True when a file was written."""
 
-    TITLE_WORDS = "Export"
-    AUTO_FOCUS: ClassVar[str] = "ChoiceInput"
+    heading = "Export"
+    AUTO_FOCUS = "ChoiceInput"
 
     def __init__(
         self,
@@ -195,8 +201,8 @@ class ExportScreen(TransferScreen):
     def fields(self) -> list[tuple[str, Widget]]:
         return [("What", self._what), ("Format", self._form), ("File", self._file)]
 
-    def keys(self) -> list[tuple[str, str, str]]:
-        return [("enter", "export", ""), ("←→", "choose", ""), ("⇥", "next field", "")]
+    def idle_keys(self) -> list[tuple[str, str]]:
+        return [("enter", "export"), ("←→", "choose"), ("⇥", "next field")]
 
     def on_mount(self) -> None:
         self._update_notes()
@@ -253,7 +259,7 @@ class ExportScreen(TransferScreen):
                 ) from error
             return made.notes
 
-        self.work(export, partial(self._done, path), self._failed)
+        self.work(export, partial(self._done, path))
 
     def _done(self, path: Path, notes: tuple[str, ...]) -> None:
         name = text.file_name(str(path))
@@ -261,5 +267,5 @@ class ExportScreen(TransferScreen):
         self.app.notify(f"Exported to {name}.{more}", timeout=8)
         self.dismiss(True)
 
-    def _failed(self, error: MemtuiError) -> None:
+    def failed(self, error: MemtuiError) -> None:
         self.say(OutcomeLine(str(error), Tone.BAD, "export failed:"))

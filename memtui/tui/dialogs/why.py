@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
-from textual.app import ComposeResult
-from textual.binding import Binding
-from textual.containers import Vertical
-from textual.content import Content
 
 from memtui import text
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.appearance import wrapped
+from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.statistics import bar
-from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.tui.appearance import Palette
 
 
@@ -118,13 +112,10 @@ class _Page:
 
     def lines(self, hit: Hit, after: Hit | None, total: int) -> list[list[Segment]]:
         weighed = compare_parts(hit, after)
-        lines = [
-            [Segment(f" {line}", self.palette.text)]
-            for line in text.wrap(explain_rank(hit, after), self.width - 2)
-        ]
+        lines = wrapped(explain_rank(hit, after), self.palette.text, self.width - 2)
         if hit.near_words:
-            near = text.wrap(f"nearest words: {text.scored_words(hit.near_words)}", self.width - 2)
-            lines += [[Segment(f" {line}", self.palette.dim)] for line in near]
+            near = f"nearest words: {text.scored_words(hit.near_words)}"
+            lines += wrapped(near, self.palette.dim, self.width - 2)
         lines += [[], self._draw_heading("this", hit, total)]
         if after is None:
             return [
@@ -213,11 +204,12 @@ class _Page:
         return Segment(f"{value:+.3f}".rjust(VALUE), style)
 
 
-class WhyScreen(FittingDialog[None]):
+class WhyScreen(TextDialog[None]):
     """Why a result ranks above the next one."""
 
-    AUTO_FOCUS = "TextWindow"
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,w,q,enter", "dismiss", show=False)]
+    box_classes = "why"
+    heading = "Why this result"
+    BINDINGS = [("escape,w,q,enter", "dismiss")]
 
     def __init__(self, hit: Hit, after: Hit | None, total: int) -> None:
         """
@@ -229,17 +221,10 @@ class WhyScreen(FittingDialog[None]):
         super().__init__()
         self._shown = (hit, after, total)
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="box why") as box:
-            box.border_title = Content("Why this result")
-            yield TextWindow()
-            yield KeyLine(id="why-keys")
-
-    def on_mount(self) -> None:
-        self.query_one(KeyLine).show([("↑↓", "scroll", "")], [("esc", "back", "")])
+    def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
+        return _Page(palette, width).lines(*self._shown)
 
     def fill(self) -> None:
         sheet = self.query_one(TextWindow)
-        page = _Page(sheet.palette, max(20, self.inner_width - 1))
-        sheet.show(page.lines(*self._shown))
+        sheet.show(self.lines(max(20, self.inner_width - 1), sheet.palette))
         sheet.refresh(layout=True)  # its height is that of its lines

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -146,7 +147,6 @@ class BrowseScreen(SearchableScreen):
             and self.found.scores is not None,
             fresh=len(self.memories.fresh),
             targets=self.detail.targets,
-            zoomed=self.zoomed,
             can_go_back=self._reading.can_go_back,
             can_go_forward=self._reading.can_go_forward,
             timeline=self.timeline.view,
@@ -192,6 +192,8 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.RowsChanged)
     def _rows_changed(self, event: messages.RowsChanged) -> None:
+        if not self.is_ready:
+            self._keep_from_collection()
         if event.complete and self._looking is not None:
             self._looking.stop()
         self.status_text.rows_changed(complete=event.complete)
@@ -200,6 +202,12 @@ class BrowseScreen(SearchableScreen):
         self.search_again(whole=event.complete)
         if self._editing is not None:
             self._editing.review.note_change()
+
+    def _keep_from_collection(self) -> None:
+        """Keep what has been read out of garbage collection: to go through 300,000 memories takes
+        90 ms, in which no key is answered."""
+        if not self.app.is_headless:  # a process with one app after another would keep every one
+            gc.freeze()
 
     @on(messages.LossesSeen)
     def _losses_seen(self, event: messages.LossesSeen) -> None:
@@ -220,6 +228,7 @@ class BrowseScreen(SearchableScreen):
     @on(messages.IndexReady)
     def _index_ready(self) -> None:
         self.is_ready = True
+        self._keep_from_collection()
         if (last_seen := self._sessions.seen) is not None:
             since = queries.TimeCondition(last_seen.isoformat(), last_seen)
             self.worker.find_fresh(queries.Query(since=since))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -30,9 +29,6 @@ from memtui.tui.widgets.statistics import StatisticsPane
 from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine
 from memtui.tui.widgets.text_selection import SelectingScreen
 from memtui.tui.widgets.timeline import TimelinePane
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
 
 
 class BorderDragged(Message):
@@ -104,6 +100,8 @@ class PaneBody(Horizontal):
         }[name]
 
 
+CLOCK_STEP = 10.0
+"""Seconds between two looks at the clock for the ages on the screen."""
 TINY = "memtui needs at least\n40 columns and 12 rows"
 
 
@@ -137,7 +135,7 @@ class ActionScreen(SelectingScreen[None]):
 class PaneScreen(ActionScreen):
     """The search line, five panes, the footer; what they show is somebody else's."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(ANYWHERE)]
+    BINDINGS = [*key_bindings.bindings(ANYWHERE)]
     AUTO_FOCUS = ""  # the pane that the last session ended in
 
     def __init__(self) -> None:
@@ -157,8 +155,9 @@ class PaneScreen(ActionScreen):
         self._layout: Layout | None = None
         self.entities = EntityTree()
         self.statistics = StatisticsPane()
-        self.memories = MemoryList(self.now)
-        self.detail = Detail(self.now)
+        self._clock: datetime | None = None
+        self.memories = MemoryList(self.clock)
+        self.detail = Detail(self.clock)
         self.timeline = TimelinePane()
         self.search_bar = SearchBar()
         self.chips = ChipLine()
@@ -185,6 +184,21 @@ class PaneScreen(ActionScreen):
 
     def now(self) -> datetime:
         return self.app.now()
+
+    def clock(self) -> datetime:
+        """The time that all ages on the screen are told from, some seconds behind `now`."""
+        if self._clock is None:
+            self._clock = self.now()
+        return self._clock
+
+    def on_mount(self) -> None:
+        self.set_interval(CLOCK_STEP, self.advance_clock)
+
+    def advance_clock(self) -> None:
+        """Draw the ages that have changed."""
+        before, self._clock = self.clock(), self.now()
+        self.memories.clock_advanced(before)
+        self.detail.clock_advanced(before)
 
     def _on_timer_update(self) -> None:
         if not self.app.key_queue.is_handling:

@@ -93,6 +93,12 @@ class Detail(ListWindow):
         if self._is_behind:
             self._lay_out()
 
+    def clock_advanced(self, before: datetime) -> None:
+        """Draw the ages anew if the memory's is another than it was then."""
+        when = self._memory.when if self._memory is not None else None
+        if text.ago(when, before) != text.ago(when, self._now()) and self._selection is None:
+            self._lay_out()
+
     def show_findings(self, findings: Mapping[str, Sequence[str]]) -> None:
         """Set the open review proposals, by the refs of the memories."""
         ref = _ref(self._memory)
@@ -251,9 +257,9 @@ class Detail(ListWindow):
 
     def _settle(self) -> None:
         """Draw what is in view; the lines below it may move."""
-        before = len(self._lines)
-        self.top = self._lines.settle(min(self.top, max(0, before - self.page)), self.page)
-        if len(self._lines) != before:
+        before = len(self._lines), self.top
+        self.top = self._lines.settle(min(self.top, max(0, before[0] - self.page)), self.page)
+        if (len(self._lines), self.top) != before:
             self.redraw()
 
     def scroll_lines(self, lines: int) -> None:

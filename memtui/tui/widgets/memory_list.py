@@ -210,6 +210,12 @@ class MemoryList(ListWindow):
 
     # Drawing
 
+    def clock_advanced(self, before: datetime) -> None:
+        """Draw the rows anew if an age in view is another than it was then."""
+        shown = [self._rows[int(slot)] for slot in self._slots[self.top : self.top + self.page]]
+        if any(self._time(memory, before) != self._time(memory) for memory in shown):
+            self.redraw()
+
     def line_count(self) -> int:
         return len(self._slots)
 
@@ -320,10 +326,10 @@ class MemoryList(ListWindow):
             ]
         )
 
-    def _time(self, memory: Memory) -> str:
+    def _time(self, memory: Memory, now: datetime | None = None) -> str:
         if self._dates == "date":
             return text.date(memory.when)[:10]
-        return text.cut(text.short_ago(memory.when, self._now()), TIME_WIDTH["ago"])
+        return text.cut(text.short_ago(memory.when, now or self._now()), TIME_WIDTH["ago"])
 
     def _columns(self, width: int) -> RowColumns:
         return row_columns(width, TIME_WIDTH[self._dates], self._types, self._entities)

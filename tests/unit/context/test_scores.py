@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.context import draft_pack, find_recipe, read_settings
-from memtui.context.relevance import choose_diverse, jaccard, text_words
+from memtui.context.relevance import choose_diverse, text_words
 from memtui.context.task import NAMES
 from memtui.library import Library, SearchResult
 from memtui.model import IMPORTANCES
@@ -31,6 +31,7 @@ from memtui.search.salience import (
     read_constants,
 )
 from memtui.search.sort_orders import priority_parts, salience_now
+from memtui.upkeep.similarity import jaccard
 from tests.unit.context.packs_for_tests import NOW, ListStore, library_of, memory
 
 

@@ -300,6 +300,7 @@ def test_facets_lift_their_own_filter(home: Path) -> None:
     assert facets.entity == {"companies/shop": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ['"tide tables"', "sound*gs", "soundigns~", '-"tide tables" alice']
 )

@@ -139,7 +139,7 @@ def test_vectors_follow_when_slots_are_given_anew(
     """After many changes as many vectors are held as there are texts, each still with its own."""
     one = library(home, tmp_path / "cache")
     one.embed()
-    before = len(one._semantic.state.parts[0].rows)
+    before = len(one.semantic.state.parts[0].rows)
     crowd = [fact(number, f"flour {number}") for number in range(100, 160)]
     for step in range(40):
         write_facts(home, "more", [fact(99, f"signin {step}"), *crowd])
@@ -147,10 +147,10 @@ def test_vectors_follow_when_slots_are_given_anew(
     assert len(one.snapshot.rows) < 40 * len(crowd)
     assert "signin 39" in contents(one, "~authentication")
     assert set(contents(one, "automobile")) == set(TEXTS[:3])
-    parts = one._semantic.state.parts
+    parts = one.semantic.state.parts
     assert len(parts) <= 6
     assert sum(len(part.rows) for part in parts) < before + len(crowd) + 40 // 2
-    assert len(one._semantic.state.row_of) == len(one.snapshot.rows)
+    assert len(one.semantic.state.row_of) == len(one.snapshot.rows)
 
 
 def test_without_a_model_everything_is_as_if_meaning_did_not_exist(

@@ -17,6 +17,7 @@ from memtui.stores import registry
 from memtui.stores.engram import connection as connecting
 from memtui.stores.engram.rules import content_hash
 from memtui.stores.engram.store import EngramStore
+from tests.long_run import count
 
 from .invented import (
     NOW,
@@ -262,6 +263,7 @@ _ACTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _ACTS)
 def test_every_act_can_be_undone_and_redone(folder: Path, name: str) -> None:
     store = open_store(folder)
@@ -758,7 +760,7 @@ while done < count:
 
 @pytest.mark.slow
 def test_two_writers_lose_nothing(folder: Path) -> None:
-    edits = 100
+    edits = count(40, 100)
     commands = [
         [sys.executable, "-c", _ADDER, mark, str(edits), str(folder)] for mark in ("a", "b")
     ]
