@@ -233,7 +233,7 @@ class HiddenMatches:
     """As it is typed; `status` for the default, which shows current memories only."""
     count: int
     advice: str
-    """`1 retired memory holds all words: status:all`."""
+    """`1 more with status:all (retired)`."""
 
 
 def count_hidden(
@@ -272,7 +272,7 @@ def _lift_each(query: Query) -> Iterator[tuple[str, Query, str]]:
     named = [part for part in query.conditions if part.field == "status"]
     if not any("all" in part.values for part in named):
         name = format_condition(named[0]) if named else "status"
-        yield name, replace(query, conditions=(*others, every)), "status:all"
+        yield name, replace(query, conditions=(*others, every)), "with status:all"
     for part in others:
         remaining = tuple(other for other in query.conditions if other is not part)
         name = "is:marked" if part.field == "ref" else format_condition(part)
@@ -286,7 +286,5 @@ def _lift_each(query: Query) -> Iterator[tuple[str, Query, str]]:
 
 
 def _describe(count: int, statuses: list[str], advice: str) -> str:
-    which = f"{' or '.join(statuses)} " if statuses else ""
-    if count == 1:
-        return f"1 {which}memory holds all words: {advice}"
-    return f"{count:,} {which}memories hold all words: {advice}"
+    which = f" ({', '.join(statuses)})" if statuses else ""
+    return f"{count:,} more {advice}{which}"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.array_types import Doubles, Floats, Longs, Mask
+from memtui.search.array_types import Doubles, Floats, Longs, Mask, sort_unique
 from memtui.search.groups import Context
 from memtui.search.postings import Segment
 from memtui.search.prefix_postings import MAX_WEIGHT
@@ -371,7 +371,7 @@ class Match:
 
     def with_slots(self, slots: Longs) -> Match:
         """The match with these slots added, with a text score of 0."""
-        return self.with_fresh_slots(np.unique(slots[~self.found.take(slots)]))
+        return self.with_fresh_slots(sort_unique(slots[~self.found.take(slots)]))
 
     def with_fresh_slots(self, fresh: Longs) -> Match:
         """The same for slots that are unique and do not match yet."""
