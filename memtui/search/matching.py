@@ -12,7 +12,7 @@ these words can reach, so that it lies in 0..1 for every query.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
@@ -22,7 +22,7 @@ import numpy as np
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits, literals
-from memtui.search.array_types import Ints, Longs, Mask
+from memtui.search.array_types import Ints, Longs, Mask, sort_unique
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
 from memtui.search.literals import LiteralSearch, find_title_matches
@@ -79,9 +79,9 @@ def match_terms(
     Raises:
         Cancelled: `cancelled` became true.
     """
-    if alive is not None and alive.all():
-        alive = None
     count = slots if alive is None else int(np.count_nonzero(alive))
+    if alive is not None and count == len(alive):
+        alive = None
     search = _Search(segments, slots, exact, cancelled, alive, literals)
     query_terms = analyze_terms(terms)
     positive = (*query_terms.optional, *query_terms.required)
@@ -147,7 +147,7 @@ def _slot_mask(members: Longs, slots: int) -> Mask:
     return mask
 
 
-def _score(tiers: Sequence[TermHits], slots: int, count: int) -> tuple[TermHits, float]:
+def _score(tiers: Iterable[TermHits], slots: int, count: int) -> tuple[TermHits, float]:
     """The score of the best tier for each slot, and the highest score that a slot could have.
 
     `count` is the number of memories, from which the rarity of a word is computed.
@@ -161,7 +161,8 @@ def _score(tiers: Sequence[TermHits], slots: int, count: int) -> tuple[TermHits,
             highest = max(highest, rarity)
             scores = tier.weights * np.float32(rarity)
             scores /= tier.weights + np.float32(K1)
-            best = hits.take_maximum(best, TermHits(tier.slots, scores), slots)
+            scored = TermHits(tier.slots, scores)
+            best = hits.take_maximum(best, scored, slots) if len(best.slots) else scored
     return best, highest or math.log1p(2.0 * count + 1.0) * (K1 + 1)
 
 
@@ -199,7 +200,7 @@ class _Search:
 
         def compute() -> _CachedScore:
             found: dict[str, None] = {}
-            score = _score(list(self.find_tiers(term, found)), self.slots, count)
+            score = _score(self.find_tiers(term, found), self.slots, count)
             return _CachedScore(table, self.alive, ScoredTerm(*score, word), found)
 
         first, key, table = self.segments[0], ("score", word), (*self.segments, self.slots)
@@ -246,7 +247,7 @@ class _Search:
         """What another index has found, of living memories only."""
         if slots is None:
             return None
-        slots = np.unique(slots[slots < self.slots])
+        slots = sort_unique(slots[slots < self.slots])
         return _count_once(slots if self.alive is None else slots[self.alive[slots]])
 
     def _phrases(self, term: QueryTerm, found: TermHits | None) -> TermHits:
@@ -324,13 +325,12 @@ class _Search:
         stem = analysis.stem(word)
 
         def of(segment: Segment) -> TermHits:
-            terms = segment.forms_of(word, stem)
+            if not (terms := segment.forms_of(word, stem)):
+                return hits.NO_HITS
             forms = [segment.terms[term] for term in terms]
             words.update(dict.fromkeys(forms[:MAX_HIGHLIGHTS]))
             shares = [1.0 if form == word else OTHER_FORM_WEIGHT for form in forms]
-            return hits.get_cached(
-                segment, ("forms", word), partial(read_terms, segment, terms, shares)
-            )
+            return read_terms(segment, terms, shares)
 
         return self._gather(of)
 
@@ -372,7 +372,7 @@ class _Search:
             if self.cancelled():
                 raise Cancelled
             found.append(of(segment))
-        gathered = hits.concat_hits(found)
+        gathered = found[0] if len(found) == 1 else hits.concat_hits(found)
         return gathered if self.alive is None else hits.filter_hits(gathered, self.alive)
 
 

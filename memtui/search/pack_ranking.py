@@ -50,21 +50,19 @@ def measure_relevance(hits: RankedHits, columns: Columns, now: datetime) -> tupl
         columns: Of all slots.
         now: The time, as in `find_hits`.
     """
-    slots = to_array(hits.slots)
     match = hits.match
-    if match is None or not len(slots):
+    if match is None or not len(match.slots):
+        slots = to_array(hits.slots)
         return slots, np.zeros(len(slots))
-    place = np.zeros(match.size, np.int64)
-    place[match.slots] = np.arange(len(match.slots))
     bare = replace(
         match,
         all_words=np.zeros(len(match.slots), np.bool_),
         title=NO_SLOTS,
         added=tuple(part for part in match.added if part.name not in _OF_ALL_WORDS),
     )
-    scores = ranking.score_matches(bare, columns, place[slots], now, _TEXT_ONLY)
+    scores = ranking.score_matches(bare, columns, now, _TEXT_ONLY)
     best = float(scores.max(initial=0.0))
-    return slots, np.maximum(0.0, scores) / (best or 1.0)
+    return match.slots, np.maximum(0.0, scores) / (best or 1.0)
 
 
 def _rank(
