@@ -29,6 +29,8 @@ from memtui.search.numbering import renumber_slot
 from memtui.search.postings import ProvisionalIndex, Segment
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memtui.search.whoosh_index import WhooshIndex
 
 log = logging.getLogger(__name__)
@@ -107,7 +109,10 @@ class Index:
         self._lock = Lock()
         self._whoosh_lock = Lock()
         """Whoosh's searchers are not thread-safe."""
-        self._whoosh: dict[str, tuple[int, WhooshIndex]] = {}
+        self._whoosh: dict[str, tuple[int, Path]] = {}
+        """Label of a store -> its version that Whoosh's index covers, and the index's folder."""
+        self._opened: dict[Path, WhooshIndex] = {}
+        """Those that were searched: Whoosh takes 5 MiB, and few searches need it."""
 
     def add(self, cache: StoreCache, rows: Rows, report: Report, cancelled: IsCancelled) -> None:
         """Load or build the segment of one store's cached rows."""
@@ -158,10 +163,8 @@ class Index:
         if not segment_files.has_segment(cache.catalog.folder):
             build_index("arrays", cache.catalog.folder, cancelled=cancelled)
         if build_index("whoosh", cache.catalog.folder, cancelled=cancelled):
-            from memtui.search.whoosh_index import WhooshIndex
-
             with self._lock:
-                self._whoosh[cache.store.label] = (version, WhooshIndex(cache.home))
+                self._whoosh[cache.store.label] = (version, cache.home)
 
     def whoosh_search(self, caches: Sequence[StoreCache], slots_of: SlotsOf) -> ExactLookup | None:
         """Return a search by Whoosh, for terms that are more than words; None unless the Whoosh
@@ -173,20 +176,25 @@ class Index:
             for index_and_slots, cache in zip(indexed, caches, strict=True)
         ):
             return None
-        indexes = [index_and_slots[1] for index_and_slots in indexed if index_and_slots is not None]
+        homes = [index_and_slots[1] for index_and_slots in indexed if index_and_slots is not None]
 
         def slots(term: Term) -> Slots | None:
             found: list[int] = []
             known = slots_of()
-            for index in indexes:
+            for home in homes:
                 with self._whoosh_lock:
-                    refs = index.search([replace(term, negated=False)])
+                    refs = self._open_whoosh(home).search([replace(term, negated=False)])
                 if refs is None:
                     return None
                 found.extend(known[ref] for ref in refs if ref in known)
             return to_sorted_array(found)
 
         return slots
+
+    def _open_whoosh(self, home: Path) -> WhooshIndex:
+        from memtui.search.whoosh_index import WhooshIndex
+
+        return self._opened.setdefault(home, WhooshIndex(home))
 
 
 def _overlay(row_at: Callable[[int], Memory], slots: range, alive: Mask) -> Segment:
@@ -228,22 +236,21 @@ def _save(segment: Segment, cache: StoreCache) -> None:
 
 
 class ReadWriteLock:
-    """A lock for many readers or one writer. Readers may nest."""
+    """A lock for many readers, who enter it and may nest, or one writer."""
 
     def __init__(self) -> None:
-        self._free = Condition()
+        self._lock = Lock()
+        self._free = Condition(self._lock)
         self._readers = 0
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Hold the lock together with other readers."""
-        with self._free:
+    def __enter__(self) -> None:
+        with self._lock:
             self._readers += 1
-        try:
-            yield
-        finally:
-            with self._free:
-                self._readers -= 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._readers -= 1
+            if not self._readers:
                 self._free.notify_all()
 
     @contextmanager

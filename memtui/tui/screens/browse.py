@@ -20,6 +20,7 @@ from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.viewing import ViewingActions
+from memtui.tui.layout import Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
 from memtui.tui.status_text import describe_losses
@@ -139,6 +140,10 @@ class BrowseScreen(SearchableScreen):
             refused = lambda id: "" if id in free else past.refused  # noqa: E731
         return ActionContext(
             has_memory=self.detail.memory is not None,
+            openable={
+                Pane.MEMORIES: self.memories.memory is not None,
+                Pane.TIMELINE: self.timeline.choosable,
+            }.get(self.pane, True),
             marked=len(self.memories.marked),
             filtered=self.view.is_filtered or self.view.has_typed_filters(self.now()),
             searching=bool(self.view.text),

@@ -137,6 +137,7 @@ def stage(request: pytest.FixtureRequest) -> tuple[list[Memory], Columns, list[S
     return made, columns.concat(parts), segments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("filters", FILTERS)
 @pytest.mark.parametrize("line", LINES)
 def test_a_letter_finds_what_looking_at_every_memory_finds(
@@ -165,8 +166,8 @@ def test_a_letter_finds_what_looking_at_every_memory_finds(
         assert parts.get("text", 0.0) == pytest.approx(text, abs=1e-5)
         assert ("all words" in parts) == all_words
         assert sum(parts.values()) == pytest.approx(score, abs=1e-5)
-    assert hits.match is not None
-    found = {*expected, *hits.match.slots.tolist()}
+    assert hits.filtered.slots is not None
+    found = {*expected, *hits.filtered.slots.tolist()}
     for name in ("type", "importance", "status", "kind", "entity", "store"):
         counts = Counter(
             getattr(made[slot], name) for slot in found if passes(made[slot], query, name)

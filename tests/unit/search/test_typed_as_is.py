@@ -217,7 +217,7 @@ def test_what_each_filter_hides_is_counted() -> None:
     ]
     hidden = ask(memories, "winch type:decision").hidden
     assert [(one.filter, one.count) for one in hidden] == [("status", 2), ("type:decision", 1)]
-    assert hidden[0].advice == "2 superseded or retired memories hold all words: status:all"
+    assert hidden[0].advice == "2 more with status:all (superseded, retired)"
     assert not ask(memories, "winch status:all").hidden
     assert not ask(memories, "type:decision").hidden
 
