@@ -9,7 +9,10 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -31,27 +34,43 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--long"):
         os.environ[VARIABLE] = "1"  # for processes of tests too; test modules are imported later
-    if not hasattr(config, "workerinput"):
-        _share_bytecode(config)
+    given: dict[str, str] | None = getattr(config, "workerinput", None)
+    if given is None:
+        folder = tempfile.TemporaryDirectory(prefix="memtui-bytecode-")
+        config.add_cleanup(folder.cleanup)
+        config.stash[SHARED] = folder.name
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         _keep_files_in_memory(config)
     else:
-        sys.pycache_prefix = None  # modules of tests, rewritten by pytest: once, not in each run
+        config.stash[SHARED] = given[BYTECODE]
 
 
 BYTECODE = "PYTHONPYCACHEPREFIX"
 """Python's name for the folder of compiled modules."""
+SHARED = pytest.StashKey[str]()
+"""That of all processes of this run."""
 
 
-def _share_bytecode(config: pytest.Config) -> None:
-    """Let all processes that tests start share compiled modules, wherever these may be written.
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell a worker of the folder; it has been started by then, with what is compiled already."""
+    node.workerinput[BYTECODE] = node.config.stash[SHARED]
+
+
+def _share_bytecode(folder: str) -> None:
+    """Let all processes that tests start share compiled modules, those of this process first.
 
     Never beside the source: a process whose disk is full or that is killed leaves half a file.
     What is imported before the first test stands there as with any run of pytest.
     """
-    folder = tempfile.TemporaryDirectory(prefix="memtui-bytecode-")
-    config.add_cleanup(folder.cleanup)
-    os.environ[BYTECODE] = folder.name
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ[BYTECODE] = sys.pycache_prefix = folder
+    for module in list(sys.modules.values()):
+        source, compiled = getattr(module, "__file__", ""), getattr(module, "__cached__", "")
+        if source and compiled and source.endswith(".py") and os.path.exists(compiled):
+            shared = cache_from_source(source)
+            os.makedirs(os.path.dirname(shared), exist_ok=True)
+            with suppress(FileExistsError):
+                os.symlink(compiled, shared)
 
 
 TEMPROOT = "PYTEST_DEBUG_TEMPROOT"
@@ -81,8 +100,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    if hasattr(session.config, "workerinput"):
-        sys.pycache_prefix = os.environ[BYTECODE]
+    _share_bytecode(session.config.stash[SHARED])
     gc.freeze()  # thousands of tests that stay until the end: no collection need look at them
     gc.set_threshold(20_000, 20, 20)  # an app of a test is garbage as a whole, when it has ended
 

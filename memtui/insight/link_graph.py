@@ -182,12 +182,6 @@ class LinkGraph:
             self.until[number],
         )
 
-    def unknown_edges(self) -> list[int]:
-        """The edges with an unknown end, the last ones first."""
-        known = [kind != NodeKind.UNKNOWN for kind, _ in self._nodes]
-        ends = zip(self.source, self.target, strict=True)
-        return [number for number, (a, b) in enumerate(ends) if not (known[a] and known[b])]
-
     def __len__(self) -> int:
         return len(self._nodes)
 

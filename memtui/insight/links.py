@@ -37,10 +37,8 @@ from memtui.insight.link_statements import (
     LinkEntry,
     LinkStatement,
     StatementTable,
-    read_entry,
     stem_of,
 )
-from memtui.model import Memory
 
 _Item = TypeVar("_Item")
 
@@ -92,12 +90,8 @@ class LinkIndex:
 
     # ---- updating ---------------------------------------------------------------------------
 
-    def add(self, key: int, memory: Memory) -> None:
-        """Add a memory under a key of the caller's that no other memory has."""
-        self.add_entry(key, read_entry(memory))
-
     def add_entry(self, key: int, entry: LinkEntry) -> None:
-        """Add what a memory states; see `add`."""
+        """Add what a memory states, under a key of the caller's that no other memory has."""
         self._forget()
         self._entries[key] = entry
         self._key_of[entry.ref] = key
@@ -288,17 +282,6 @@ class LinkIndex:
             found = sorted([*found, *others])
         edges = map(self._edge, found)
         return [edge for edge in edges if edge is not None and edge.source == node]
-
-    def degree(self, ref: str) -> int:
-        """How many links a memory has, in both directions."""
-        node = Node(NodeKind.MEMORY, ref)
-        return len(self.outgoing(node)) + len(self.incoming(node))
-
-    def dangling(self) -> list[Edge]:
-        """Edges of which an end is unknown, in the order their memories were added."""
-        graph = self.graph
-        found = map(graph.edge, reversed(graph.unknown_edges()))
-        return list(keep_unique(edge for edge in found if edge.source.kind != NodeKind.ENTITY))
 
     def _target_names(self, node: Node) -> tuple[str, ...]:
         """Every name that a statement can have for this node as its target."""

@@ -94,11 +94,6 @@ class StoreLinks:
         with self.reading(cancelled):
             pass
 
-    def degree(self, ref: str) -> int:
-        """How many links a memory has, in both directions."""
-        with self.reading() as index:
-            return index.degree(ref)
-
     def linked_to(self, name: str) -> set[str] | None:
         """Return the refs of memories with a link to or from what a folded name means.
 

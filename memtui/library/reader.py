@@ -194,7 +194,7 @@ class LibraryReader:
         Raises:
             Cancelled: `cancelled` returned True.
         """
-        with self._updates.slots_lock.reading():
+        with self._updates.slots_lock:
             return finding.find(query, self._searchable(), self.loaded.slots, cancelled)
 
     def passage(self, found: SearchResult, position: int) -> Passage | None:
@@ -232,7 +232,7 @@ class LibraryReader:
             RefError: no memory has this ref.
             Cancelled: `cancelled` returned True.
         """
-        with self._updates.slots_lock.reading():
+        with self._updates.slots_lock:
             slot = self.loaded.slot(ref)
             scope = self._searchable()
             cosines = self.semantic.cosines_to_slot(slot, len(scope.columns))

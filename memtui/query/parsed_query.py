@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import datetime
 from enum import StrEnum
+from functools import cached_property
 from math import inf
 from typing import NamedTuple
 
@@ -118,7 +119,7 @@ class Problem(NamedTuple):
     """Whether the part was left out, which commands refuse; else it is a remark."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Query:
     """A parsed search line. Its parts must all hold; see `Operator.SEQUENCE` for the words."""
 
@@ -142,7 +143,7 @@ class Query:
     as_written: bool = False
     """Words that no memory holds are not replaced by similar ones."""
 
-    @property
+    @cached_property
     def order(self) -> Sort:
         """The order that was asked for, or the default for this query."""
         if self.sort is not None:
@@ -150,12 +151,12 @@ class Query:
         has_text = any(not term.negated for term in self.terms) or bool(self.words)
         return Sort.RELEVANCE if has_text else Sort.NEW
 
-    @property
+    @cached_property
     def words(self) -> tuple[str, ...]:
         """The text of every term that is not negated, to highlight."""
         return tuple(term.text for term in self.wanted_terms if not term.negated)
 
-    @property
+    @cached_property
     def wanted_terms(self) -> tuple[Term, ...]:
         """The terms to rank by: those at the top, then the positive ones of the groups.
 

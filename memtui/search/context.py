@@ -20,7 +20,7 @@ its window `MIN_TERMS_AROUND` of them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -75,76 +75,78 @@ def find_time_words(segments: Sequence[Segment]) -> Longs:
 
 
 def add_context(
-    match: Match,
+    shown: Match,
+    whole: Match,
     columns: Columns,
     words: Sequence[str],
     now: datetime,
     weights: Weights,
-    at: Longs | None = None,
+    admit: Callable[[Longs], Mask],
 ) -> Match:
     """Score the context of the best matches, and add memories that only their context finds.
 
     Args:
-        match: The matches by text.
+        shown: The matches by text that pass the filters.
+        whole: All matches by text.
         columns: The columns of all slots.
         words: The words of the query, as they were typed.
         now: What `yesterday` is counted from.
         weights: The weights of the parts.
-        at: Positions in `match.slots` of the matches that are shown; None: all.
+        admit: Says which of the slots that are added pass the filters.
 
     Returns:
-        The match unchanged for a query of fewer than `MIN_TERMS` terms.
+        `shown` unchanged for a query of fewer than `MIN_TERMS` terms.
     """
-    if len(match.terms) < MIN_TERMS or not len(match.slots):
-        return match
+    terms, found = shown.terms, len(shown.slots)
+    if len(terms) < MIN_TERMS or not len(whole.slots):
+        return shown
     groups = find_groups(columns)
     spans = find_dates(" ".join(words), now)
-    by_session = _score_sessions(match.terms, groups, weights.session)
-    shown, worth, all_words = match.slots, match.text, match.all_words
-    if at is not None and len(at) < len(shown):
-        shown, worth, all_words = shown.take(at), worth.take(at), all_words.take(at)
-    worth = by_session.take(groups.of_slot.take(shown)) + worth
-    worth += all_words
+    by_session = _score_sessions(terms, groups, weights.session)
+    session = by_session.take(groups.of_slot.take(shown.slots))
+    worth = session + shown.text
+    worth += shown.all_words
     if spans:
-        worth += np.float32(weights.date) * _near_dates(columns, spans, shown)
-    best = _find_best(worth, MAX_SCORED)
-    slots = shown.take(best)
-    count, found = len(slots), len(match.slots)
+        worth += np.float32(weights.date) * _near_dates(columns, spans, shown.slots)
+    at = _find_best(worth, MAX_SCORED)
+    slots, session = shown.slots.take(at), session.take(at)
+    count = len(slots)
     near = groups.windows.take(slots, axis=0).T
-    if match.is_plain and _count_whole(match.terms) >= MIN_TERMS_TO_JOIN:
-        leads = near.take(_find_best(worth.take(best), MAX_LEADS), axis=1)
-        if len(beside := _find_beside(match, leads)):
+    if shown.is_plain and _count_whole(terms) >= MIN_TERMS_TO_JOIN:
+        leads = near.take(_find_best(worth.take(at), MAX_LEADS), axis=1)
+        if len(beside := _find_beside(whole, leads)):
             slots = np.concatenate([slots, beside])
+            session = np.concatenate([session, by_session.take(groups.of_slot.take(beside))])
             near = np.concatenate([near, groups.windows.take(beside, axis=0).T], axis=1)
-    window, around = _score_windows(match, near, count)
+    window, around = _score_windows(terms, whole.size, near, count)
     window *= np.float32(weights.window)
-    parts: dict[str, Floats] = {
-        "session": by_session.take(groups.of_slot.take(slots)),
-        "window": window,
-        "neighbours": _best_neighbour(match, near) * np.float32(weights.neighbours),
-    }
+    text = whole.text_by_slot
+    neighbours = np.maximum(text.take(near[REACH - 1]), text.take(near[REACH + 1]))
+    neighbours *= np.float32(weights.neighbours)
+    parts: dict[str, Floats] = {"session": session, "window": window, "neighbours": neighbours}
+    total = session + window
+    total += neighbours
     for name, weight, values in (
         ("question", weights.asks, columns.asks.take(slots) if groups.has_questions else None),
         ("subject", weights.subject, _are_subjects(groups, words, slots)),
         ("date", weights.date, _near_dates(columns, spans, slots) if spans else None),
-        ("time words", weights.time_words, _have_time_words(match, slots)),
+        ("time words", weights.time_words, _have_time_words(shown, slots)),
     ):
         if values is not None:
             parts[name] = values * np.float32(weight)
-    total = parts["session"] + window
-    for name in tuple(parts)[2:]:
-        total += parts[name]
+            total += parts[name]
     if len(slots) > count:
         new = (around >= MIN_TERMS_AROUND).nonzero()[0] + count
         if len(new) > MAX_JOINED:
             new = new[np.argsort(-total[new], kind="stable")[:MAX_JOINED]]
+        if len(new):
+            new = new[admit(slots.take(new))]
         positions = np.concatenate([np.arange(count), new])
         slots, total = slots.take(positions), total.take(positions)
         parts = {name: values.take(positions) for name, values in parts.items()}
-        match = match.with_fresh_slots(slots[count:])
-    scored_positions = best if at is None else at.take(best)
-    match_positions = np.concatenate([scored_positions, np.arange(found, len(match.slots))])
-    return match.changed(context=Context(slots, match_positions, parts, total))
+        shown = shown.with_fresh_slots(slots[count:])
+        at = np.concatenate([at, np.arange(found, len(shown.slots))])
+    return shown.changed(context=Context(slots, at, parts, total))
 
 
 def _count_whole(terms: Sequence[ScoredTerm]) -> int:
@@ -174,17 +176,16 @@ def _find_beside(match: Match, near: Ints) -> Longs:
     return beside[first]
 
 
-def _score_windows(match: Match, near: Ints, first: int) -> tuple[Floats, Ints]:
+def _score_windows(
+    terms: Sequence[ScoredTerm], size: int, near: Ints, first: int
+) -> tuple[Floats, Ints]:
     """BM25 of each window, 0..1; how many terms each window from the first on has."""
-    often = np.zeros(match.size + 1, np.float32)
     scores = np.zeros(near.shape[1], np.float32)
     around = np.zeros(near.shape[1] - first, np.int32)
-    whole = sum(term.highest for term in match.terms)
-    for term in match.terms:
+    whole = sum(term.highest for term in terms)
+    for term in terms:
         if len(term.hits.slots):
-            often[term.hits.slots] = term.hits.weights
-            times = often.take(near).sum(axis=0)
-            often[term.hits.slots] = 0
+            times = np.add.reduce(term.by_slot(size).take(near), axis=0)
             if len(around):
                 around += times[first:] > 0
             saturated = times + np.float32(_half(term))
@@ -200,7 +201,10 @@ def _score_sessions(terms: Sequence[ScoredTerm], groups: Groups, weight: float) 
     scores: Floats | None = None
     whole = 0.0
     for term in terms:
-        saturated, rarity = term.cache.get(groups) or _score_session(term, groups)
+        known = term.cache.get("session")
+        if known is None or known[0] is not groups:
+            known = term.cache["session"] = _score_session(term, groups)
+        _, saturated, rarity = known
         whole += rarity
         weighted = saturated * np.float32(rarity)
         scores = weighted if scores is None else np.add(scores, weighted, out=scores)
@@ -210,17 +214,15 @@ def _score_sessions(terms: Sequence[ScoredTerm], groups: Groups, weight: float) 
     return scores
 
 
-def _score_session(term: ScoredTerm, groups: Groups) -> tuple[Floats, float]:
-    """How often each group has the term, saturated; the rarity of the term among groups."""
+def _score_session(term: ScoredTerm, groups: Groups) -> tuple[Groups, Floats, float]:
+    """How often each of the groups has the term, saturated; its rarity among groups."""
     of = groups.of_slot.take(term.hits.slots)
     times = np.bincount(of, term.hits.weights, groups.count + 1).astype(np.float32)
     times[groups.count] = 0
     holders = int(np.count_nonzero(times))
     rarity = math.log1p((groups.count - holders + 0.5) / (holders + 0.5))
     times /= times + np.float32(_half(term))
-    term.cache.clear()  # of other columns
-    term.cache[groups] = times, rarity
-    return times, rarity
+    return groups, times, rarity
 
 
 def _half(term: ScoredTerm) -> float:
@@ -228,16 +230,13 @@ def _half(term: ScoredTerm) -> float:
     return K1 * term.highest / (K1 + 1)
 
 
-def _best_neighbour(match: Match, near: Ints) -> Floats:
-    """The better text score of the memories before and after."""
-    text = match.text_by_slot
-    best: Floats = np.maximum(text.take(near[REACH - 1]), text.take(near[REACH + 1]))
-    return best
-
-
 def _have_time_words(match: Match, slots: Longs) -> Mask | None:
     """Whether each of these slots has one of `TIME_WORDS`; None if the query does not ask when."""
-    return np.isin(slots, match.time_words) if len(match.time_words) else None
+    if not len(match.time_words):
+        return None
+    has_time_word = np.zeros(match.size, np.bool_)
+    has_time_word[match.time_words] = True
+    return has_time_word.take(slots)
 
 
 def _near_dates(columns: Columns, spans: Sequence[Span], slots: Longs) -> Floats:

@@ -130,7 +130,7 @@ class FilteredSlots:
     ) -> None:
         """`before`: the filters applied to the first ones of the slots."""
         self.filters = filters
-        self._slots = slots
+        self.slots = slots
         if before is not None and slots is not None:
             slots = slots[len(before.combinations) :]
         of = filters.columns.combinations.of_slot
@@ -156,9 +156,9 @@ class FilteredSlots:
         """Return `entities_at` of the slots that pass all filters but those over entities."""
         at = self.positions
         if self.filters.entity is not None:
-            passed = self._combine(self.filters.slot_mask(self._slots, lifted="entity"))
+            passed = self._combine(self.filters.slot_mask(self.slots, lifted="entity"))
             at = passed.nonzero()[0]
-        slots = at if self._slots is None else self._slots.take(at)
+        slots = at if self.slots is None else self.slots.take(at)
         return entities_at(self.filters.columns, slots)
 
     def _combine(self, single: Mask | None) -> Mask:

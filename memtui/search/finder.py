@@ -15,12 +15,12 @@ from memtui.progress import IsCancelled, never
 from memtui.query import Condition, Query, Sort, TermKind, filter_values, format_condition
 from memtui.search import context, filters, fusion, matching, ranking
 from memtui.search.aggregates import Facets, count_facets
-from memtui.search.array_types import Floats, Longs, Mask
+from memtui.search.array_types import Doubles, Floats, Longs, Mask
 from memtui.search.columns import Columns
 from memtui.search.condition_masks import LeafMasks
 from memtui.search.date_matches import DateHits
 from memtui.search.filters import FilteredSlots
-from memtui.search.hits import Match
+from memtui.search.hits import NO_SLOTS, Match
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
 from memtui.search.ordering import ArraySlots, OrderedSlots
@@ -37,14 +37,17 @@ class RankedHits:
     scores: Sequence[float] | None
     """One per slot if the order is by relevance, else None."""
     match: Match | None
-    """The matches of the text; None if the query has none."""
+    """The matches of the text that pass the filters; None if the query has no text."""
     filtered: FilteredSlots
-    """The filters, applied to the slots of the match; to all if there is none."""
+    """The filters, applied to all matches of the text; to all slots if there is none."""
+    hidden: Longs
+    """The slots with all words that do not pass the filters."""
     id_matches: tuple[int, ...] = ()
     """Slots whose id is the text of the query."""
 
     @cached_property
     def facets(self) -> Facets:
+        """The counts by value, made when they are first asked for."""
         return count_facets(self.filtered)
 
 
@@ -152,43 +155,47 @@ def find_hits(
     if match is None:
         filtered = FilteredSlots(compiled, None)
         slots = order_slots(columns, filtered.mask, query.order, now, query.then, weights)
-        return RankedHits(ArraySlots(slots), None, None, filtered)
+        return RankedHits(ArraySlots(slots), None, None, filtered, NO_SLOTS)
     if compiled.joining is not None:
         match = match.with_slots(compiled.joining.nonzero()[0])
     if id_matches:
         match = match.with_slots(np.array(sorted(id_matches)))
     filtered = FilteredSlots(compiled, match.slots)
-    at = filtered.positions
-    if query.order is Sort.RELEVANCE:
-        count = len(match.slots)
-        match = context.add_context(match, columns, query.words, now, weights, at)
-        match = _add_bonuses(match, at, columns)
-        if len(match.slots) > count:
-            filtered = FilteredSlots(compiled, match.slots, filtered)
-            at = filtered.positions
-    slots = match.slots.take(at)
+    hidden = match.slots.take((match.all_words > filtered.mask).nonzero()[0])
+    shown = match.narrowed(filtered.mask)
     if query.order is not Sort.RELEVANCE:
         found = np.zeros(len(columns), np.bool_)
-        found[slots] = True
+        found[shown.slots] = True
         ordered = order_slots(columns, found, query.order, now, query.then, weights)
-        return RankedHits(ArraySlots(ordered), None, match, filtered, tuple(id_matches))
+        return RankedHits(ArraySlots(ordered), None, shown, filtered, hidden, tuple(id_matches))
+
+    def admit(fresh: Longs) -> Mask:
+        nonlocal filtered
+        filtered = FilteredSlots(compiled, np.concatenate([match.slots, fresh]), filtered)
+        return filtered.mask[-len(fresh) :]
+
+    shown = context.add_context(shown, match, columns, query.words, now, weights, admit)
+    shown = _add_bonuses(shown, columns.when)
     types = query.prefer or filter_values(query, "type")
-    scores = ranking.score_matches(match, columns, at, now, weights, types, tuple(id_matches))
-    order = OrderedSlots(slots, scores, columns.when)
-    return RankedHits(order, order.scores, match, filtered, tuple(id_matches))
+    scores = ranking.score_matches(shown, columns, now, weights, types, tuple(id_matches))
+    order = OrderedSlots(shown.slots, scores, columns.when)
+    return RankedHits(order, order.scores, shown, filtered, hidden, tuple(id_matches))
 
 
-def _add_bonuses(match: Match, at: Longs, columns: Columns) -> Match:
-    """Add the parts of the score that only matches with all words have; `at`: those shown."""
+def _add_bonuses(match: Match, when: Doubles) -> Match:
+    """Add the parts of the score that only matches with all words have; `when`: of all slots."""
     if match.bonuses is None:
         return match
-    complete = at.take(match.all_words.take(at).nonzero()[0])
+    complete = match.all_words.nonzero()[0]
     if len(complete) < 2:  # one memory with all words is before all others, whatever else it has
         return match
-    if len(complete) == len(at):
-        complete = at
-    slots, text = match.slots.take(complete), match.text.take(complete)
-    return match.changed(added=match.bonuses.added(complete, slots, text, columns.when.take))
+    if len(complete) == len(match.slots):
+        added = match.bonuses.added(match.slots, match.text, when)
+    else:
+        slots, text = match.slots.take(complete), match.text.take(complete)
+        added = match.bonuses.added(slots, text, when)
+        added = [part._replace(at=complete[part.at]) for part in added]
+    return match.changed(added=tuple(added))
 
 
 def explain_hit(
@@ -227,7 +234,7 @@ class HiddenMatches:
     """As it is typed; `status` for the default, which shows current memories only."""
     count: int
     advice: str
-    """`1 retired memory holds all words: status:all`."""
+    """`1 more with status:all (retired)`."""
 
 
 def count_hidden(
@@ -240,12 +247,9 @@ def count_hidden(
         hits: What `find_hits` found.
         leaves: As in `filters.compile_filters`.
     """
-    if hits.match is None:
+    if not len(rest := hits.hidden):
         return ()
-    hidden = (hits.match.all_words > hits.filtered.mask).nonzero()[0]
-    if not len(hidden):
-        return ()
-    columns, rest = hits.filtered.filters.columns, hits.match.slots.take(hidden)
+    columns = hits.filtered.filters.columns
     found = []
     for name, lifted, advice in _lift_each(query):
         compiled = filters.compile_filters(columns, lifted, leaves)
@@ -269,7 +273,7 @@ def _lift_each(query: Query) -> Iterator[tuple[str, Query, str]]:
     named = [part for part in query.conditions if part.field == "status"]
     if not any("all" in part.values for part in named):
         name = format_condition(named[0]) if named else "status"
-        yield name, replace(query, conditions=(*others, every)), "status:all"
+        yield name, replace(query, conditions=(*others, every)), "with status:all"
     for part in others:
         remaining = tuple(other for other in query.conditions if other is not part)
         name = "is:marked" if part.field == "ref" else format_condition(part)
@@ -283,7 +287,5 @@ def _lift_each(query: Query) -> Iterator[tuple[str, Query, str]]:
 
 
 def _describe(count: int, statuses: list[str], advice: str) -> str:
-    which = f"{' or '.join(statuses)} " if statuses else ""
-    if count == 1:
-        return f"1 {which}memory holds all words: {advice}"
-    return f"{count:,} {which}memories hold all words: {advice}"
+    which = f" ({', '.join(statuses)})" if statuses else ""
+    return f"{count:,} more {advice}{which}"

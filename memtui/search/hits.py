@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.search.array_types import Doubles, Floats, Longs, Mask
+from memtui.search.array_types import Doubles, Floats, Longs, Mask, sort_unique
 from memtui.search.groups import Context
-from memtui.search.postings import Segment
-from memtui.search.prefix_postings import MAX_WEIGHT
+from memtui.search.postings import MAX_WEIGHT, Segment
 
 _DENSITY = 16
 """With more postings than memories / _DENSITY, a count over all memories is faster than a sort."""
@@ -41,7 +40,12 @@ def read_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] =
         start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
         unit = np.float32(0.25 * shares[at]) if shares else _QUARTER
         parts.append(_to_hits(segment, segment.ids[start:end], segment.weights[start:end], unit))
-    return _merge_parts(parts, segment)
+    parts = [part for part in parts if len(part.slots)]
+    if len(parts) <= 1:
+        return parts[0] if parts else NO_HITS
+    slots = np.concatenate([part.slots for part in parts])
+    weights = np.concatenate([part.weights for part in parts])
+    return _sum(segment, slots - segment.first, weights)
 
 
 def _to_hits(
@@ -70,16 +74,6 @@ def read_range(segment: Segment, first: int, last: int) -> TermHits:
     capped = np.minimum(found.weights, np.float32(MAX_WEIGHT))
     capped *= _QUARTER
     return TermHits(found.slots, capped)
-
-
-def _merge_parts(parts: Sequence[TermHits], segment: Segment) -> TermHits:
-    """Hits of the same segment as one; the weights of a slot in several are added."""
-    parts = [part for part in parts if len(part.slots)]
-    if len(parts) <= 1:
-        return parts[0] if parts else NO_HITS
-    slots = np.concatenate([part.slots for part in parts])
-    weights = np.concatenate([part.weights for part in parts])
-    return _sum(segment, slots - segment.first, weights)
 
 
 def count_memories(segment: Segment, memories: NDArray[Any]) -> TermHits:
@@ -188,7 +182,7 @@ def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
         share: What the weights are multiplied with.
     """
     unit, one = np.float32(share), (np.uint8 if len(parts) < 256 else np.uint16)(1)
-    first, *others = sorted(parts, key=_falling_length)
+    first, *others = sorted(parts, key=lambda part: -len(part.slots))
     if not others or not len(others[0].slots):
         once = np.ones(len(first.slots), one.dtype)
         return HitSums(first.slots, first.weights * unit, once, None)
@@ -205,10 +199,6 @@ def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
         counts[part.slots] = before
     slots = np.concatenate(found)
     return HitSums(slots, values.take(slots), counts.take(slots), values)
-
-
-def _falling_length(part: TermHits) -> int:
-    return -len(part.slots)
 
 
 _Cached = TypeVar("_Cached")
@@ -234,8 +224,8 @@ class AddedScore(NamedTuple):
 
     name: str
     """As `--explain` shows it."""
-    at: Longs
-    """The positions of these in `Match.slots`, ascending unless they are few."""
+    at: Longs | slice
+    """The positions of these in `Match.slots`; a slice for all."""
     values: Floats
     least: float
     most: float
@@ -259,10 +249,8 @@ MAX_SUBSTITUTES_NAMED = 8
 class Bonuses(Protocol):
     """Computes the parts of the score that only matches with all words have."""
 
-    def added(
-        self, at: Longs, slots: Longs, text: Floats, when: Callable[[Longs], Doubles], /
-    ) -> tuple[AddedScore, ...]:
-        """The parts for the matches `at` these positions, by `slots`, `text` score and `when`."""
+    def added(self, slots: Longs, text: Floats, when: Doubles, /) -> list[AddedScore]:
+        """The parts for these `slots`, by their `text` score and the time (`when`) of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +266,21 @@ class ScoredTerm:
     is_open: bool = False
     """Its last letter is still being typed."""
     cache: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
-    """What was computed from it, by what it was computed for."""
+    """What was computed from it."""
+
+    def by_slot(self, size: int) -> Floats:
+        """The score for each of so many slots, and a last 0."""
+        known: Floats | None = self.cache.get("by slot")
+        if known is None or len(known) != size + 1:
+            known = np.zeros(size + 1, np.float32)
+            known[self.hits.slots] = self.hits.weights
+            self.cache["by slot"] = known
+        return known
 
 
 @dataclass(frozen=True)
 class Match:
-    """The slots that match the text of a query, before filters."""
+    """The slots that match the text of a query."""
 
     size: int
     """How many slots there are."""
@@ -334,19 +331,6 @@ class Match:
         text[self.slots] = self.text
         return text
 
-    def add_to(self, score: Doubles, at: Longs) -> None:
-        """Add the added parts and the context to the `score` of matches `at` these positions."""
-        added = [(part.at, part.values) for part in self.added]
-        if self.context is not None:
-            added.append((self.context.at, self.context.total))
-        if added and added[0][0] is at:  # all of them have all words
-            score += added.pop(0)[1]
-        if added:
-            sums = np.zeros(len(self.slots), np.float32)
-            for where, values in added:
-                sums[where] += values
-            score += sums.take(at)
-
     @property
     def added_range(self) -> float:
         """By how much the added parts of two memories can differ at most."""
@@ -357,13 +341,27 @@ class Match:
         made = object.__new__(Match)
         fields = made.__dict__
         fields.update(self.__dict__)
-        fields.pop("found", None)
+        if "slots" in values:
+            fields.pop("found", None)
+            fields.pop("text_by_slot", None)
         fields.update(values)
         return made
 
+    def narrowed(self, passing: Mask) -> Match:
+        """The match of those of its slots that pass."""
+        at = passing.nonzero()[0]
+        if len(at) == len(self.slots):
+            return self
+        return self.changed(
+            slots=self.slots.take(at),
+            text=self.text.take(at),
+            all_words=self.all_words.take(at),
+            meaning=None if self.meaning is None else self.meaning.take(at),
+        )
+
     def with_slots(self, slots: Longs) -> Match:
         """The match with these slots added, with a text score of 0."""
-        return self.with_fresh_slots(np.unique(slots[~self.found.take(slots)]))
+        return self.with_fresh_slots(sort_unique(slots[~self.found.take(slots)]))
 
     def with_fresh_slots(self, fresh: Longs) -> Match:
         """The same for slots that are unique and do not match yet."""
@@ -395,5 +393,4 @@ def make_match(sums: HitSums, size: int, **values: Any) -> Match:
 
 def match_none(size: int, missing: Iterable[str] = ()) -> Match:
     """Return a match without any of `size` slots; `missing` are the terms that matched nothing."""
-    none = np.empty(0, np.float32)
-    return Match(size, NO_SLOTS, none, np.empty(0, np.bool_), missing=tuple(dict.fromkeys(missing)))
+    return _EMPTY.changed(size=size, missing=tuple(dict.fromkeys(missing)))

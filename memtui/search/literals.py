@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
@@ -99,36 +100,33 @@ def _symbol_pattern(symbol: str) -> re.Pattern[bytes]:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class LiteralSearch:
     """Searches the texts of a table's memories for literal text."""
 
-    def __init__(
-        self, rows: SearchedRows, alive: Mask | None = None, cancelled: IsCancelled = never
-    ) -> None:
-        self._rows = rows
-        self._alive = alive
-        self._cancelled = cancelled
+    rows: SearchedRows
+    alive: Mask | None = None
+    cancelled: IsCancelled = never
 
-    def find(self, typed: str, *, is_prefix: bool = False, whole_words: bool = True) -> Longs:
+    def find(self, typed: str, *, whole_words: bool = True) -> Longs:
         """The slots of the living memories that hold this text as typed. Raises Cancelled.
 
         Args:
             typed: The text.
-            is_prefix: Its end may be inside a word.
             whole_words: Its edges may not be inside a word.
         """
         if not analysis.fold_text(typed).strip():
             return np.empty(0, np.int64)
-        pattern = compile_literal(typed, is_prefix=is_prefix)
+        pattern = compile_literal(typed)
         if not whole_words:
             pattern = re.compile(pattern.pattern.removeprefix(r"(?<!\w)").removesuffix(r"(?!\w)"))
         if _is_only_symbols(typed):
             symbol = typed.strip()
-            slots = self._rows.candidate_slots(_symbol_pattern(symbol))
+            slots = self.rows.candidate_slots(_symbol_pattern(symbol))
             return np.array(
                 [at for at in self._iterate(slots) if self._has_symbol(at, symbol)], np.int64
             )
-        return self._check(self._rows.candidate_slots(_record_pattern(typed)), pattern)
+        return self._check(self.rows.candidate_slots(_record_pattern(typed)), pattern)
 
     def has_begun(self, slots: Longs, typed: Sequence[str]) -> Mask:
         """Read the texts of memories for what is still being typed.
@@ -147,9 +145,7 @@ class LiteralSearch:
         found = np.zeros((len(typed), len(slots)), np.bool_)
         for number, slot in enumerate(slots.tolist()):
             for _ in self._iterate((slot,)):
-                texts = [
-                    analysis.fold_text(text) for text in to_document(self._rows[slot]).fields()
-                ]
+                texts = [analysis.fold_text(text) for text in to_document(self.rows[slot]).fields()]
                 found[:, number] = [any(map(each.search, texts)) for each in patterns]
         return found
 
@@ -165,18 +161,18 @@ class LiteralSearch:
         return np.array(matching, np.int64)
 
     def _iterate(self, slots: Iterable[int]) -> Iterator[int]:
-        size = len(self._rows)
+        size = len(self.rows)
         for at, slot in enumerate(slots):
-            if at % _BATCH == 0 and self._cancelled():
+            if at % _BATCH == 0 and self.cancelled():
                 raise Cancelled
             if slot < size and (
-                self._alive is None or (slot < len(self._alive) and self._alive[slot])
+                self.alive is None or (slot < len(self.alive) and self.alive[slot])
             ):
                 yield slot
 
     def _has_symbol(self, slot: int, symbol: str) -> bool:
         """Whether the memory holds this text, letter by letter; four times as fast as `_holds`."""
-        memory = self._rows[slot]
+        memory = self.rows[slot]
         return (
             symbol in memory.content
             or symbol in memory.title
@@ -189,7 +185,7 @@ class LiteralSearch:
     def _holds(self, slot: int, pattern: re.Pattern[str]) -> bool:
         return any(
             pattern.search(analysis.fold_text(text)) is not None
-            for text in to_document(self._rows[slot]).fields()
+            for text in to_document(self.rows[slot]).fields()
             if text
         )
 

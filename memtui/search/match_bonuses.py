@@ -12,9 +12,9 @@ hit, not only those with all words, it does harm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,8 +44,7 @@ MAX_READ = 16
 """Memories whose texts are read for what stands as typed; the best ones."""
 
 
-@dataclass(frozen=True)
-class MatchBonuses:
+class MatchBonuses(NamedTuple):
     """The parts of the score for the matches of one query; see `memtui.search.hits.Bonuses`."""
 
     query_terms: QueryTerms
@@ -55,74 +54,61 @@ class MatchBonuses:
 
     def _losses(self, slots: Longs) -> Floats:
         """The share of its text score that each memory loses for its length."""
-        lost = np.zeros(len(slots), np.float32)
-        for segment in self.segments:
-            if len(self.segments) == 1 and segment.first == 0:
-                lost = segment.lengths.take(slots, mode="clip")
-            else:
+        if len(self.segments) == 1 and self.segments[0].first == 0:
+            lost = self.segments[0].lengths.take(slots, mode="clip")
+        else:
+            lost = np.zeros(len(slots), np.float32)
+            for segment in self.segments:
                 inside = (slots >= segment.first) & (slots < segment.first + segment.count)
                 lost[inside] = segment.lengths[slots[inside] - segment.first]
         lost *= np.float32(LENGTH_WEIGHT)
         return lost
 
-    @cached_property
     def _passage_words(self) -> Sequence[QueryTerm]:
         """The terms that may stand within one passage; () if there are not several words."""
-        words = [
-            term for term in (*self.query_terms.optional, *self.query_terms.required) if term.parts
-        ]
-        several = sum(len(term.parts) for term in words) > 1
-        return words if several and not any(map(has_just_begun, words)) else ()
+        terms = (*self.query_terms.optional, *self.query_terms.required)
+        several = sum(len(term.parts) for term in terms) > 1
+        if not several or any(map(has_just_begun, terms)):
+            return ()
+        return [term for term in terms if term.parts]
 
-    def added(
-        self, at: Longs, slots: Longs, text: Floats, when: Callable[[Longs], Doubles]
-    ) -> tuple[AddedScore, ...]:
-        """The parts for the matches at these positions, which have all words.
+    def added(self, slots: Longs, text: Floats, when: Doubles) -> list[AddedScore]:
+        """The parts for matches with all words; their positions are those in `slots`.
 
         Only the best are read; of equal ones the newest, as they are shown.
 
         Args:
-            at: Their positions in the match.
-            slots: Their slots.
+            slots: The slots of the matches.
             text: Their text scores.
-            when: The times of slots.
+            when: The times of all slots.
         """
         losses = self._losses(slots)
         lost = text * losses
         most = LENGTH_WEIGHT * max(segment.longest for segment in self.segments)
-        found = [AddedScore("length", at, -lost, -most, 0.0)]
+        found = [AddedScore("length", slice(None), -lost, -most, 0.0)]
         long = (losses > _PASSAGE_LOSS).nonzero()[0]
-        if len(long) and self._passage_words:
-            if len(long) > 1:
-                newest = when(slots.take(long))
-                long = long[best_positions(text.take(long), newest, MAX_PASSAGES)]
-            found += self._passages(at, slots, text, losses, long)
+        if len(long) and (terms := self._passage_words()):
+            long = best_positions(text, slots, when, MAX_PASSAGES, long)
+            widths = _passage_widths(self.segments, slots.take(long), terms)
+            if len(narrow := (widths <= PASSAGE_WORDS).nonzero()[0]):
+                at = long.take(narrow)
+                won = losses.take(at) - _loss(np.maximum(widths.take(narrow), LENGTH_WORDS))
+                won *= text.take(at)
+                found.append(AddedScore("passage", at, won, 0.0, float(won.max())))
         if self.literals is not None and (typed := self.query_terms.typed):
-            best = best_positions(text - lost, when(slots), MAX_READ)
+            best = best_positions(text - lost, slots, when, MAX_READ)
             shares = _as_typed(typed, slots.take(best), self.literals, self.segments)
             if len(positive := shares.nonzero()[0]):
-                best = best.take(positive)
-                worth = AS_TYPED_WEIGHT * shares.take(positive) * text.take(best)
-                found.append(AddedScore("as typed", at.take(best), worth, 0.0, AS_TYPED_WEIGHT))
+                at = best.take(positive)
+                worth = AS_TYPED_WEIGHT * shares.take(positive) * text.take(at)
+                found.append(AddedScore("as typed", at, worth, 0.0, AS_TYPED_WEIGHT))
         if self.dates is not None:
-            written = np.isin(slots, self.dates.written).nonzero()[0]
-            worth = np.full(len(written), WRITTEN_DATE_WEIGHT, np.float32)
-            worth[np.isin(slots.take(written), self.dates.titled)] *= 2
+            at = np.isin(slots, self.dates.written).nonzero()[0]
+            worth = np.full(len(at), WRITTEN_DATE_WEIGHT, np.float32)
+            worth[np.isin(slots.take(at), self.dates.titled)] *= 2
             most = 2 * WRITTEN_DATE_WEIGHT
-            found.append(AddedScore("date written", at.take(written), worth, 0.0, most))
-        return tuple(found)
-
-    def _passages(
-        self, places: Longs, slots: Longs, text: Floats, losses: Floats, long: Longs
-    ) -> list[AddedScore]:
-        widths = _passage_widths(self.segments, slots[long], self._passage_words)
-        is_narrow = widths <= PASSAGE_WORDS
-        at = long[is_narrow]
-        if not len(at):
-            return []
-        won = losses[at] - _loss(np.maximum(widths[is_narrow], LENGTH_WORDS))
-        worth = won * text[at]
-        return [AddedScore("passage", places[at], worth, 0.0, float(worth.max()))]
+            found.append(AddedScore("date written", at, worth, 0.0, most))
+        return found
 
 
 def _loss(words: Floats | np.float32) -> Floats:
@@ -140,10 +126,11 @@ def _as_typed(
     typed: Sequence[str], slots: Longs, literals: LiteralSearch, segments: Sequence[Segment]
 ) -> Floats:
     """The share of these texts that stand in each of the slots as they were typed."""
-    may_hold = np.array([_may_hold(segments, slots, text) for text in typed])
-    read = np.flatnonzero(may_hold.any(axis=0))
+    may_hold = np.zeros(len(slots), np.bool_)
+    for text in typed:
+        may_hold |= _may_hold(segments, slots, text)
     shares = np.zeros(len(slots), np.float32)
-    if len(read):
+    if len(read := may_hold.nonzero()[0]):
         shares[read] = literals.has_begun(slots.take(read), typed).sum(axis=0) / len(typed)
     return shares
 
@@ -155,37 +142,58 @@ def _may_hold(segments: Sequence[Segment], slots: Longs, text: str) -> Mask:
     what is written together there (`leaseQueue`), which only the text itself can tell.
     """
     words = analysis.fold_text(text).split()
-    if len(words) < 2 or not all(map(_is_plain_word, words)):
+    if len(words) < 2 or not all(
+        word.isascii() and word.isalpha() and len(word) <= analysis.MAX_WORD_CHARS for word in words
+    ):
         return np.ones(len(slots), np.bool_)
     may = np.zeros(len(slots), np.bool_)
     for segment in segments:
-        ranges = word_ranges(segment, words, last_is_prefix=True)
-        at = ((slots >= segment.first) & (slots < segment.first + segment.count)).nonzero()[0]
-        if ranges is None or not len(at):
+        if (ranges := word_ranges(segment, words, last_is_prefix=True)) is None:
             continue
-        memories = slots.take(at) - segment.first
-        starts, ends = segment.starts.take(memories), segment.starts.take(memories + 1)
-        pieces = map(slice, starts.tolist(), ends.tolist())
-        tokens = np.concatenate([segment.stream[piece] for piece in pieces])
-        bounds = np.cumsum(ends - starts)
-        token_masks = [in_range(tokens, *each) for each in ranges]
-        first = token_masks[0][: len(tokens) - len(words) + 1]
-        for step, mask in enumerate(token_masks[1:], 1):
-            first = first & mask[step : len(first) + step]
-        may[at[bounds.searchsorted(first.nonzero()[0], side="right")]] = True
-        for (low, high), mask in zip(ranges, token_masks, strict=True):
-            has = np.zeros(len(at), np.bool_)
-            has[bounds.searchsorted(mask.nonzero()[0], side="right")] = True
-            if not has.all():
-                other = at[~has]
-                has_word = np.zeros(segment.count, np.bool_)
-                has_word[segment.ids[segment.indptr[low] : segment.indptr[high]]] = True
-                may[other] |= has_word.take(slots[other] - segment.first)
+        at, tokens, starts = _read_tokens(segment, slots)
+        if not len(at):
+            continue
+        is_word = np.array([in_range(tokens, *each) for each in ranges])
+        follows = is_word[0].copy()
+        for step, mask in enumerate(is_word[1:], 1):
+            follows[:-step] &= mask[step:]
+        may[at] = np.logical_or.reduceat(follows, starts)
+        lacks_word = ~np.logical_or.reduceat(is_word, starts, axis=1)
+        for word, memory in zip(*(each.tolist() for each in lacks_word.nonzero()), strict=True):
+            low, high = ranges[word]
+            ids = segment.ids[segment.indptr[low] : segment.indptr[high]]
+            may[at[memory]] |= bool((ids == slots[at[memory]] - segment.first).any())
     return may
 
 
-def _is_plain_word(word: str) -> bool:
-    return analysis.is_plain(word) and word.isalpha() and len(word) <= analysis.MAX_WORD_CHARS
+def _read_tokens(
+    segment: Segment, slots: Longs, most: float = math.inf
+) -> tuple[Longs, Ints, Longs]:
+    """Read memories, as long as their tokens are no more than `most`.
+
+    Returns:
+        The positions of these memories in `slots`, their tokens, and where in these each begins.
+    """
+    memories = slots - segment.first
+    at = ((memories >= 0) & (memories < segment.count)).nonzero()[0]
+    memories = memories.take(at)
+    begins = segment.starts.take(memories)
+    lengths = segment.starts.take(memories + 1) - begins
+    starts = np.add.accumulate(lengths)
+    if len(at) and starts[-1] > most:
+        chosen = []
+        for number, length in enumerate(lengths.tolist()):
+            if length <= most:
+                most -= length
+                chosen.append(number)
+        at, begins, lengths = at[chosen], begins[chosen], lengths[chosen]
+        starts = np.add.accumulate(lengths)
+    if not len(at):
+        return at, segment.stream[:0], starts
+    stream = segment.stream
+    ends = (begins + lengths).tolist()
+    pieces = [stream[begin:end] for begin, end in zip(begins.tolist(), ends, strict=True)]
+    return at, np.concatenate(pieces), starts - lengths
 
 
 def _passage_widths(
@@ -195,42 +203,29 @@ def _passage_widths(
     widths = np.full(len(slots), np.inf, np.float32)
     left = MAX_PASSAGE_TOKENS
     for segment in segments:
-        ends: list[int] = []
-        positions: list[int] = []
-        pieces = []
-        memories = slots - segment.first
-        starts = segment.starts.take(memories, mode="clip").tolist()
-        followed = segment.starts.take(memories + 1, mode="clip").tolist()
-        for at, (memory, start, end) in enumerate(
-            zip(memories.tolist(), starts, followed, strict=True)
-        ):
-            if 0 <= memory < segment.count and end - start <= left:
-                left -= end - start
-                pieces.append(segment.stream[start:end])
-                positions.append(at)
-                ends.append(end - start + (ends[-1] if ends else 0))
-        if positions:
-            found = _narrowest(np.concatenate(pieces), np.array([0, *ends]), segment, terms)
-            widths[positions] = found
+        at, tokens, starts = _read_tokens(segment, slots, left)
+        if len(at):
+            widths[at] = _narrowest(tokens, starts, segment, terms)
+            left -= len(tokens)
     return widths
 
 
-def _narrowest(tokens: Ints, bounds: Longs, segment: Segment, terms: Sequence[QueryTerm]) -> Floats:
-    """For each text, from one bound to the next, the words of its narrowest place with all."""
-    widths = np.full(len(bounds) - 1, np.inf, np.float32)
+def _narrowest(tokens: Ints, starts: Longs, segment: Segment, terms: Sequence[QueryTerm]) -> Floats:
+    """For each text, from one start to the next, the words of its narrowest place with all."""
+    widths = np.full(len(starts), np.inf, np.float32)
     places = [
         _holds(tokens, segment, part, term).nonzero()[0] for term in terms for part in term.parts
     ]
     if not all(map(len, places)):
         return widths
-    ends = places[0] if len(places) == 1 else np.concatenate(places)
+    ends = np.concatenate(places)
     earliest = ends
-    none = np.array([-1])
     for each in places:
-        last = np.concatenate([none, each]).take(each.searchsorted(ends, side="right"))
+        before = each.searchsorted(ends, side="right") - 1
+        last = np.where(before < 0, -1, each.take(before, mode="clip"))
         earliest = np.minimum(earliest, last)
-    text = bounds.searchsorted(ends, side="right") - 1
-    inside = earliest >= bounds.take(text)
+    text = starts.searchsorted(ends, side="right") - 1
+    inside = earliest >= starts.take(text)
     np.minimum.at(widths, text[inside], (ends - earliest + 1)[inside].astype(np.float32))
     return widths
 

@@ -12,8 +12,8 @@ these words can reach, so that it lies in 0..1 for every query.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits, literals
-from memtui.search.array_types import Ints, Longs, Mask
+from memtui.search.array_types import Ints, Longs, Mask, sort_unique
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
 from memtui.search.literals import LiteralSearch, find_title_matches
@@ -79,9 +79,9 @@ def match_terms(
     Raises:
         Cancelled: `cancelled` became true.
     """
-    if alive is not None and alive.all():
-        alive = None
     count = slots if alive is None else int(np.count_nonzero(alive))
+    if alive is not None and count == len(alive):
+        alive = None
     search = _Search(segments, slots, exact, cancelled, alive, literals)
     query_terms = analyze_terms(terms)
     positive = (*query_terms.optional, *query_terms.required)
@@ -147,7 +147,7 @@ def _slot_mask(members: Longs, slots: int) -> Mask:
     return mask
 
 
-def _score(tiers: Sequence[TermHits], slots: int, count: int) -> tuple[TermHits, float]:
+def _score(tiers: Iterable[TermHits], slots: int, count: int) -> tuple[TermHits, float]:
     """The score of the best tier for each slot, and the highest score that a slot could have.
 
     `count` is the number of memories, from which the rarity of a word is computed.
@@ -161,7 +161,8 @@ def _score(tiers: Sequence[TermHits], slots: int, count: int) -> tuple[TermHits,
             highest = max(highest, rarity)
             scores = tier.weights * np.float32(rarity)
             scores /= tier.weights + np.float32(K1)
-            best = hits.take_maximum(best, TermHits(tier.slots, scores), slots)
+            scored = TermHits(tier.slots, scores)
+            best = hits.take_maximum(best, scored, slots) if len(best.slots) else scored
     return best, highest or math.log1p(2.0 * count + 1.0) * (K1 + 1)
 
 
@@ -174,26 +175,18 @@ class _CachedScore(NamedTuple):
     words: dict[str, None]
 
 
+@dataclass(slots=True)
 class _Search:
     """One query over all segments."""
 
-    def __init__(
-        self,
-        segments: Sequence[Segment],
-        slots: int,
-        exact: ExactLookup | None,
-        cancelled: IsCancelled,
-        alive: Mask | None,
-        literals: LiteralSearch | None,
-    ) -> None:
-        self.substituted: list[Substitution] = []
-        self._joined: dict[tuple[str, bool], TermHits | None] = {}
-        self._alive = alive
-        self._literals = literals
-        self._segments = segments
-        self._slots = slots
-        self._exact = exact
-        self._cancelled = cancelled
+    segments: Sequence[Segment]
+    slots: int
+    exact: ExactLookup | None
+    cancelled: IsCancelled
+    alive: Mask | None
+    literals: LiteralSearch | None
+    substituted: list[Substitution] = field(default_factory=list)
+    _joined: dict[tuple[str, bool], TermHits | None] = field(default_factory=dict)
 
     def score_whole_word(
         self, term: QueryTerm, words: dict[str, None], count: int
@@ -202,17 +195,17 @@ class _Search:
 
         None for other terms, and for words that no memory holds. Adds the words to highlight.
         """
-        if not self._segments or not (word := get_whole_word(term)):
+        if not self.segments or not (word := get_whole_word(term)):
             return None
 
         def compute() -> _CachedScore:
             found: dict[str, None] = {}
-            score = _score(list(self.find_tiers(term, found)), self._slots, count)
-            return _CachedScore(table, self._alive, ScoredTerm(*score, word), found)
+            score = _score(self.find_tiers(term, found), self.slots, count)
+            return _CachedScore(table, self.alive, ScoredTerm(*score, word), found)
 
-        first, key, table = self._segments[0], ("score", word), (*self._segments, self._slots)
+        first, key, table = self.segments[0], ("score", word), (*self.segments, self.slots)
         known = hits.get_cached(first, key, compute)
-        if known.table != table or known.alive is not self._alive:
+        if known.table != table or known.alive is not self.alive:
             first.cached_hits.pop(key, None)
             known = hits.get_cached(first, key, compute)
         if not len(known.term.hits.slots):
@@ -223,7 +216,7 @@ class _Search:
     def mask(self, term: QueryTerm) -> Mask:
         """Whether each slot holds the term."""
         found = [tier.slots for tier in self.find_tiers(term, {})]
-        return _slot_mask(np.concatenate([NO_SLOTS, *found]), self._slots)
+        return _slot_mask(np.concatenate([NO_SLOTS, *found]), self.slots)
 
     def find_tiers(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """The memories that hold the term, by each way to hold it: the word, then its completions.
@@ -232,12 +225,12 @@ class _Search:
         """
         words.update(dict.fromkeys(term.highlights))
         if not term.parts:
-            if self._literals is not None:
-                yield _count_once(self._literals.find(term.literal))
+            if self.literals is not None:
+                yield _count_once(self.literals.find(term.literal))
             return
         found = None
-        if self._exact is not None and term.kind is not TermKind.WORD:
-            found = self._look_up(self._exact(term.term))
+        if self.exact is not None and term.kind is not TermKind.WORD:
+            found = self._look_up(self.exact(term.term))
         match term.kind:
             case TermKind.PHRASE:
                 yield self._phrases(term, found)
@@ -254,16 +247,16 @@ class _Search:
         """What another index has found, of living memories only."""
         if slots is None:
             return None
-        slots = np.unique(slots[slots < self._slots])
-        return _count_once(slots if self._alive is None else slots[self._alive[slots]])
+        slots = sort_unique(slots[slots < self.slots])
+        return _count_once(slots if self.alive is None else slots[self.alive[slots]])
 
     def _phrases(self, term: QueryTerm, found: TermHits | None) -> TermHits:
         """Memories with the words in this order and with the punctuation as typed."""
         if found is None:
             found = self._gather(lambda segment: literals.find_phrase(segment, term))
-        if self._literals is None or not _has_punctuation(term.literal):
+        if self.literals is None or not _has_punctuation(term.literal):
             return found
-        slots = self._literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
+        slots = self.literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)
         return hits.TermHits(slots, found.weights[np.searchsorted(found.slots, slots)])
 
     def find_joined(self, joined: Sequence[tuple[str, bool]]) -> Iterator[TermHits]:
@@ -275,22 +268,22 @@ class _Search:
                 yield found
 
     def _look_up_joined(self, word: str, is_prefix: bool) -> TermHits | None:
-        begun = [segment.first_completion(word) for segment in self._segments]
+        begun = [segment.first_completion(word) for segment in self.segments]
         if is_prefix and any(begun):
             return self._completions(word)
         return self._forms(word, {}) if word in begun else None
 
     def find_substitutes(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """The memories with words in place of one that occurs nowhere (see `expansion`)."""
-        if term.kind is TermKind.PHRASE and self._literals is not None:
-            yield _count_once(self._literals.find(term.literal, whole_words=False))
+        if term.kind is TermKind.PHRASE and self.literals is not None:
+            yield _count_once(self.literals.find(term.literal, whole_words=False))
             return
         if term.kind is not TermKind.WORD or not term.parts:
             return
         if len(analysis.find_chunks(term.term.text)) > 1:  # an address or a path is exact
             return
         word = term.compound or term.parts[0]
-        for parts in expansion.split_word(word, self._segments):
+        for parts in expansion.split_word(word, self.segments):
             apart = replace(term, kind=TermKind.PHRASE, parts=parts, compound="")
             found = self._gather(partial(literals.find_phrase, term=apart))
             if len(found.slots):
@@ -299,10 +292,10 @@ class _Search:
                 return
         others = expansion.find_substitutes(
             word,
-            self._segments,
-            self._alive,
+            self.segments,
+            self.alive,
             is_prefix=term.last_is_prefix,
-            cancelled=self._cancelled,
+            cancelled=self.cancelled,
         )
         if others:
             self._note(term, others, words)
@@ -332,13 +325,12 @@ class _Search:
         stem = analysis.stem(word)
 
         def of(segment: Segment) -> TermHits:
-            terms = segment.forms_of(word, stem)
+            if not (terms := segment.forms_of(word, stem)):
+                return hits.NO_HITS
             forms = [segment.terms[term] for term in terms]
             words.update(dict.fromkeys(forms[:MAX_HIGHLIGHTS]))
             shares = [1.0 if form == word else OTHER_FORM_WEIGHT for form in forms]
-            return hits.get_cached(
-                segment, ("forms", word), partial(read_terms, segment, terms, shares)
-            )
+            return read_terms(segment, terms, shares)
 
         return self._gather(of)
 
@@ -366,7 +358,7 @@ class _Search:
         words: dict[str, None],
     ) -> TermHits:
         def of(segment: Segment) -> TermHits:
-            numbers = expand(segment, term.parts[0], self._cancelled).tolist()
+            numbers = expand(segment, term.parts[0], self.cancelled).tolist()
             for number in numbers[: max(0, MAX_HIGHLIGHTS - len(words))]:
                 words[segment.terms[number]] = None
             return read_terms(segment, numbers)
@@ -376,12 +368,12 @@ class _Search:
     def _gather(self, of: Callable[[Segment], TermHits]) -> TermHits:
         """The hits of all segments, of living memories only. Raises Cancelled."""
         found = []
-        for segment in self._segments:
-            if self._cancelled():
+        for segment in self.segments:
+            if self.cancelled():
                 raise Cancelled
             found.append(of(segment))
-        gathered = hits.concat_hits(found)
-        return gathered if self._alive is None else hits.filter_hits(gathered, self._alive)
+        gathered = found[0] if len(found) == 1 else hits.concat_hits(found)
+        return gathered if self.alive is None else hits.filter_hits(gathered, self.alive)
 
 
 def _count_once(slots: Longs) -> TermHits:

@@ -19,13 +19,29 @@ SORTED_FIRST = 128
 """Some screens; a partition takes nearly the same time for any number, the sort after it not."""
 
 
-def best_positions(scores: Floats, when: Doubles, count: int) -> Longs:
-    """The positions of the `count` highest `scores`, in order; if equal, newest `when` first."""
-    at = np.arange(len(scores))
-    if len(scores) > count:
-        least = np.partition(scores, len(scores) - count)[len(scores) - count]
-        at = (scores >= least).nonzero()[0]
-    return at[np.lexsort((-when.take(at), -scores.take(at)))][:count]
+def best_positions(
+    scores: Floats, slots: Longs, when: Doubles, count: int, at: Longs | None = None
+) -> Longs:
+    """The positions of the `count` highest `scores`, in order; if equal, the newest first.
+
+    Args:
+        scores: The score of each of the `slots`.
+        slots: Their slots.
+        when: The time of every slot there is.
+        count: How many are wanted.
+        at: The positions to choose from; None: all.
+    """
+    values = scores if at is None else scores.take(at)
+    if len(values) > count:
+        ordered = values.copy()
+        ordered.partition(len(values) - count)
+        best = (values >= ordered[len(values) - count]).nonzero()[0]
+        at, values = best if at is None else at.take(best), values.take(best)
+    elif at is None:
+        at = np.arange(len(values))
+    order = np.lexsort((-when.take(slots.take(at)), -values))[:count]
+    chosen: Longs = at.take(order)
+    return chosen
 
 
 class ArraySlots(Sequence[int]):
@@ -57,6 +73,7 @@ class ArraySlots(Sequence[int]):
         return iter(self._in_order.tolist())
 
     def index(self, value: int, start: int = 0, stop: int | None = None) -> int:
+        """Return the place of the slot `value`, from `start` and before `stop`."""
         if (self.unsorted == value).any():
             for at in (self._in_order == value).nonzero()[0].tolist():
                 if at in range(len(self))[start:stop]:
@@ -97,7 +114,7 @@ class OrderedSlots(ArraySlots):
         falling = -self._values.take(at)
         order = falling.argsort()
         falling = falling.take(order)
-        if (falling[1:] > falling[:-1]).all():  # no two are equal
+        if np.logical_and.reduce(falling[1:] > falling[:-1]):  # no two are equal
             return at.take(order)
         slots = self.unsorted.take(at)
         when = self._when.take(slots)  # undated is nan, which sorts behind everything

@@ -19,25 +19,16 @@ from memtui.search.columns import Columns, to_array
 from memtui.search.finder import RankedHits
 from memtui.search.hits import NO_SLOTS
 from memtui.search.ordering import OrderedSlots
-from memtui.search.ranking import ScorePart, Weights
+from memtui.search.ranking import ScorePart
 from memtui.search.salience import DEFAULTS as CONSTANTS
 from memtui.search.salience import ScoreConstants, days_since
 from memtui.search.sort_orders import priority_parts, salience_now
 
-_TEXT_ONLY = Weights(
-    recency=0,
-    importance_high=0,
-    importance_low=0,
-    type_wanted=0,
-    type_other=0,
-    proposed=0,
-    superseded=0,
-    retired=0,
-    deleted=0,
-    pinned=0,
-    salience=0,
+_FACTORS = (
+    *("recency", "importance_high", "importance_low", "type_wanted", "type_other", "proposed"),
+    *("superseded", "retired", "deleted", "pinned", "salience"),
 )
-
+_TEXT_ONLY = ranking.read_weights(dict.fromkeys(_FACTORS, 0.0))
 _OF_ALL_WORDS = frozenset({"length", "passage"})
 """Parts that order only the memories with all words among themselves."""
 
@@ -59,21 +50,19 @@ def measure_relevance(hits: RankedHits, columns: Columns, now: datetime) -> tupl
         columns: Of all slots.
         now: The time, as in `find_hits`.
     """
-    slots = to_array(hits.slots)
     match = hits.match
-    if match is None or not len(slots):
+    if match is None or not len(match.slots):
+        slots = to_array(hits.slots)
         return slots, np.zeros(len(slots))
-    place = np.zeros(match.size, np.int64)
-    place[match.slots] = np.arange(len(match.slots))
     bare = replace(
         match,
         all_words=np.zeros(len(match.slots), np.bool_),
         title=NO_SLOTS,
         added=tuple(part for part in match.added if part.name not in _OF_ALL_WORDS),
     )
-    scores = ranking.score_matches(bare, columns, place[slots], now, _TEXT_ONLY)
+    scores = ranking.score_matches(bare, columns, now, _TEXT_ONLY)
     best = float(scores.max(initial=0.0))
-    return slots, np.maximum(0.0, scores) / (best or 1.0)
+    return match.slots, np.maximum(0.0, scores) / (best or 1.0)
 
 
 def _rank(

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from memtui.search.array_types import Doubles, Longs
+from memtui.search.array_types import Doubles
 from memtui.search.columns import DAY_SECONDS, Columns
-from memtui.search.hits import Match
+from memtui.search.hits import AddedScore, Match
 from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
 from memtui.search.salience import ScoreConstants
 
@@ -195,7 +195,6 @@ def _tier(match: Match, factors: _Factors) -> float:
 def score_matches(
     match: Match,
     columns: Columns,
-    at: Longs | None,
     now: datetime,
     weights: Weights = DEFAULTS,
     preferred_types: Collection[str] = (),
@@ -206,27 +205,26 @@ def score_matches(
     Args:
         match: The matches.
         columns: The columns of all slots.
-        at: Positions in `match.slots` to score; None: all.
         now: The time from which recency is counted.
         weights: The weights of the parts.
         preferred_types: Types that the query prefers, else those that it filters by.
         id_matches: Slots whose id is the text of the query.
 
     Returns:
-        One score for each position, in the order of `at`.
+        One score for each of `match.slots`.
     """
     factors = _factors(columns, now, weights, preferred_types)
     tier = _tier(match, factors)
-    slots, text, all_words, meaning = match.slots, match.text, match.all_words, match.meaning
-    if at is not None:
-        slots, text, all_words = slots.take(at), text.take(at), all_words.take(at)
-        meaning = None if meaning is None else meaning.take(at)
+    slots = match.slots
     score = factors.whole.take(slots, mode="clip")
-    score *= text
-    score += tier * all_words
-    if meaning is not None:
-        score += meaning
-    match.add_to(score, np.arange(len(match.slots)) if at is None else at)
+    score *= match.text
+    score += tier * match.all_words
+    if match.meaning is not None:
+        score += match.meaning
+    for part in match.added:
+        score[part.at] += part.values
+    if match.context is not None:
+        score[match.context.at] += match.context.total
     for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
         if len(special):
             is_special = np.zeros(match.size, np.bool_)
@@ -268,6 +266,13 @@ def explain_score(
         *(ScorePart(name, text * float(values[slot])) for name, values in factors.each.items()),
         *(ScorePart(name, value) for name, value in around.items()),
         ScorePart("meaning", 0.0 if match.meaning is None else float(match.meaning[at])),
-        *(ScorePart(part.name, float(part.values[part.at == at].sum())) for part in match.added),
+        *(ScorePart(part.name, _value_at(part, at, len(match.slots))) for part in match.added),
     ]
     return tuple(part for part in found if part.value)
+
+
+def _value_at(part: AddedScore, at: int, count: int) -> float:
+    """What the part adds to the match at a position, of so many."""
+    values = np.zeros(count)
+    values[part.at] = part.values
+    return float(values[at])

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Thread
 from typing import IO
 
@@ -64,41 +64,33 @@ _cached: tuple[object, dict[Condition, Mask]] = (None, {})
 """The rows of the last query, and masks over them; assigned as a whole, for any thread."""
 
 
+@dataclass(frozen=True, slots=True)
 class RowFilters:
     """The memories of one table, read for the filters of one query."""
 
-    def __init__(
-        self,
-        rows: SearchedRows,
-        alive: Mask,
-        slots_of: SlotsOf,
-        has_secret: HasSecret,
-        cancelled: IsCancelled = never,
-        linked_to: LinkedTo = lambda _: None,
-    ) -> None:
-        self._linked_to = linked_to
-        self._rows = rows
-        self._alive = alive
-        self._slots_of = slots_of
-        self._has_secret = has_secret
-        self._cancelled = cancelled
-        self.remarks: list[str] = []
-        """What the person should know about the result."""
+    rows: SearchedRows
+    alive: Mask
+    slots_of: SlotsOf
+    has_secret: HasSecret
+    cancelled: IsCancelled = never
+    linked_to: LinkedTo = lambda _: None
+    remarks: list[str] = field(default_factory=list)
+    """What the person should know about the result."""
 
     def mask(self, part: Condition) -> Mask:
         """Return which slots have one of the values, negated or not. Raises Cancelled."""
         global _cached
         rows, masks = _cached
-        if rows is not self._rows:
+        if rows is not self.rows:
             masks = {}
         known = masks.get(part)
-        if known is None or len(known) != len(self._alive):
-            known = np.zeros(len(self._alive), np.bool_)
+        if known is None or len(known) != len(self.alive):
+            known = np.zeros(len(self.alive), np.bool_)
             for slot in self._find(part):
                 known[slot] = True
             if not self.remarks:
                 newest = dict(list(masks.items())[-_MAX_CACHED + 1 :])
-                _cached = (self._rows, {**newest, part: known})
+                _cached = (self.rows, {**newest, part: known})
         return known
 
     def _find(self, part: Condition) -> Iterator[int]:
@@ -118,15 +110,15 @@ class RowFilters:
         self, candidates: re.Pattern[bytes], passes: Callable[[Memory], bool]
     ) -> Iterator[int]:
         for slot in self._living(candidates):
-            if passes(self._rows[slot]):
+            if passes(self.rows[slot]):
                 yield slot
 
     def _living(self, candidates: re.Pattern[bytes]) -> Iterator[int]:
-        size = min(len(self._rows), len(self._alive))
-        for number, slot in enumerate(self._rows.candidate_slots(candidates)):
-            if number % _BATCH == 0 and self._cancelled():
+        size = min(len(self.rows), len(self.alive))
+        for number, slot in enumerate(self.rows.candidate_slots(candidates)):
+            if number % _BATCH == 0 and self.cancelled():
                 raise Cancelled
-            if slot < size and self._alive[slot]:
+            if slot < size and self.alive[slot]:
                 yield slot
 
     def _find_texts(self, part: Condition) -> Iterator[int]:
@@ -140,8 +132,8 @@ class RowFilters:
         return self._check(_candidates(part.values), passes)
 
     def _find_ids(self, part: Condition) -> Iterator[int]:
-        size = len(self._alive)
-        for ref, slot in self._slots_of().items():
+        size = len(self.alive)
+        for ref, slot in self.slots_of().items():
             folded = ref.casefold()
             names = (folded, folded.partition(":")[2])
             starts = part.field == "id"
@@ -167,38 +159,38 @@ class RowFilters:
                     self.remarks.append("is:marked is for the screen, where space marks")
 
     def _holds_secret(self, memory: Memory) -> bool:
-        return any(self._has_secret(text) for text in to_document(memory).fields() if text)
+        return any(self.has_secret(text) for text in to_document(memory).fields() if text)
 
     def _find_linked(self) -> Iterator[int]:
         """Memories with a link or a version, and those that such a link or version names."""
-        slots_of = self._slots_of()
+        slots_of = self.slots_of()
         for pattern in (_HAS_LINKS, _HAS_HISTORY):
             for slot in self._living(pattern):
-                memory = self._rows[slot]
+                memory = self.rows[slot]
                 targets = {link.target for link in memory.links}
                 targets.update(memory.supersedes, memory.superseded_by)
                 if targets:
                     yield slot
                 for target in targets:
-                    other = slots_of.get(f"{memory.store}:{target}", len(self._alive))
-                    if other < len(self._alive):
+                    other = slots_of.get(f"{memory.store}:{target}", len(self.alive))
+                    if other < len(self.alive):
                         yield other
 
     def _find_linked_to(self, part: Condition) -> Iterator[int]:
-        slots_of = self._slots_of()
+        slots_of = self.slots_of()
         for value in part.values:
-            refs = self._linked_to(value)
+            refs = self.linked_to(value)
             if refs is None:
                 self.remarks.append(f"no memory and no entity is called {value!r}")
             for ref in refs or ():
-                if slots_of.get(ref, len(self._alive)) < len(self._alive):
+                if slots_of.get(ref, len(self.alive)) < len(self.alive):
                     yield slots_of[ref]
 
     def _find_regex(self, pattern: str) -> Iterator[int]:
         slots = list(self._living(_ALL))
-        memories = (self._rows[slot] for slot in slots)
+        memories = (self.rows[slot] for slot in slots)
         texts = ("\n".join(filter(None, (m.title, m.content))) for m in memories)
-        found = scan(pattern, texts, self._cancelled)
+        found = scan(pattern, texts, self.cancelled)
         if not found.is_complete:
             self.remarks.append(f"/{pattern}/ was stopped after {CPU_LIMIT} s; there may be more")
         return (slots[number] for number in found.numbers)

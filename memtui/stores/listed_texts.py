@@ -320,16 +320,15 @@ def plan_listed_add(
     return Plan((change,), edits, Outcome.ADDED, f"Added to {file.path.name}", refs)
 
 
-def list_handlers() -> Mapping[Act, ActHandler[Any]]:
-    """The handlers of every act that listed texts can hold."""
-    return {
-        Act.EDIT: plan_edit,
-        Act.DELETE: plan_delete,
-        Act.RETIRE: plan_retire,
-        Act.RESTORE: plan_restore,
-        Act.SUPERSEDE: plan_supersede,
-        Act.MERGE: plan_merging,
-    }
+LIST_HANDLERS: Mapping[Act, ActHandler[Any]] = {
+    Act.EDIT: plan_edit,
+    Act.DELETE: plan_delete,
+    Act.RETIRE: plan_retire,
+    Act.RESTORE: plan_restore,
+    Act.SUPERSEDE: plan_supersede,
+    Act.MERGE: plan_merging,
+}
+"""The handlers of every act that listed texts can hold."""
 
 
 def without_kept(memories: Iterable[Memory]) -> list[Memory]:

@@ -107,12 +107,6 @@ class Sidecar:
             yield id, self.entries[id]
 
 
-def _lines(text: str) -> Iterator[str]:
-    for line in text.split("\n"):
-        if line.strip():
-            yield line
-
-
 def _parse(line: str) -> tuple[str, Entry | None] | None:
     """The id and what is set for it, or None for a damaged line."""
     record = parse_object(line)
@@ -148,7 +142,7 @@ def parse_sidecar(text: str) -> Sidecar:
     entries: dict[str, Entry] = {}
     named: dict[str, set[str]] = {}
     damaged = 0
-    for line in _lines(text):
+    for line in filter(str.strip, text.split("\n")):
         parsed = _parse(line)
         if parsed is None:
             damaged += 1
@@ -174,11 +168,6 @@ def read_sidecar(root: Path) -> Sidecar:
         return Sidecar(fault=error.what)
     except OSError as error:
         return Sidecar(fault=error.strerror or "it cannot be read")
-
-
-def entry_ids(entry: Entry, key: str) -> tuple[str, ...]:
-    """The ids under `supersedes` or `superseded_by`, without values of another type."""
-    return texts_of(entry.get(key))
 
 
 def _time(value: object) -> datetime | None:

@@ -200,7 +200,10 @@ def count_words(text: str, words: Sequence[str]) -> int:
 
 
 def excerpt(text: str, passage: Passage, words: Sequence[str], room: int) -> str:
-    """The passage as one safe line of at most `room` columns, from just before its first match."""
+    """The passage as one safe line of at most `room` columns, from just before its first match.
+
+    Where less than `room` follows, it begins earlier.
+    """
     line = one_line(text[passage.start : passage.end]).strip()
     if width(line) <= room:
         return line
@@ -210,4 +213,8 @@ def excerpt(text: str, passage: Passage, words: Sequence[str], room: int) -> str
     if width(line[:last]) < room:
         return cut(line, room)
     start = line.rfind(" ", 0, max(0, first - CONTEXT_CELLS) + 1) + 1
+    spare = room - 1 - width(line[start:])
+    earlier = line.find(" ", max(0, start - spare), start) + 1 if spare > 0 else 0
+    if earlier and width(line[earlier:]) < room:
+        start = earlier
     return cut(("…" if start else "") + line[start:], room)

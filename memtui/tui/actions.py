@@ -30,6 +30,8 @@ class ActionContext(NamedTuple):
 
     has_memory: bool = False
     """The cursor of the list stands on a memory."""
+    openable: bool = True
+    """The focused pane has something that can be opened or chosen."""
     marked: int = 0
     filtered: bool = False
     searching: bool = False
@@ -158,7 +160,7 @@ ACTIONS: tuple[Action, ...] = (
     _action("search", "/", "search", "Search as you type", footer=_PANES),
     _action("open", "enter", "open",
         "Open the memory in the detail, or choose the value under the cursor", _PANES,
-        footer=_PANES, palette=False),
+        _PANES, _needs("openable", "there is nothing to open here"), palette=False),
     _change("again", "W", "reapply", "Reapply my overwritten change", _PANES, (ANYWHERE,),
         done="Reapplied"),
     _change("drafts", "K", "draft", "Open an unsaved draft", _PANES, (ANYWHERE,)),

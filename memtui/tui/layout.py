@@ -21,7 +21,7 @@ STACKED_FROM = 18
 
 SIDE_SHARE, SIDE_MIN, SIDE_MAX = 0.175, 22, 36
 """Width of entities and statistics: a share of the screen, and its bounds in columns."""
-LIST_SHARE = 0.65
+LIST_SHARE = 0.66
 """Share of the rest of a wide screen that the list gets beside the detail."""
 TIMELINE_ROWS = 8
 SMALLEST = {"side": 16, "list": 30, "detail": 24, "rows": 4, "timeline": 4}
@@ -180,7 +180,7 @@ def _medium_panes(height: int, focus: Pane) -> frozenset[Pane]:
     return frozenset({Pane.MEMORIES, Pane.DETAIL})
 
 
-TYPE_MIN, TYPE_MAX = 5, 10
+TYPE_MIN, TYPE_MAX = 5, 12
 ENTITY_MIN, ENTITY_MAX = 10, 24
 WIDE_ROW = 80
 """Columns from which a row is wide, as in a list beside a detail on 160 columns."""

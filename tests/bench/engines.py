@@ -79,9 +79,7 @@ class Screen:
         size = len(self.columns)
         ones, none = np.ones(size, np.float32), np.zeros(size, np.bool_)
         everything = Match(size, np.arange(size), ones, none)
-        factors: list[float] = ranking.score_matches(
-            everything, self.columns, None, corpus.NOW
-        ).tolist()
+        factors: list[float] = ranking.score_matches(everything, self.columns, corpus.NOW).tolist()
         return factors
 
     @property

@@ -22,6 +22,7 @@ from typing import Any
 from memtui.changes import Act, Change
 from memtui.insight import timeline as timelines
 from memtui.insight.link_graph import Node, NodeKind
+from memtui.insight.link_statements import read_entry
 from memtui.insight.links import LinkIndex
 from memtui.insight.traversal import Direction, traverse
 from memtui.library import Library, time_views
@@ -89,14 +90,16 @@ def traversal_row(links: int = 10_000) -> None:
     index = LinkIndex()
     for number in range(links // 2):
         targets = (Link("to", str(dice.randrange(links // 2))) for _ in range(2))
-        index.add(number, Memory(f"a:{number}", str(number), "a", "fact", links=tuple(targets)))
+        own = Memory(f"a:{number}", str(number), "a", "fact", links=tuple(targets))
+        index.add_entry(number, read_entry(own))
     start = Node(NodeKind.MEMORY, "a:0")
 
     def walk(direction: Direction) -> None:
         traverse(index.graph, start, depth=10_000, direction=direction)
 
     for direction in Direction:
-        index.add(-1, Memory("a:x", "x", "a", "fact"))  # what is known of the links is made again
+        # What is known of the links is made again.
+        index.add_entry(-1, read_entry(Memory("a:x", "x", "a", "fact")))
         name = f"traverse {links:,} links, {direction}"
         first = timed(lambda d=direction: walk(d))  # type: ignore[misc]
         row(f"{name}, after a change", first, 50)
@@ -121,7 +124,7 @@ def main() -> None:
         change = Change(Act.EDIT, memory.store, memory.ref, {"content": "another text"})
         library.apply(library.plan([change]))
         row("index updated after one file changed", timed(library.links.build))
-        row("links of one memory", timed(lambda: library.links.degree(memory.ref), 20), 5)
+        row("links of one memory", timed(lambda: library.lineage(memory, backlinks=True), 20), 5)
         views = PastViews(library)
         first = timed(lambda: views.at(START + timedelta(days=30)).find(Query()))
         row("as of, first, with its list", first, 300)

@@ -41,11 +41,13 @@ class OnTerminal(MemtuiApp):
     def __init__(self, launch: Launch) -> None:
         super().__init__(launch)
         self.terminal = pyte.Screen(COLUMNS, LINES)
+        self.frames: list[str] = []
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         if isinstance(renderable, CompositorUpdate) and not self._batch_count:
             written = self._screen_buffer.reduced(renderable).render_segments(CONSOLE)
             pyte.Stream(self.terminal).feed(written)
+            self.frames += [written] if written else []
 
 
 def shown(terminal: pyte.Screen) -> list[list[tuple[object, ...]]]:
@@ -273,3 +275,24 @@ async def test_a_whole_screen_is_what_textual_would_render(
             for y, (line, whole) in enumerate(zip(mine, textual, strict=True)):
                 joined = [Strip.join(chops.values()).simplify() for chops in (line, whole)]
                 assert joined[0] == joined[1], f"{keys}, line {y}"
+
+
+async def test_a_step_is_one_frame_and_a_burst_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sixty keys at once end on the right row; only now and then one before the last is drawn."""
+    monkeypatch.setattr("memtui.tui.key_queue.FRAME", 60.0)
+    many = {"shop": [fact(n, f"Number {n}", "2026-10-01") for n in range(200)]}
+    async with stage(write_store(tmp_path, many), (COLUMNS, LINES), app_class=OnTerminal) as on:
+        assert isinstance(on.app, OnTerminal)
+        on.app.frames = []
+        await on.press("j")
+        (step,) = on.app.frames
+        assert len(step.encode()) < 1_000, "list, detail and place in one"
+        on.app.frames = []
+        for _ in range(60):
+            on._strike("j")
+        await on.settle()
+        assert on.browse.memories.cursor == 61
+        assert len(on.app.frames) < 4
+        await agrees(on, "a held key")

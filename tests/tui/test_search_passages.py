@@ -72,7 +72,7 @@ async def test_the_line_under_the_search_counts_what_filters_hide(
 ) -> None:
     async with stage(store(tmp_path), size) as on:
         await _search(on, "zeppelin")
-        await on.sees("1 superseded memory holds all words: status:all")
+        await on.sees("1 more with status:all (superseded)")
 
 
 async def test_nothing_found_says_so_and_lists_nothing(tmp_path: Path) -> None:

@@ -40,13 +40,13 @@ from memtui.stores.plans import (
     successor_warnings,
     tag_edits,
 )
-from memtui.stores.sidecar import entry_ids
 from memtui.stores.values import (
     UNADDRESSABLE,
     changed_values,
     check_unchanged,
     content_of,
     text_of,
+    texts_of,
     word_of,
 )
 
@@ -230,7 +230,7 @@ def _merge(change: Change, memory: Memory, context: FactContext) -> Plan:
     if change.fields.get("content") not in (None, "", memory.content):
         named = _unchanged_record(memory, file, content_of(change))
         edits = file.items.put(named, {"content": content_of(change)})
-    known = entry_ids(context.sidecar.entry(memory.id), "supersedes")
+    known = texts_of(context.sidecar.entry(memory.id).get("supersedes"))
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
     edits += context.fact_entry_edits(file.slug, memory.id, supersedes=ids)
     for other in others:

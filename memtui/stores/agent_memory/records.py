@@ -30,8 +30,14 @@ from memtui.stores.agent_memory.rules import FactRules
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_or_new
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import LastRead
-from memtui.stores.sidecar import entry_ids
-from memtui.stores.values import UNADDRESSABLE, from_iso, memory_name, text_of, with_unique_ids
+from memtui.stores.values import (
+    UNADDRESSABLE,
+    from_iso,
+    memory_name,
+    text_of,
+    texts_of,
+    with_unique_ids,
+)
 
 ACTIVE = "active"
 HISTORICAL = "historical"
@@ -191,7 +197,7 @@ class FactContext(PlanContext):
 
     def successor_edits(self, slug: str, id: str, by: str) -> tuple[SidecarEdit, ...]:
         """The edit that adds a successor to a fact's sidecar entry."""
-        known = entry_ids(self.sidecar.entry(id), "superseded_by")
+        known = texts_of(self.sidecar.entry(id).get("superseded_by"))
         return self.fact_entry_edits(slug, id, superseded_by=list(dict.fromkeys([*known, by])))
 
 

@@ -39,7 +39,6 @@ from memtui.stores.plans import (
     successor_warnings,
     tag_edits,
 )
-from memtui.stores.sidecar import entry_ids
 from memtui.stores.values import (
     UNADDRESSABLE,
     changed_values,
@@ -47,6 +46,7 @@ from memtui.stores.values import (
     content_of,
     importance_of,
     text_of,
+    texts_of,
     word_of,
 )
 
@@ -263,7 +263,7 @@ def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
         home = context.open(key_of(other))
         _unchanged_copies(other, home)
         edits += retire_event(context, home, other.id, "superseded", (memory.id,))
-    known = entry_ids(context.sidecar.entry(memory.id), "supersedes")
+    known = texts_of(context.sidecar.entry(memory.id).get("supersedes"))
     ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
     return plan_merge(
         change, memory, others, edits + context.sidecar_entry(memory).set(supersedes=ids)

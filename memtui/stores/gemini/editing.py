@@ -21,7 +21,7 @@ from memtui.stores.importing import (
     plan_listed_import,
     text_with_title,
 )
-from memtui.stores.listed_texts import ListContext, is_kept, list_handlers, plan_listed_add
+from memtui.stores.listed_texts import LIST_HANDLERS, ListContext, is_kept, plan_listed_add
 from memtui.stores.markdown_items import SECTION, parse_item_file
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, plan_one
 from memtui.stores.sidecar import kept_value
@@ -118,7 +118,7 @@ def _shard_of(memory: Memory) -> str:
 ACTS = ActionSupport(
     editable=listed_texts.EDITABLE,
     add=_add,
-    handlers={**list_handlers(), Act.RESTORE: _restore, Act.ACCEPT: _accept, Act.DECLINE: _decline},
+    handlers={**LIST_HANDLERS, Act.RESTORE: _restore, Act.ACCEPT: _accept, Act.DECLINE: _decline},
     unsupported={Act.RETYPE: "an item has no type"},
     shard_of=_shard_of,
     not_on=_not_on,

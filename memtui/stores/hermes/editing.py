@@ -13,10 +13,10 @@ from memtui.stores.format import ConvertedMemory
 from memtui.stores.hermes.records import DELIMITER, FILES, listed_entries, parse_entries, size_of
 from memtui.stores.importing import convert_to_text, is_import, plan_listed_import, text_with_title
 from memtui.stores.listed_texts import (
+    LIST_HANDLERS,
     ListContext,
     ListedText,
     ListFile,
-    list_handlers,
     plan_listed_add,
     text_key,
 )
@@ -105,7 +105,7 @@ def _add(change: Change, context: ListContext) -> Plan:
 ACTS = ActionSupport(
     editable=listed_texts.EDITABLE,
     add=_add,
-    handlers=list_handlers(),
+    handlers=LIST_HANDLERS,
     unsupported={
         Act.RETYPE: "an entry has no type",
         Act.ACCEPT: "Hermes has no proposals",

@@ -26,10 +26,10 @@ from memtui.stores.importing import (
     plan_listed_import,
 )
 from memtui.stores.listed_texts import (
+    LIST_HANDLERS,
     ListContext,
     ListedText,
     ListFile,
-    list_handlers,
     plan_listed_add,
 )
 from memtui.stores.mcp_memory.records import (
@@ -237,7 +237,7 @@ ACTS = ActionSupport(
     editable=listed_texts.EDITABLE | {"type"},
     add=_add,
     handlers={
-        **list_handlers(),
+        **LIST_HANDLERS,
         Act.EDIT: _edit,
         Act.RETYPE: _edit,
         Act.DELETE: _delete,

@@ -17,7 +17,7 @@ from memtui.stores.importing import (
     is_import,
     plan_listed_import,
 )
-from memtui.stores.listed_texts import ListContext, list_handlers, plan_listed_add
+from memtui.stores.listed_texts import LIST_HANDLERS, ListContext, plan_listed_add
 from memtui.stores.markdown_items import SECTION
 from memtui.stores.openclaw.layout import FOLDER, NOTES, SUFFIX, day_of, memory_name
 from memtui.stores.openclaw.records import CURATED, DAILY, entity_of, recalls_tag
@@ -77,7 +77,7 @@ def _add_to_day(change: Change, context: ListContext, stem: str) -> Plan:
 ACTS = ActionSupport(
     editable=listed_texts.EDITABLE,
     add=_add,
-    handlers={**list_handlers(), Act.EDIT: _edit},
+    handlers={**LIST_HANDLERS, Act.EDIT: _edit},
     unsupported={
         Act.RETYPE: "an item has no type",
         Act.ACCEPT: "OpenClaw has no proposals here",

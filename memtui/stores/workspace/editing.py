@@ -117,13 +117,7 @@ def _add(change: Change, context: DocumentContext) -> Plan:
     new_type = str(change.fields.get("type") or "")
     if new_type and context.types.value.by_path(path).type != new_type:
         edits += entry_edits(path, new_type, context)
-    return Plan(
-        changes=(change,),
-        edits=edits,
-        outcome=Outcome.ADDED,
-        reason=f"Added the document {path}",
-        refs=(context.ref(path),),
-    )
+    return Plan((change,), edits, Outcome.ADDED, f"Added the document {path}", (context.ref(path),))
 
 
 def _retire(change: Change, memory: Memory, context: DocumentContext) -> Plan:

@@ -38,15 +38,16 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-LEAST_ROWS = 8
 OTHER_ROWS = 3
-"""The rule above what is said, the gap before it, the bar."""
+"""The rule above what is said, the bar, and a gap before the rule, on small screens none."""
 
 
 class TransferScreen(FittingDialog[bool]):
     """Base of the transfer dialogs; dismissed with True if anything was transferred."""
 
     box_classes = "full carry"
+    LEAST_ROWS = 0
+    """Rows of what is said that are kept free from the start, where a plan fills them at once."""
     BINDINGS = [
         Binding("escape", "stop", priority=True),
         Binding("enter", "go", priority=True),
@@ -62,7 +63,7 @@ class TransferScreen(FittingDialog[bool]):
         """A job runs, and the fields wait for it."""
         self._job: Job | None = None
         self._outcome_lines: list[OutcomeLine] = []
-        self._rows = LEAST_ROWS
+        self._rows = self.LEAST_ROWS
         """Rows of what is said; they never become fewer, so that the box does not jump."""
 
     @abstractmethod
@@ -102,7 +103,8 @@ class TransferScreen(FittingDialog[bool]):
         lines = drawn(self._outcome_lines, sheet.palette, max(20, self.inner_width - 1))
         sheet.show(lines)
         self._rows = max(self._rows, len(lines))
-        self.fit(rows=self._rows + OTHER_ROWS + len(self.query(".row")))
+        others = OTHER_ROWS - self.has_class("-small") + len(self.query(".row"))
+        self.fit(rows=self._rows + others)
 
     def work(
         self,

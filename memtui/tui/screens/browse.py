@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.viewing import ViewingActions
+from memtui.tui.layout import Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
 from memtui.tui.status_text import describe_losses
@@ -138,6 +140,10 @@ class BrowseScreen(SearchableScreen):
             refused = lambda id: "" if id in free else past.refused  # noqa: E731
         return ActionContext(
             has_memory=self.detail.memory is not None,
+            openable={
+                Pane.MEMORIES: self.memories.memory is not None,
+                Pane.TIMELINE: self.timeline.choosable,
+            }.get(self.pane, True),
             marked=len(self.memories.marked),
             filtered=self.view.is_filtered or self.view.has_typed_filters(self.now()),
             searching=bool(self.view.text),
@@ -191,6 +197,8 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.RowsChanged)
     def _rows_changed(self, event: messages.RowsChanged) -> None:
+        if event.complete and not self.is_ready:
+            self._keep_from_collection()
         if event.complete and self._looking is not None:
             self._looking.stop()
         self.status_text.rows_changed(complete=event.complete)
@@ -199,6 +207,13 @@ class BrowseScreen(SearchableScreen):
         self.search_again(whole=event.complete)
         if self._editing is not None:
             self._editing.review.note_change()
+
+    def _keep_from_collection(self) -> None:
+        """Keep what has been read out of garbage collection: to go through 300,000 memories takes
+        90 ms, in which no key is answered. Not for each batch: what is garbage later is kept too.
+        """
+        if not self.app.is_headless:  # a process with one app after another would keep every one
+            gc.freeze()
 
     @on(messages.LossesSeen)
     def _losses_seen(self, event: messages.LossesSeen) -> None:
@@ -219,6 +234,7 @@ class BrowseScreen(SearchableScreen):
     @on(messages.IndexReady)
     def _index_ready(self) -> None:
         self.is_ready = True
+        self._keep_from_collection()
         if (last_seen := self._sessions.seen) is not None:
             since = queries.TimeCondition(last_seen.isoformat(), last_seen)
             self.worker.find_fresh(queries.Query(since=since))

@@ -345,10 +345,13 @@ class MemoryList(ListWindow):
             if self._text_rows > 1:
                 found = text.excerpt(memory.content, passage, self._words, room)
                 return [text.cut(headline, room), found]
-            title = text.cut(headline, max(room // 3, room - PASSAGE_WIDTH)) if memory.title else ""
-            lead = f"{title}{PASSAGE_SIGN}" if title else ""
-            left = max(1, room - text.width(lead))
-            return [lead + text.excerpt(memory.content, passage, self._words, left)]
+            if not memory.title:
+                return [text.excerpt(memory.content, passage, self._words, room)]
+            title = text.cut(headline, max(room // 3, room - PASSAGE_WIDTH))
+            left = max(1, room - text.width(title + PASSAGE_SIGN))
+            found = text.excerpt(memory.content, passage, self._words, left)
+            title = text.cut(headline, room - text.width(PASSAGE_SIGN + found))
+            return [title + PASSAGE_SIGN + found]
         if self._text_rows == 1:
             return [text.cut(headline, room)]
         title = memory.title.strip()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-BAR_MIN, BAR_MAX = 4, 16
+BAR_MIN, BAR_MAX = 3, 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class StatisticsPane(ListWindow):
     def __init__(self) -> None:
         super().__init__(id=Pane.STATISTICS, title="5 Statistics")
         self._rows: Sequence[Row] = ()
-        self._count_width = 1
+        self._count_width = self._words_width = 1
         self._is_chosen = False
         """The user moved the cursor, so it stays on its value while the counts change."""
 
@@ -68,6 +68,10 @@ class StatisticsPane(ListWindow):
         current = self._rows[self.cursor] if stays else None
         self._rows = rows
         self._count_width = max((len(text.number(row.count)) for row in rows), default=1)
+        self._words_width = max(
+            (text.width(f"{row.sign} {row.words}".strip()) for row in rows if row.choosable),
+            default=1,
+        )
         cursor = next(
             (
                 i
@@ -121,11 +125,13 @@ class StatisticsPane(ListWindow):
         if not row.choosable:
             heading = text.cut(row.words, width - 1)
             return Strip([Segment(" "), Segment(heading, palette.heading)])
-        bar_width = max(BAR_MIN, min(BAR_MAX, width // 4))
         count = text.number(row.count)
         count_width = max(self._count_width, len(count))
         sign = f"{row.sign} " if row.sign else ""
-        room = max(1, width - bar_width - count_width - len(sign) - 4)
+        room = width - count_width - len(sign) - 4
+        spare = width - count_width - 4 - self._words_width
+        bar_width = max(BAR_MIN, min(BAR_MAX, width // 4, spare))
+        room = max(1, room - bar_width)
         words = text.pad(text.one_line(row.words), room)
         edge = palette.accent if self.has_focus else palette.faint
         return Strip(

@@ -138,11 +138,11 @@ class ChipLine(ThemedWidget):
         return Strip(segments).adjust_cell_length(width).apply_style(self.ground)
 
     def _fitting_alerts(self, room: int) -> list[tuple[str, str]]:
-        """The alerts and their action; where there is no room, without words, then the first."""
+        """The alerts and their action; where there is little room, only the first, shortened."""
         alerts = [(words, at) for at, words in self._alerts.items() if words]
         if sum(text.width(words) + 2 for words, _ in alerts) > room - FILTERS_LEAST:
             short = " ".join(self._alerts[UNREADABLE].split(" ")[:2])
-            alerts = [(short if at == UNREADABLE else words, at) for words, at in alerts]
+            alerts = [(short, at) for _, at in alerts if at == UNREADABLE]
         while alerts and sum(text.width(words) + 2 for words, _ in alerts) > room:
             alerts.pop()
         return alerts

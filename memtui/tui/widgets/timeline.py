@@ -202,9 +202,14 @@ class TimelinePane(BarChart, can_focus=True):
         self._update_subtitle()
         self.refresh()
 
+    @property
+    def choosable(self) -> bool:
+        """Whether there are bars or days to filter by."""
+        return bool(self._timeline and self._bars) and self._view != GROWTH
+
     def choose(self) -> None:
         """Filter by the bar under the cursor; remove the filter if it is that bar."""
-        if not self._timeline or not self._bars or self._view == GROWTH:
+        if not self._timeline or not self.choosable:
             return
         if self._view == CALENDAR:
             day = self._day.isoformat()

@@ -26,7 +26,18 @@ from memtui.testing.act_tests import plain
 from memtui.testing.fixtures import contents, memories
 
 NAMES = [known.name for known in FORMATS]
-PAIRS = [(source, target) for source in NAMES for target in NAMES if source != target]
+PAIRS = [
+    pytest.param(
+        source,
+        target,
+        id=f"{source}-to-{target}",
+        marks=[] if NAMES[number - 1] == target else pytest.mark.slow,
+    )
+    for number, source in enumerate(NAMES)
+    for target in NAMES
+    if source != target
+]
+"""Each with each; the fast ones are a ring of all formats."""
 MOST = 8
 """Memories of a source, each of another shape."""
 DERIVED = {"agent-memory": {"importance", "type"}, "claude-code": {"importance"}}
@@ -79,7 +90,7 @@ def state(library: Library) -> object:
     return contents(store.root), {id: entry for id, entry in noted.items() if entry}
 
 
-@pytest.mark.parametrize(("source", "target"), PAIRS, ids=[f"{a}-to-{b}" for a, b in PAIRS])
+@pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_what_is_lost_is_named_and_nothing_else(
     source: str, target: str, opened: dict[str, Library]
 ) -> None:

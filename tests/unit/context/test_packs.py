@@ -54,6 +54,7 @@ def test_each_recipe_on_the_sample_data(recipe: str, libraries: dict[str, Librar
     assert text == file.read_bytes().decode("utf-8", "surrogatepass")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recipe", NAMES)
 @pytest.mark.parametrize("budget", [1, 40, 150, 600])
 def test_no_pack_is_over_its_budget(

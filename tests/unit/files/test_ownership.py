@@ -30,7 +30,7 @@ BECOME = """
 import json, os, stat, sys
 from pathlib import Path
 from memtui.changes import Act, Change
-from memtui.cli import applying
+from memtui.cli import output
 from memtui.errors import ForeignOwner
 from memtui.files import atomic_replace, ownership, save_transaction
 from memtui.journal import Journal
@@ -64,7 +64,7 @@ memory = next(iter(library.memories(label)))
 planned = library.plan([Change(Act.EDIT, label, memory.ref, {"content": "changed"})])
 said["before"] = seen()
 try:
-    applying.confirm_owner(library, lambda: library.apply(planned))
+    output.confirm_owner(library, lambda: library.apply(planned))
 except ForeignOwner as error:
     said["error"] = str(error)
     said["refused"] = seen()

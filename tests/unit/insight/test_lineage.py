@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.insight.lineage import Lineage, lineage_in
+from memtui.insight.link_statements import read_entry
 from memtui.insight.links import LinkIndex
 from memtui.model import Link, Memory
 
@@ -41,7 +42,7 @@ def of(name: str, memories: Sequence[Memory], store: str = "tea") -> Lineage:
     there = {(m.store, m.id): m for m in memories}
     index = LinkIndex()
     for key, one in enumerate(memories):
-        index.add(key, one)
+        index.add_entry(key, read_entry(one))
     return lineage_in(there[store, name], index, lambda s, n: there.get((s, n)))
 
 

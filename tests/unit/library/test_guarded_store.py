@@ -170,7 +170,8 @@ def test_a_memory_that_is_none_is_listed_and_the_rest_is_kept(tmp_path: Path, na
     library = Library([spoiling, good], cache=tmp_path / "cache")
     library.load()
     library.index()
-    library.save_index()
+    if name == "no memory at all":  # the index gets none of them; each build is a process
+        library.save_index()
     assert sorted(m.content for m in library.memories("bad")) == [GULLS, TERNS]
     (fault,) = library.snapshot.stores[0].unreadable
     assert fault.file == str(bad.root / ITEMS)

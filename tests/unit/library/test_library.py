@@ -280,7 +280,7 @@ def test_nothing_found_names_the_filter_that_hides_matches(home: Path) -> None:
     found = library.find(parse_query("atlas type:company", NOW))
     (hidden,) = found.hidden
     assert (found.total, hidden.filter, hidden.count) == (0, "type:company", 2)
-    assert hidden.advice == "2 memories hold all words: without type:company"
+    assert hidden.advice == "2 more without type:company"
 
 
 def test_the_parts_of_a_score_add_up_to_it(home: Path) -> None:
@@ -300,6 +300,7 @@ def test_facets_lift_their_own_filter(home: Path) -> None:
     assert facets.entity == {"companies/shop": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ['"tide tables"', "sound*gs", "soundigns~", '-"tide tables" alice']
 )

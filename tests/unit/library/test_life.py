@@ -16,14 +16,14 @@ from memtui.library import Library
 from memtui.model import Memory
 from memtui.testing.fixtures import contents, memories, open_library
 from tests.long_run import count
-from tests.torture.life.living import KINDS, live
+from tests.torture.life.living import ENGRAM, KINDS, live
 from tests.torture.life.small import small_store
 from tests.unit.stores.engram.invented import build
 
 pytestmark = pytest.mark.slow
 
 RUNS = count(5, 25)
-"""Of 30 steps, for each format."""
+"""Of 30 steps, for each format; the two schemas of Engram share them."""
 MAP = "state/ambient-memory/memory-type-map.json"
 
 
@@ -31,7 +31,7 @@ MAP = "state/ambient-memory/memory-type-map.json"
 def test_every_file_is_as_the_model_says(
     kind: str, tmp_path: Path, figures: Callable[[str], None]
 ) -> None:
-    figures(live(tmp_path, kind, RUNS))
+    figures(live(tmp_path, kind, (RUNS + 1) // len(ENGRAM) if kind in ENGRAM else RUNS))
 
 
 def opened(format: str, tmp_path: Path) -> Library:

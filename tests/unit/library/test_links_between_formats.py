@@ -64,6 +64,7 @@ def edges(library: Library, ref: str) -> dict[str, Edge]:
     return {edge.target.name: edge for edge in found if edge.relation == RELATION}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_memory_is_linked_to_one_and_to_an_entity_of_every_format(
     library: Library, home: Path, name: str

@@ -91,6 +91,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_files_written_from_an_older_reading_are_told_and_put_right(
     tmp_path: Path, case: str
@@ -139,6 +140,7 @@ def in_place_of_mine(before: bytes | None, mine: bytes) -> bytes:
     return json.dumps(value, indent=2, ensure_ascii=False).encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theirs", [False, True], ids=["old", "old and their own"])
 @pytest.mark.parametrize("case", ADDED)
 def test_an_addition_that_vanished_is_told_and_put_right(

@@ -81,6 +81,7 @@ def test_another_process_opens_the_same_stores(tmp_path: Path) -> None:
     assert {source.label for source in library.only(chosen).sources} == chosen
 
 
+@pytest.mark.slow
 def test_it_finds_what_a_scan_in_this_process_finds(tmp_path: Path) -> None:
     found = found_in(tmp_path, "test-tower")
     roots = [*(root for root, _ in found), hostile(tmp_path / "hostile")]

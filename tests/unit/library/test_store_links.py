@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from memtui.insight.link_graph import Edge, Node, NodeKind
+from memtui.insight.link_statements import read_entry
 from memtui.insight.links import LinkIndex
 from memtui.library import Library
 from memtui.library import links as store_links
@@ -79,7 +80,8 @@ def test_saved_links_are_what_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
     node = Node(NodeKind.MEMORY, f"agent-memory:{fact(1, '')['id']}")
     with library.links.reading() as index:
         assert [edge.relation for edge in index.outgoing(node)] == ["quotes"]
-        assert index.degree(f"agent-memory:{fact(2, '')['id']}") == 0
+        other = Node(NodeKind.MEMORY, f"agent-memory:{fact(2, '')['id']}")
+        assert (index.outgoing(other), index.incoming(other)) == ((), ())
 
 
 def test_as_of_a_time_the_links_are_those_of_the_memories_of_then(
@@ -91,7 +93,7 @@ def test_as_of_a_time_the_links_are_those_of_the_memories_of_then(
         past = views.at(at)
         fresh = LinkIndex()
         for key, memory in enumerate(memories(past)):
-            fresh.add(key, memory)
+            fresh.add_entry(key, read_entry(memory))
         found = edges_of(past)
         assert any(out for out, _ in found.values())
         for ref in past.loaded.slots():

@@ -40,7 +40,7 @@ def found(contents: Sequence[str], text: str, *, typing: bool = False) -> list[i
 def ordered(memories: Sequence[Memory], text: str, **options: object) -> list[int]:
     result = look(memories, text)
     table = columns.build(memories)
-    scores = ranking.score_matches(result, table, None, NOW, **options)  # type: ignore[arg-type]
+    scores = ranking.score_matches(result, table, NOW, **options)  # type: ignore[arg-type]
     return list(OrderedSlots(result.slots, scores, table.when))
 
 
@@ -178,7 +178,7 @@ def test_exact_id_beats_all() -> None:
     memories = [memory(0, "abcd", title="abcd"), memory(1, "no such word")]
     result = look(memories, "abcd").with_slots(np.array([1]))
     table = columns.build(memories)
-    scores = ranking.score_matches(result, table, None, NOW, id_matches=[1])
+    scores = ranking.score_matches(result, table, NOW, id_matches=[1])
     assert scores[1] > scores[0]
 
 
@@ -210,9 +210,7 @@ def test_parts_add_up_to_the_score() -> None:
     ]
     result = look(memories, "redis timeout")
     table = columns.build(memories)
-    scores = ranking.score_matches(
-        result, table, None, NOW, preferred_types=["goal"], id_matches=[2]
-    )
+    scores = ranking.score_matches(result, table, NOW, preferred_types=["goal"], id_matches=[2])
     for at, slot in enumerate(result.slots.tolist()):
         parts = ranking.explain_score(
             result, table, slot, NOW, preferred_types=["goal"], id_matches=[2]

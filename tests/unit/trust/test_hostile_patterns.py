@@ -31,6 +31,7 @@ TRIED: dict[str, tuple[Callable[[str], object], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRIED)
 def test_no_text_holds_up_what_looks_through_it(name: str) -> None:
     look, text = TRIED[name]

@@ -54,6 +54,7 @@ def plain(source: str, width: int = 60, theme: str = "dusk") -> list[str]:
     return ["".join(s.text for s in line).rstrip() for line in drawn(source, width, theme)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("construct", CONSTRUCTS)
 @given(value=st.sampled_from(sorted(ALL.values())) | st.text(max_size=60), width=st.integers(4, 90))
 def test_text_of_a_store_stays_text_in_every_construct(

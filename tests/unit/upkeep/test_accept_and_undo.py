@@ -165,6 +165,7 @@ def test_what_is_archived_is_not_changed_as_well(opened: OpenedCopy) -> None:
         assert accept_and_undo(opened, same), same
 
 
+@pytest.mark.slow
 @settings(
     max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

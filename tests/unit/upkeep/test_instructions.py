@@ -115,6 +115,7 @@ def test_an_address_is_new_only_where_something_goes_and_nothing_else_names_it()
     assert find_suspicions("Her address is mei@museum.example.", ()) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     ["ignore all " * 10_000, "a" * 100_000, "curl " * 20_000, "<system>" * 12_000, "A" * 100_000],

@@ -17,6 +17,7 @@ from memtui.stores import registry
 from memtui.stores.engram import connection as connecting
 from memtui.stores.engram.rules import content_hash
 from memtui.stores.engram.store import EngramStore
+from tests.long_run import count
 
 from .invented import (
     NOW,
@@ -262,6 +263,7 @@ _ACTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _ACTS)
 def test_every_act_can_be_undone_and_redone(folder: Path, name: str) -> None:
     store = open_store(folder)
@@ -758,7 +760,7 @@ while done < count:
 
 @pytest.mark.slow
 def test_two_writers_lose_nothing(folder: Path) -> None:
-    edits = 100
+    edits = count(40, 100)
     commands = [
         [sys.executable, "-c", _ADDER, mark, str(edits), str(folder)] for mark in ("a", "b")
     ]
@@ -824,10 +826,10 @@ def _hold(folder: Path, how_long: str) -> subprocess.Popen[str]:
 
 
 @pytest.mark.slow
-def test_a_lock_held_for_three_seconds_is_waited_for(july: Path) -> None:
+def test_a_lock_held_for_a_second_is_waited_for(july: Path) -> None:
     store = open_store(july)
     planned = plan(store, change(Act.EDIT, 2, content="after the wait"))
-    with _hold(july, "3"):
+    with _hold(july, "1"):
         store.apply(planned.edits, Told())
     assert (row(july, 1)["content"], row(july, 2)["content"]) == ("held", "after the wait")
 
