@@ -47,6 +47,7 @@ class RankedHits:
 
     @cached_property
     def facets(self) -> Facets:
+        """The counts by value, made when they are first asked for."""
         return count_facets(self.filtered)
 
 
