@@ -6,8 +6,10 @@ folder can be set by an environment variable, and is created when it is first wr
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
+from typing import Any
 
 APP = "memtui-agent"
 
@@ -86,6 +88,21 @@ def make_private_folders(path: Path) -> list[Path]:
     except FileExistsError:
         return []
     return [path]
+
+
+MOST_BYTES = 4_000_000
+"""A larger file is not one of memtui's own."""
+
+
+def read_private(path: Path) -> dict[str, Any]:
+    """Read the JSON object in one of memtui's own small files; empty if there is none."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            return {}
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def write_private(path: Path, text: str, *, durable: bool = True) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from memtui.cli.commands import COMMANDS
 from memtui.errors import StoreError
@@ -18,15 +18,6 @@ if TYPE_CHECKING:
     from memtui.config import Settings, StorePath
     from memtui.library import Library
     from memtui.library.store_catalog import KnownStore, StoreCatalog
-
-
-class Root(NamedTuple):
-    """A store to open, and the label it should have ("" = by its format)."""
-
-    path: Path
-    label: str = ""
-    format: str = ""
-    """Name of the format, or `name:profile`; empty: as it is recognised."""
 
 
 def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
@@ -118,7 +109,7 @@ def open_library(names: Sequence[str]) -> Library:
     for label in labels:
         if label not in known_labels:
             raise _unknown_store(label, known_labels)
-    named = {os.path.realpath(root.path) for root in _named(names)}
+    named = {os.path.realpath(store.root) for store in _named(names)}
     inside = [s.label for s in library.stores if os.path.realpath(s.root) in named]
     return library.only([*labels, *inside])
 
@@ -137,7 +128,7 @@ def find_catalog(names: Sequence[str], *, looks: bool = True) -> StoreCatalog:
     """
     from memtui import config, paths
     from memtui.cli.error_log import start_log
-    from memtui.library.store_catalog import KnownStore, StoreCatalog
+    from memtui.library.store_catalog import StoreCatalog
 
     refuse_missing(names)
     start_log()
@@ -145,21 +136,21 @@ def find_catalog(names: Sequence[str], *, looks: bool = True) -> StoreCatalog:
     for problem in loaded.problems:
         print(f"memtui: {one_line(str(problem))}", file=sys.stderr)
     settings = loaded.settings
-    roots = _named(names)
+    listed = _named(names)
     by_path = bool(names) and all(Path(name).exists() for name in names)
     if not by_path:
-        roots += _listed_roots(settings)
+        listed += _listed_stores(settings)
     return StoreCatalog(
         lambda stores: _open(stores, settings),
-        listed=[KnownStore(root.path, root.format, root.label) for root in roots],
+        listed=listed,
         folder=Path.cwd() if looks else None,
         home=Path.home() if looks else None,
         state=None if by_path else paths.state_folder(),
     )
 
 
-def _named(names: Sequence[str]) -> list[Root]:
-    return [root for name in names if Path(name).exists() for root in _roots_within(Path(name))]
+def _named(names: Sequence[str]) -> list[KnownStore]:
+    return [root for name in names if Path(name).exists() for root in _stores_within(Path(name))]
 
 
 def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
@@ -200,26 +191,28 @@ def refuse_missing(names: Sequence[str]) -> None:
             raise StoreError("no such file or directory", where=name)
 
 
-def _roots_within(path: Path, label: str = "") -> list[Root]:
+def _stores_within(path: Path, label: str = "") -> list[KnownStore]:
     from memtui.library import opening
+    from memtui.library.store_catalog import KnownStore
 
-    found = opening.stores_within(path)
-    return [Root(root, label, format) for root, format in found]
+    return [KnownStore(root, format, label) for root, format in opening.stores_within(path)]
 
 
-def _roots_of(store: StorePath) -> list[Root]:
+def _stores_at(store: StorePath) -> list[KnownStore]:
     """The store of a block in config.toml; all that lie at its path unless it names a format."""
+    from memtui.library.store_catalog import KnownStore
+
     if store.format:
-        return [Root(store.path, store.label, store.format)]
-    return _roots_within(store.path, store.label)
+        return [KnownStore(store.path, store.format, store.label)]
+    return _stores_within(store.path, store.label)
 
 
-def _listed_roots(settings: Settings) -> list[Root]:
+def _listed_stores(settings: Settings) -> list[KnownStore]:
     """List the stores of MEMTUI_STORES, else of config.toml; none: those that are found."""
     if listed := os.environ.get("MEMTUI_STORES", ""):
         paths = [Path(path) for path in listed.split(os.pathsep) if path]
-        return [root for path in paths for root in _roots_within(path)]
-    return [root for store in settings.stores for root in _roots_of(store)]
+        return [root for path in paths for root in _stores_within(path)]
+    return [root for store in settings.stores for root in _stores_at(store)]
 
 
 def _unknown_store(name: str, labels: Sequence[str]) -> StoreError:

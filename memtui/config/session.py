@@ -13,14 +13,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memtui.paths import write_private
+from memtui.paths import read_private, write_private
 
 FILE = "session.json"
 MOST_SETS = 20
 """Sets of stores with an entry; the least recently used is deleted first."""
 MOST_SEARCHES = 100
-MOST_BYTES = 4_000_000
-"""A larger file is not a session file of memtui's."""
 
 
 class Session(NamedTuple):
@@ -55,13 +53,13 @@ def key_for(roots: Iterable[Path]) -> str:
 
 def load(state: Path, key: str) -> Session:
     """Return the last session of these stores, or an empty one. Never raises."""
-    values = _read(state / FILE).get(key)
+    values = read_private(state / FILE).get(key)
     return _session(values) if isinstance(values, dict) else Session()
 
 
 def save(state: Path, key: str, session: Session) -> bool:
     """Save the session; False when it could not be written. Never raises."""
-    entries = _read(state / FILE)
+    entries = read_private(state / FILE)
     entries.pop(key, None)
     entries[key] = {**session._asdict(), "searches": session.searches[-MOST_SEARCHES:]}
     newest = dict(list(entries.items())[-MOST_SETS:])
@@ -69,16 +67,6 @@ def save(state: Path, key: str, session: Session) -> bool:
         write_private(state / FILE, json.dumps(newest, indent=1) + "\n")
         return True
     return False
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            return {}
-        entries = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return entries if isinstance(entries, dict) else {}
 
 
 def _session(values: Mapping[str, Any]) -> Session:

@@ -143,9 +143,12 @@ def file_stamp(paths: Iterable[Path | str]) -> str:
 
 def existing_files(paths: Iterable[str]) -> tuple[tuple[str, ...], str]:
     """Return the files that exist, dangling links included, and their `file_stamp`."""
-    states = ((path, _file_state(path)) for path in paths)
-    present = [(path, state) for path, state in states if state != _GONE or os.path.lexists(path)]
-    return tuple(path for path, _ in present), _state_digest(present)
+    present: list[tuple[str, str]] = []
+    for path in paths:
+        state = _file_state(path)
+        if state != _GONE or os.path.lexists(path):
+            present.append((path, state))
+    return tuple([path for path, _ in present]), _state_digest(present)
 
 
 _GONE = "-"
@@ -160,8 +163,8 @@ def _file_state(path: Path | str) -> str:
 
 
 def _state_digest(states: Iterable[tuple[Path | str, str]]) -> str:
-    data = b"".join(os.fsencode(path) + f"\0{state}\0".encode() for path, state in states)
-    return hashlib.blake2b(data, digest_size=12).hexdigest()
+    data = "".join([f"{path}\0{state}\0" for path, state in states])
+    return hashlib.blake2b(data.encode("utf-8", "surrogateescape"), digest_size=12).hexdigest()
 
 
 def walk(

@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any, Literal
 
 from memtui.insight import statistics as insight_statistics
 from memtui.insight.statistics import Statistics
+from memtui.library.indexing import ProvisionalIndex
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.query import Condition, Query, Sort, Term, TermKind
@@ -33,7 +35,7 @@ from memtui.search.finder import HiddenMatches, RankedHits
 from memtui.search.hits import Match, Substitution
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
-from memtui.search.postings import ProvisionalIndex, Segment
+from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
 from memtui.search.salience import ScoreConstants
@@ -48,7 +50,7 @@ How = Literal["all", "index", "scan"]
 """`all`: the query has no text; `scan`: the index is not ready, so the loaded text was read."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SearchResult:
     """The hits of a query, in display order."""
 
@@ -63,12 +65,10 @@ class SearchResult:
     """The matches, for `explain`."""
     words: tuple[str, ...] = ()
     """Words to highlight."""
-    hint: str = ""
-    """For the person: bad syntax, another spelling, the filter that hides matches."""
+    remark: str = ""
+    """What is wrong with the query; the beginning of `hint`."""
     missing: tuple[str, ...] = ()
     """Terms that nothing was found for."""
-    hidden: tuple[HiddenMatches, ...] = ()
-    """What each filter hides of the memories with all words."""
     revision: int = 0
     """Of the snapshot that was searched."""
     rows: Rows = field(default_factory=Rows, compare=False, repr=False)
@@ -77,6 +77,23 @@ class SearchResult:
     """Of these rows."""
     segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
     """The index of these rows; empty if it is not ready."""
+
+    # The rows are on the screen before these are counted.
+
+    @cached_property
+    def hidden(self) -> tuple[HiddenMatches, ...]:
+        """What each filter hides of the memories with all words."""
+        return finder.count_hidden(self.query, self.hits)
+
+    @cached_property
+    def hint(self) -> str:
+        """For the person: bad syntax, another spelling, the filter that hides matches."""
+        if found := self.remark or _word_hint(self.hits.match):
+            return found
+        if self.hidden:
+            return ""
+        unknown = describe_unknown_value(self.columns, self.query)
+        return _hint(self.query, self.hits) or unknown
 
     @property
     def facets(self) -> Facets:
@@ -141,9 +158,11 @@ def find(
     ids = _match_ids(query, scope, slots_of)
     hits = finder.find_hits(query, scope.columns, match, scope.now, scope.weights, ids, leaves)
     words = query.words if match is None else (*_significant(query.words), *match.words)
-    hidden = finder.count_hidden(query, hits, leaves)
     how = "all" if match is None else "index" if scope.is_indexed else "scan"
-    return SearchResult(
+    remark = query.hint or "; ".join(leaves.rows.remarks) or _meaning_hint(query, match, scope)
+    if not remark and (query.conditions or query.groups):
+        remark = describe_unknown_value(scope.columns, query, is_near=True)
+    found = SearchResult(
         query=query,
         slots=hits.slots,
         total=len(hits.slots),
@@ -151,19 +170,16 @@ def find(
         how=how,  # type: ignore[arg-type]
         hits=hits,
         words=words,
-        hint=query.hint
-        or "; ".join(leaves.rows.remarks)
-        or _meaning_hint(query, match, scope)
-        or describe_unknown_value(scope.columns, query, is_near=True)
-        or _word_hint(match)
-        or ("" if hidden else _hint(query, hits) or describe_unknown_value(scope.columns, query)),
-        hidden=hidden,
+        remark=remark,
         missing=match.missing if match is not None else (),
         revision=scope.revision,
         rows=scope.rows,
         columns=scope.columns,
         segments=scope.segments if scope.is_indexed else (),
     )
+    if hits.filtered.filters.rest is not None:  # memories are read for it, as they are now
+        found.__dict__["hidden"] = finder.count_hidden(query, hits, leaves)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,13 @@ from memtui.errors import RefError
 from memtui.files.git_history import GitHistory
 from memtui.insight.versions import FormerStates
 from memtui.journal.action import JournalAction, last_steps
-from memtui.library.former_versions import FormerReader, read_actions, record_file, with_former_text
+from memtui.library.former_versions import (
+    FormerReader,
+    open_like,
+    read_actions,
+    record_file,
+    with_former_text,
+)
 from memtui.library.library import Library
 from memtui.model import CURRENT, Memory
 from memtui.progress import IsCancelled, never
@@ -222,10 +228,7 @@ def read_before(
             root = known.detect(copy) or known.detect(copy.parent)
             if root is None:
                 return None
-            former = known.open(root, store.label)
-            take_rules = getattr(former, "take_rules", None)
-            if take_rules is not None:
-                take_rules(store)
+            former = open_like(store, known, root)
             present = {shard.key: shard for shard in store.scan().shards}
             past = {shard.key: shard for shard in former.scan().shards}
             changed = [key for key in {**present, **past} if _differ(present, past, key)]

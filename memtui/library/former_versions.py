@@ -28,6 +28,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.stores import registry
 from memtui.stores.base import Store
+from memtui.stores.format import Format
 
 log = logging.getLogger(__name__)
 
@@ -88,10 +89,7 @@ class FormerReader:
                     file.write_bytes(content)
             try:
                 root = top / self._root.name if self._is_file else top
-                store = self._format.open(root, self._label)
-                take_rules = getattr(store, "take_rules", None)
-                if take_rules is not None:
-                    take_rules(self._store)
+                store = open_like(self._store, self._format, root)
                 readings = [store.read(shard) for shard in store.scan().shards]
             except Exception as error:  # a format may come from another package
                 log.warning("a former version cannot be read: %r", error)
@@ -139,6 +137,15 @@ class FormerReader:
             named = map(self._name, sorted(folders))
             self._folders = [name for name in named if not name.startswith("..")]
         return self._folders
+
+
+def open_like(store: Store, known: Format, root: Path) -> Store:
+    """Open a copy of a store at another root, with its label and its rules."""
+    opened = known.open(root, store.label)
+    take_rules = getattr(opened, "take_rules", None)
+    if take_rules is not None:
+        take_rules(store)
+    return opened
 
 
 def _with_root(memory: Memory, folder: str, root: str) -> Memory:

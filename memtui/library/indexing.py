@@ -17,7 +17,7 @@ from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
-from memtui.progress import IsCancelled, Report
+from memtui.progress import Cancelled, IsCancelled, Report, never
 from memtui.query import Term
 from memtui.search import postings, segment_files
 from memtui.search.array_types import Mask
@@ -26,9 +26,11 @@ from memtui.search.documents import IndexedDocument, to_document
 from memtui.search.index_worker import build_index
 from memtui.search.matching import ExactLookup
 from memtui.search.numbering import renumber_slot
-from memtui.search.postings import ProvisionalIndex, Segment
+from memtui.search.postings import Segment
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memtui.search.whoosh_index import WhooshIndex
 
 log = logging.getLogger(__name__)
@@ -96,6 +98,47 @@ class IndexState:
         return renumbered.covering(lambda slot: rows[int(kept_slots[slot])], alive[kept_slots])
 
 
+PROVISIONAL_BATCH = 2_048
+"""Memories of one provisional segment: a tenth of a second."""
+
+
+class ProvisionalIndex:
+    """Segments of the rows loaded so far, to search while the index is still being built.
+
+    Rows are indexed in batches that are kept: the first keystroke pays for what is loaded (1.25 s
+    of CPU at 33,000), later ones for what was loaded since, and a cancelled one loses at most
+    one batch. Stems and frequent prefixes, which pay off only over a session, are left out. Any
+    thread may use it.
+    """
+
+    def __init__(self) -> None:
+        self._segments: list[Segment] = []
+        self._lock = Lock()
+
+    def cover(
+        self, rows: Sequence[Memory], size: int, cancelled: IsCancelled = never
+    ) -> tuple[Segment, ...]:
+        """Return segments of the first `size` of these `rows`. Raises Cancelled.
+
+        Rows may be added since the last call, never changed.
+        """
+        with self._lock:
+            segments = self._segments
+            while (covered := _end_of(segments)) < size:
+                if cancelled():
+                    raise Cancelled
+                if segments and segments[-1].count < PROVISIONAL_BATCH:
+                    covered = segments.pop().first
+                batch = rows[covered : min(covered + PROVISIONAL_BATCH, size)]
+                documents = map(to_document, batch)
+                segments.append(postings.build(documents, covered, cancelled, is_complete=False))
+            return tuple(segments)
+
+
+def _end_of(segments: Sequence[Segment]) -> int:
+    return segments[-1].first + segments[-1].count if segments else 0
+
+
 class Index:
     """The index of all stores; its state is replaced whole, so that searches in other threads
     always see a consistent one."""
@@ -107,7 +150,10 @@ class Index:
         self._lock = Lock()
         self._whoosh_lock = Lock()
         """Whoosh's searchers are not thread-safe."""
-        self._whoosh: dict[str, tuple[int, WhooshIndex]] = {}
+        self._whoosh: dict[str, tuple[int, Path]] = {}
+        """Label of a store -> its version that Whoosh's index covers, and the index's folder."""
+        self._opened: dict[Path, WhooshIndex] = {}
+        """Those that were searched: Whoosh takes 5 MiB, and few searches need it."""
 
     def add(self, cache: StoreCache, rows: Rows, report: Report, cancelled: IsCancelled) -> None:
         """Load or build the segment of one store's cached rows."""
@@ -158,10 +204,8 @@ class Index:
         if not segment_files.has_segment(cache.catalog.folder):
             build_index("arrays", cache.catalog.folder, cancelled=cancelled)
         if build_index("whoosh", cache.catalog.folder, cancelled=cancelled):
-            from memtui.search.whoosh_index import WhooshIndex
-
             with self._lock:
-                self._whoosh[cache.store.label] = (version, WhooshIndex(cache.home))
+                self._whoosh[cache.store.label] = (version, cache.home)
 
     def whoosh_search(self, caches: Sequence[StoreCache], slots_of: SlotsOf) -> ExactLookup | None:
         """Return a search by Whoosh, for terms that are more than words; None unless the Whoosh
@@ -173,20 +217,25 @@ class Index:
             for index_and_slots, cache in zip(indexed, caches, strict=True)
         ):
             return None
-        indexes = [index_and_slots[1] for index_and_slots in indexed if index_and_slots is not None]
+        homes = [index_and_slots[1] for index_and_slots in indexed if index_and_slots is not None]
 
         def slots(term: Term) -> Slots | None:
             found: list[int] = []
             known = slots_of()
-            for index in indexes:
+            for home in homes:
                 with self._whoosh_lock:
-                    refs = index.search([replace(term, negated=False)])
+                    refs = self._open_whoosh(home).search([replace(term, negated=False)])
                 if refs is None:
                     return None
                 found.extend(known[ref] for ref in refs if ref in known)
             return to_sorted_array(found)
 
         return slots
+
+    def _open_whoosh(self, home: Path) -> WhooshIndex:
+        from memtui.search.whoosh_index import WhooshIndex
+
+        return self._opened.setdefault(home, WhooshIndex(home))
 
 
 def _overlay(row_at: Callable[[int], Memory], slots: range, alive: Mask) -> Segment:

@@ -161,9 +161,8 @@ class LoadedStores:
             All slots that were kept, newer ones included.
         """
         with self.lock:
-            kept_slots = numbering.append_later_slots(
-                kept_slots, len(state.columns), len(self._table)
-            )
+            later = len(self._table) - len(state.columns)
+            kept_slots = numbering.append_range(kept_slots, len(state.columns), later)
             self._table.compact(kept_slots)
             for cache in self.caches:
                 cache.renumber(kept_slots)

@@ -200,7 +200,7 @@ class PastStores(LoadedStores):
         serials = rows.serials
         if known:
             columns = columns_of.concat([columns, columns_of.build(known)])
-            serials = numbering.append_serials(serials, _FIRST_SERIAL, len(known))
+            serials = numbering.append_range(serials, _FIRST_SERIAL, len(known))
         past_rows = Rows(parts, serials)
         self._table.replace_all(
             parts, serials, columns, self._slots_of(present, columns, known, rows)

@@ -238,12 +238,8 @@ class ReviewQueue:
             if fingerprint(map(self._library.get, proposal.refs)) != proposal.fingerprint:
                 raise Refused("its memories changed since the scan", do="scan again")
         changes = [change for proposal in _without_archived(chosen) for change in proposal.changes]
-        words = (
-            title or f"review: {chosen[0].title}"
-            if len(chosen) == 1
-            else (title or f"review: accept {len(chosen)} proposals")
-        )
-        return self._library.plan(changes, words)
+        what = chosen[0].title if len(chosen) == 1 else f"accept {len(chosen)} proposals"
+        return self._library.plan(changes, title or f"review: {what}")
 
     def due_batches(self) -> list[tuple[str, list[Memory]]]:
         """Each entity past its limit, with the memories that one summary may replace."""

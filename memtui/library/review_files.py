@@ -214,12 +214,8 @@ class Decisions:
         """Damaged entries are left out."""
         if self._state is None:
             return {}
-        try:
-            value = json.loads((self._state / DECISIONS_FILE).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return {}
-        entries = value.items() if isinstance(value, dict) else ()
-        return {id: entry for id, entry in entries if isinstance(entry, dict)}
+        known = paths.read_private(self._state / DECISIONS_FILE)
+        return {id: entry for id, entry in known.items() if isinstance(entry, dict)}
 
     def _write(self, decisions: Mapping[str, Mapping[str, Any]]) -> None:
         if self._state is None:

@@ -88,7 +88,7 @@ class SlotTable:
         return first
 
     def _number(self, count: int) -> None:
-        self._serials = numbering.append_serials(self._serials, self._given, count)
+        self._serials = numbering.append_range(self._serials, self._given, count)
         self._given += count
 
     def compact(self, kept_slots: Slots) -> None:

@@ -18,15 +18,13 @@ from pathlib import Path
 from memtui.errors import MemtuiError
 from memtui.library.library import Library
 from memtui.library.opening import unique_label
-from memtui.paths import write_private
+from memtui.paths import read_private, write_private
 from memtui.stores import registry
 from memtui.stores.base import Unreadable
 
 FILE = "store_choice.json"
 MOST_CHOICES = 500
 """Stores whose choice is kept; the oldest are dropped first."""
-MOST_BYTES = 1_000_000
-"""A larger file is not one of memtui's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,11 +254,4 @@ def _project_of(root: Path, folder: Path | None, home: Path | None) -> Path:
 
 
 def _read(path: Path) -> dict[str, bool]:
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            return {}
-        values = json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    pairs = values.items() if isinstance(values, dict) else ()
-    return {key: value for key, value in pairs if isinstance(value, bool)}
+    return {key: value for key, value in read_private(path).items() if isinstance(value, bool)}

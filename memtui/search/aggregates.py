@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.model import IMPORTANCES, KINDS, STATUSES
+from memtui.search.array_types import sort_unique
 from memtui.search.columns import COUNTED_FIELDS, DAY_SECONDS, Columns, entities_at, to_array
 from memtui.search.filters import FilteredSlots
 
@@ -87,7 +88,7 @@ def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[st
 def list_entities(columns: Columns) -> set[str]:
     """The paths of the entities of all live rows, further ones included."""
     further = columns.also[columns.alive[columns.also[:, 0]], 1]
-    codes = np.unique(np.concatenate([columns.entity[columns.alive], further]))
+    codes = sort_unique(np.concatenate([columns.entity[columns.alive], further]))
     return {columns.entities[code] for code in codes.tolist()} - {""}
 
 
@@ -126,7 +127,7 @@ def count_days_by_store(
     times, codes = columns.begun.take(at), columns.store.take(at)
     days: dict[str, dict[int, int]] = {}
     undated: dict[str, int] = {}
-    for code in np.unique(codes).tolist():
+    for code in sort_unique(codes).tolist():
         name = columns.stores[code]
         days[name], missing = _count_days(times[codes == code])
         if missing:

@@ -115,7 +115,7 @@ def split_blocks(text: str) -> Iterator[str]:
 
 def fold_text(text: str) -> str:
     """Return a text casefolded, without accents, compatibility forms and hidden characters."""
-    return _fold_characters(text).casefold()
+    return (text if text.isascii() else _fold_characters(text)).casefold()
 
 
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+(?:[\x00-\x40]{1,2}[^\x00-\x7f]+)*")

@@ -1,5 +1,7 @@
 """The types of the arrays that search computes with."""
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,3 +11,16 @@ Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Doubles = NDArray[np.float64]
+
+_T = TypeVar("_T", np.int16, np.int32, np.int64)
+
+
+def sort_unique(values: NDArray[_T]) -> NDArray[_T]:
+    """Return each value once, ascending.
+
+    As `np.unique`, which imports numpy.ma for that (numpy 2.4): 1.4 MiB and 15 ms.
+    """
+    ordered = np.sort(values)
+    is_first = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
+    return ordered[is_first]

@@ -29,7 +29,7 @@ import numpy as np
 from memtui.query import Term, TermKind
 from memtui.query.periods import MONTHS
 from memtui.search import hits
-from memtui.search.array_types import Longs
+from memtui.search.array_types import Longs, sort_unique
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.literals import find_phrase, find_titles
 from memtui.search.postings import Segment
@@ -106,7 +106,7 @@ def find_date_hits(
         for span in spans
         if span.end - span.first <= DAY_SECONDS
     ]
-    written = np.unique(np.concatenate([hits.NO_SLOTS, *_find_written(days, segments)]))
+    written = sort_unique(np.concatenate([hits.NO_SLOTS, *_find_written(days, segments)]))
     alive = columns.alive
     return DateHits(
         frozenset(named),

@@ -108,17 +108,16 @@ class LiteralSearch:
     alive: Mask | None = None
     cancelled: IsCancelled = never
 
-    def find(self, typed: str, *, is_prefix: bool = False, whole_words: bool = True) -> Longs:
+    def find(self, typed: str, *, whole_words: bool = True) -> Longs:
         """The slots of the living memories that hold this text as typed. Raises Cancelled.
 
         Args:
             typed: The text.
-            is_prefix: Its end may be inside a word.
             whole_words: Its edges may not be inside a word.
         """
         if not analysis.fold_text(typed).strip():
             return np.empty(0, np.int64)
-        pattern = compile_literal(typed, is_prefix=is_prefix)
+        pattern = compile_literal(typed)
         if not whole_words:
             pattern = re.compile(pattern.pattern.removeprefix(r"(?<!\w)").removesuffix(r"(?!\w)"))
         if _is_only_symbols(typed):

@@ -86,8 +86,8 @@ class MatchBonuses(NamedTuple):
         lost = text * losses
         most = LENGTH_WEIGHT * max(segment.longest for segment in self.segments)
         found = [AddedScore("length", slice(None), -lost, -most, 0.0)]
-        if terms := self._passage_words():
-            long = (losses > _PASSAGE_LOSS).nonzero()[0]
+        long = (losses > _PASSAGE_LOSS).nonzero()[0]
+        if len(long) and (terms := self._passage_words()):
             long = best_positions(text, slots, when, MAX_PASSAGES, long)
             widths = _passage_widths(self.segments, slots.take(long), terms)
             if len(narrow := (widths <= PASSAGE_WORDS).nonzero()[0]):

@@ -22,7 +22,7 @@ import numpy as np
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits, literals
-from memtui.search.array_types import Ints, Longs, Mask
+from memtui.search.array_types import Ints, Longs, Mask, sort_unique
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
 from memtui.search.literals import LiteralSearch, find_title_matches
@@ -247,7 +247,7 @@ class _Search:
         """What another index has found, of living memories only."""
         if slots is None:
             return None
-        slots = np.unique(slots[slots < self.slots])
+        slots = sort_unique(slots[slots < self.slots])
         return _count_once(slots if self.alive is None else slots[self.alive[slots]])
 
     def _phrases(self, term: QueryTerm, found: TermHits | None) -> TermHits:

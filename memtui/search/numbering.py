@@ -20,9 +20,9 @@ Serials = NDArray[np.int64]
 NO_SERIALS: Serials = np.empty(0, np.int64)
 
 
-def append_serials(serials: Serials, first: int, count: int) -> Serials:
-    """Return the `serials` and those of `count` further rows, which start at `first`."""
-    return np.concatenate([serials, np.arange(first, first + count)])
+def append_range(numbers: Serials, first: int, count: int) -> Serials:
+    """Return the `numbers` of some rows and those of `count` further ones, from `first` on."""
+    return np.concatenate([numbers, np.arange(first, first + count)])
 
 
 def find_slot(serials: Serials, serial: int) -> int:
@@ -43,17 +43,6 @@ def list_kept_slots(alive: Mask, ranges: Iterable[range]) -> Slots:
     for slots in ranges:
         keep[slots.start : slots.stop] = True
     return keep.nonzero()[0]
-
-
-def append_later_slots(remaining: Slots, before: int, now: int) -> Slots:
-    """Return the `remaining` slots and those of the rows that were added later.
-
-    Args:
-        remaining: The slots that a compaction keeps, of the rows that there were at its start.
-        before: How many rows there were then.
-        now: How many there are.
-    """
-    return np.concatenate([remaining, np.arange(before, now)])
 
 
 def renumber_slot(remaining: Slots, slot: int) -> int:

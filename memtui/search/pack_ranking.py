@@ -19,25 +19,16 @@ from memtui.search.columns import Columns, to_array
 from memtui.search.finder import RankedHits
 from memtui.search.hits import NO_SLOTS
 from memtui.search.ordering import OrderedSlots
-from memtui.search.ranking import ScorePart, Weights
+from memtui.search.ranking import ScorePart
 from memtui.search.salience import DEFAULTS as CONSTANTS
 from memtui.search.salience import ScoreConstants, days_since
 from memtui.search.sort_orders import priority_parts, salience_now
 
-_TEXT_ONLY = Weights(
-    recency=0,
-    importance_high=0,
-    importance_low=0,
-    type_wanted=0,
-    type_other=0,
-    proposed=0,
-    superseded=0,
-    retired=0,
-    deleted=0,
-    pinned=0,
-    salience=0,
+_FACTORS = (
+    *("recency", "importance_high", "importance_low", "type_wanted", "type_other", "proposed"),
+    *("superseded", "retired", "deleted", "pinned", "salience"),
 )
-
+_TEXT_ONLY = ranking.read_weights(dict.fromkeys(_FACTORS, 0.0))
 _OF_ALL_WORDS = frozenset({"length", "passage"})
 """Parts that order only the memories with all words among themselves."""
 

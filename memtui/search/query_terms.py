@@ -236,6 +236,8 @@ def join_neighbours(terms: Sequence[QueryTerm]) -> dict[int, list[tuple[str, boo
     The flag says that the last letter is still being typed.
     """
     joined: dict[int, list[tuple[str, bool]]] = {}
+    if len(terms) < 2:
+        return joined
     run: list[str] = []
     for end, term in enumerate([*terms, None]):
         if term is not None and _is_joined(term):

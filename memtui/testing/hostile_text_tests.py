@@ -119,12 +119,12 @@ class HostileTextTests(FormatFixtures):
                 assert clean(str(caught.value))
                 assert library.get(memory.ref) == memory
 
-    def share(self, known: Format, given: list[str]) -> list[str]:
+    def share(self, known: Format, texts: list[str]) -> list[str]:
         """Which of these texts and memories the commands get one by one: all of them, here.
 
         Whoever proves many formats may share them out.
         """
-        return given
+        return texts
 
     @pytest.fixture
     def person(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: Path) -> None:

@@ -145,7 +145,14 @@ def wait_for_index(app: Terminal, home: Path) -> float:
 
 
 def keys(app: Terminal) -> None:
-    for name, key, times in (("move", "down", 30), ("page", "pgdn", 20), ("end", "G", 1)):
+    app.press("g")
+    for name, key, times in (
+        ("move", "down", 20),
+        ("move to the edge", "down", 10),
+        ("move, scrolling", "down", 30),
+        ("page", "pgdn", 20),
+        ("end", "G", 1),
+    ):
         reactions = [app.press(key) for _ in range(times)]
         say(
             f"{name}: last byte (ms p50/p95), KB",

@@ -29,8 +29,8 @@ class TestFormats(WritableStoreConformance):
     def copy_sample(self, known: Format, place: Path) -> Path:
         return sample(known, place)
 
-    def share(self, known: Format, given: list[str]) -> list[str]:
-        return given[FORMATS.index(known) % SHARE :: SHARE]
+    def share(self, known: Format, texts: list[str]) -> list[str]:
+        return texts[FORMATS.index(known) % SHARE :: SHARE]
 
     def test_the_sample_is_large_enough(self, known: Format, place: Path) -> None:
         library = open_library(place)

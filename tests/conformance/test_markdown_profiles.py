@@ -21,9 +21,9 @@ class _Profile(StoreConformance, ActTests, HostileTextTests):
     format = FORMAT
     sample_store: Path
 
-    def share(self, known: Format, given: list[str]) -> list[str]:
+    def share(self, known: Format, texts: list[str]) -> list[str]:
         at = [profile.__name__ for profile in _Profile.__subclasses__()].index(type(self).__name__)
-        return given[at % SHARE :: SHARE]
+        return texts[at % SHARE :: SHARE]
 
     test_no_command_lets_it_act = pytest.mark.slow(HostileTextTests.test_no_command_lets_it_act)
 

@@ -298,13 +298,19 @@ class PageDialog(Dialog[Result]):
     def panes(self) -> ComposeResult:
         """The widgets between the first line and the keys."""
 
+    @abstractmethod
+    def lay_out(self) -> None:
+        """Lay out the content once the panes have their sizes."""
+
     def on_mount(self) -> None:
         self.app.clear_notifications()
+        self.update_keys()
 
     def on_resize(self) -> None:
         width, height = self.app.size
         self.set_class(width < self.WIDE_FROM, "-stacked")
         self.set_class(width < self.WIDE_FROM and height < self.STACKED_FROM, "-alone")
+        self.call_after_refresh(self.lay_out)  # the classes come first, which give the sizes
 
     def say_head(self, parts: Iterable[str]) -> None:
         """Show these parts in the first line."""

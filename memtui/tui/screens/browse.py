@@ -197,7 +197,7 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.RowsChanged)
     def _rows_changed(self, event: messages.RowsChanged) -> None:
-        if not self.is_ready:
+        if event.complete and not self.is_ready:
             self._keep_from_collection()
         if event.complete and self._looking is not None:
             self._looking.stop()
@@ -210,7 +210,8 @@ class BrowseScreen(SearchableScreen):
 
     def _keep_from_collection(self) -> None:
         """Keep what has been read out of garbage collection: to go through 300,000 memories takes
-        90 ms, in which no key is answered."""
+        90 ms, in which no key is answered. Not for each batch: what is garbage later is kept too.
+        """
         if not self.app.is_headless:  # a process with one app after another would keep every one
             gc.freeze()
 

@@ -54,13 +54,16 @@ def branches(
     """
     sums: dict[str, int] = {}
     inner: set[str] = set()
-    children: dict[str, set[str]] = {}
+    children: dict[str, list[str]] = {}
     for path, count in counts.items():
         parent, end = _TOP, path.find("/")
         while True:
             part = path if end < 0 else path[:end]
-            sums[part] = sums.get(part, 0) + count
-            children.setdefault(parent, set()).add(part)
+            if part in sums:
+                sums[part] += count
+            else:
+                sums[part] = count
+                children.setdefault(parent, []).append(part)
             if end < 0:
                 break
             inner.add(part)

@@ -6,17 +6,23 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memtui.model import IMPORTANCES, STATUSES, Memory
-from memtui.query import Query, parse_query
+from memtui.query import Query, Term, TermKind, parse_query
 from memtui.search import analysis, columns, finder, matching, postings
 from memtui.search.columns import Columns
 from memtui.search.documents import FIELD_WEIGHTS, to_document
 from memtui.search.matching import K1
+from memtui.search.ordering import best_positions
 from memtui.search.postings import Segment
+from memtui.search.query_terms import analyze_terms
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MANY = 900
@@ -173,3 +179,32 @@ def test_a_letter_finds_what_looking_at_every_memory_finds(
             getattr(made[slot], name) for slot in found if passes(made[slot], query, name)
         )
         assert getattr(hits.facets, name) == dict(counts)
+
+
+typed_words = st.tuples(st.sampled_from(["a", "dep", "the", "what", "x1"]), st.booleans())
+
+
+@given(st.lists(typed_words, min_size=1, max_size=6))
+def test_plain_words_are_analyzed_as_any_terms(drawn: list[tuple[str, bool]]) -> None:
+    """The shorter way gives what the way for all terms gives."""
+    terms = [Term(word, TermKind.PREFIX if is_open else TermKind.WORD) for word, is_open in drawn]
+    other = Term("zz", TermKind.WORD, negated=True)  # which takes the way for all terms
+    plain, whole = (analyze_terms(some) for some in (terms, [*terms, other]))
+    assert plain == replace(whole, excluded=())
+
+
+@given(st.integers(0, 5), st.lists(st.floats(0, 1, width=32), max_size=60), st.integers(1, 20))
+def test_the_best_positions_are_those_of_a_sort(seed: int, drawn: list[float], count: int) -> None:
+    draw = random.Random(seed)
+    scores = np.array([round(score, 1) for score in drawn], np.float32)
+    slots = np.array(draw.sample(range(100), len(drawn)), np.int64)
+    when = np.array([draw.choice((1.0, 2.0, math.nan)) for _ in range(100)])
+    at = np.array([place for place in range(len(drawn)) if draw.random() < 0.7], np.int64)
+
+    def place(position: int) -> tuple[float, float]:
+        time = when[slots[position]]
+        return -scores[position], math.inf if math.isnan(time) else -time
+
+    for chosen, among in ((None, range(len(drawn))), (at, at.tolist())):
+        found = best_positions(scores, slots, when, count, chosen).tolist()
+        assert found == sorted(among, key=place)[:count]

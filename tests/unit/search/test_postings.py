@@ -9,9 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memtui.progress import Cancelled
 from memtui.search import postings, segment_files
+from memtui.search.array_types import sort_unique
 from memtui.search.documents import IndexedDocument
 from memtui.search.postings import Segment
 
@@ -113,3 +116,9 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
 def test_building_can_be_called_off() -> None:
     with pytest.raises(Cancelled):
         postings.build(DOCUMENTS, cancelled=lambda: True)
+
+
+@given(st.lists(st.integers(-3, 5)))
+def test_values_are_sorted_and_kept_once_as_by_numpy(values: list[int]) -> None:
+    array = np.array(values, np.int64)
+    assert sort_unique(array).tolist() == np.unique(array).tolist()
