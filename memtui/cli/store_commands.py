@@ -60,7 +60,7 @@ def demo() -> int:
 
 
 def date_files(roots: Sequence[str]) -> None:
-    """Set the time of each document's file to its own date; the copies all have today's.
+    """Set the time of each file to the newest date in it; the copies all have today's.
 
     Files whose memories have no date get one within the story of the sample data.
     """
@@ -68,10 +68,14 @@ def date_files(roots: Sequence[str]) -> None:
 
     library = Library.open([Path(root) for root in roots])
     library.load()
+    dates: dict[Path, set[float]] = {}
     for memory in library.snapshot.rows:
-        if memory.created is None or memory.kind == "document":
-            time = (memory.created or _UNDATED).timestamp()
-            os.utime(memory.origin.file, (time, time))
+        found = dates.setdefault(Path(memory.origin.file), set())
+        if memory.created is not None:
+            found.add(memory.created.timestamp())
+    for file, times in dates.items():
+        time = max(times, default=_UNDATED.timestamp())
+        os.utime(file, (time, time))
 
 
 @click.command("stores")
