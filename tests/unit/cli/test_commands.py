@@ -9,13 +9,16 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from memtui.cli.store_commands import date_files
 from memtui.errors import Conflict
 from memtui.journal import Journal
+from memtui.library import Library
 from memtui.model import Memory
 from memtui.paths import bundled_folder
 from tests.forked import Forked
@@ -355,6 +358,16 @@ def test_without_a_terminal_the_screen_prints_a_summary(run: Run, home: Path) ->
     assert done.returncode == 0
     assert done.stdout == f"agent-memory: 3 memories in {home}\n"
     assert run("demo").returncode == 0
+
+
+def test_the_demo_dates_the_lines_of_a_daily_note_by_its_day(tmp_path: Path) -> None:
+    root = tmp_path / "openclaw"
+    shutil.copytree(bundled_folder("sample-data") / "openclaw", root)
+    date_files([str(root)])
+    library = Library.open([root], cache=tmp_path / "cache", state=tmp_path / "state")
+    library.load()
+    newest = max(memory.updated for memory in library.snapshot.rows if memory.updated)
+    assert newest < datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def test_a_quick_answer_loads_neither_screen_nor_index() -> None:
