@@ -114,7 +114,7 @@ class Memory:
 
 
 def format_time(value: datetime | None) -> str | None:
-    """A time as ISO 8601 in UTC, with `Z`; None for None."""
+    """Return a time as ISO 8601 in UTC, with `Z`; None for None."""
     return None if value is None else value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from memtui.insight import statistics as insight_statistics
 from memtui.insight.statistics import Statistics
+from memtui.library.indexing import ProvisionalIndex
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
 from memtui.query import Condition, Query, Sort, Term, TermKind
@@ -34,7 +35,7 @@ from memtui.search.finder import HiddenMatches, RankedHits
 from memtui.search.hits import Match, Substitution
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
-from memtui.search.postings import ProvisionalIndex, Segment
+from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
 from memtui.search.salience import ScoreConstants

@@ -90,7 +90,7 @@ class Columns:
 
     @cached_property
     def begun(self) -> NDArray[np.float64]:
-        """Seconds since 1970 of creation, else of the last change; nan if neither is known."""
+        """The seconds since 1970 of creation, else of the last change; nan if neither is known."""
         return np.where(np.isnan(self.created), self.when, self.created)
 
     @cached_property

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from memtui.search.array_types import Doubles, Floats, Longs, Mask, sort_unique
 from memtui.search.groups import Context
-from memtui.search.postings import Segment
-from memtui.search.prefix_postings import MAX_WEIGHT
+from memtui.search.postings import MAX_WEIGHT, Segment
 
 _DENSITY = 16
 """With more postings than memories / _DENSITY, a count over all memories is faster than a sort."""
@@ -41,7 +40,12 @@ def read_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] =
         start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
         unit = np.float32(0.25 * shares[at]) if shares else _QUARTER
         parts.append(_to_hits(segment, segment.ids[start:end], segment.weights[start:end], unit))
-    return _merge_parts(parts, segment)
+    parts = [part for part in parts if len(part.slots)]
+    if len(parts) <= 1:
+        return parts[0] if parts else NO_HITS
+    slots = np.concatenate([part.slots for part in parts])
+    weights = np.concatenate([part.weights for part in parts])
+    return _sum(segment, slots - segment.first, weights)
 
 
 def _to_hits(
@@ -70,16 +74,6 @@ def read_range(segment: Segment, first: int, last: int) -> TermHits:
     capped = np.minimum(found.weights, np.float32(MAX_WEIGHT))
     capped *= _QUARTER
     return TermHits(found.slots, capped)
-
-
-def _merge_parts(parts: Sequence[TermHits], segment: Segment) -> TermHits:
-    """Hits of the same segment as one; the weights of a slot in several are added."""
-    parts = [part for part in parts if len(part.slots)]
-    if len(parts) <= 1:
-        return parts[0] if parts else NO_HITS
-    slots = np.concatenate([part.slots for part in parts])
-    weights = np.concatenate([part.weights for part in parts])
-    return _sum(segment, slots - segment.first, weights)
 
 
 def count_memories(segment: Segment, memories: NDArray[Any]) -> TermHits:
@@ -188,7 +182,7 @@ def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
         share: What the weights are multiplied with.
     """
     unit, one = np.float32(share), (np.uint8 if len(parts) < 256 else np.uint16)(1)
-    first, *others = sorted(parts, key=_falling_length)
+    first, *others = sorted(parts, key=lambda part: -len(part.slots))
     if not others or not len(others[0].slots):
         once = np.ones(len(first.slots), one.dtype)
         return HitSums(first.slots, first.weights * unit, once, None)
@@ -205,10 +199,6 @@ def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
         counts[part.slots] = before
     slots = np.concatenate(found)
     return HitSums(slots, values.take(slots), counts.take(slots), values)
-
-
-def _falling_length(part: TermHits) -> int:
-    return -len(part.slots)
 
 
 _Cached = TypeVar("_Cached")
@@ -260,7 +250,7 @@ class Bonuses(Protocol):
     """Computes the parts of the score that only matches with all words have."""
 
     def added(self, slots: Longs, text: Floats, when: Doubles, /) -> list[AddedScore]:
-        """The parts for these slots, by their `text` score and the time (`when`) of all slots."""
+        """The parts for these `slots`, by their `text` score and the time (`when`) of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,5 +393,4 @@ def make_match(sums: HitSums, size: int, **values: Any) -> Match:
 
 def match_none(size: int, missing: Iterable[str] = ()) -> Match:
     """Return a match without any of `size` slots; `missing` are the terms that matched nothing."""
-    none = np.empty(0, np.float32)
-    return Match(size, NO_SLOTS, none, np.empty(0, np.bool_), missing=tuple(dict.fromkeys(missing)))
+    return _EMPTY.changed(size=size, missing=tuple(dict.fromkeys(missing)))

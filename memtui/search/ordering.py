@@ -73,6 +73,7 @@ class ArraySlots(Sequence[int]):
         return iter(self._in_order.tolist())
 
     def index(self, value: int, start: int = 0, stop: int | None = None) -> int:
+        """Return the place of the slot `value`, from `start` and before `stop`."""
         if (self.unsorted == value).any():
             for at in (self._in_order == value).nonzero()[0].tolist():
                 if at in range(len(self))[start:stop]:

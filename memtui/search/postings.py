@@ -10,32 +10,35 @@ small segment.
     weights    occurrences weighted by field, in quarters, at most 255
     stream     the words of every text in order, as word numbers, -1 after each field: for phrases
     starts     where the stream of each memory begins
-    prefixes   merged postings of frequent prefixes (see `memtui.search.prefix_postings`)
+    prefixes   merged postings of frequent prefixes
     stems      stems that several words share, sorted; stem_ptr, stem_terms: which words
 
 The frequency of a word is summed over all segments at search time, so a memory in a small segment
 is scored as one in a large segment.
+
+Thousands of words begin with `de`, and merging their postings is most of the work for that
+keystroke. So each prefix of two or three letters with many postings is stored merged, which takes
+nearly as much space again as the postings. Longer or rarer prefixes are merged when they are asked
+for, and so are single letters, which would take half as much space once more and are rarely
+searched alone.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis
 from memtui.search.array_types import Ints, Longs
-from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument, to_document
-from memtui.search.prefix_postings import MAX_WEIGHT, PrefixPostings, build_prefix_postings
+from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
 
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
 LENGTH_WORDS = 8.0
@@ -44,6 +47,78 @@ FIELD_END = -1
 _LAST_CHARACTER = "\U0010ffff"
 _BATCH = 256
 """Documents between two checks of `cancelled`."""
+PREFIX_LENGTHS = (2, 3)
+"""In letters; longer prefixes have few words."""
+SHARE_DIVISOR = 32
+"""A prefix is stored if it has more postings than the number of memories divided by this ..."""
+MIN_POSTINGS = 256
+"""... and more than this."""
+MAX_WEIGHT = 255
+"""Cap of a weight, in quarters: 64 occurrences score within 2 % of infinitely many."""
+
+
+@dataclass(frozen=True, eq=False)
+class PrefixPostings:
+    """Sorted prefixes; for each the memories, ascending, and their weights."""
+
+    names: list[str]
+    ptr: Longs
+    ids: Ints
+    weights: NDArray[np.uint8]
+
+    def find(self, prefix: str) -> tuple[Ints, NDArray[np.uint8]] | None:
+        """The memories and their weights; None where the prefix is not stored."""
+        at = bisect_left(self.names, prefix)
+        if at == len(self.names) or self.names[at] != prefix:
+            return None
+        begin, end = int(self.ptr[at]), int(self.ptr[at + 1])
+        return self.ids[begin:end], self.weights[begin:end]
+
+
+def _merge_prefixes(
+    terms: Sequence[str], indptr: Longs, ids: Ints, weights: NDArray[np.uint8], count: int
+) -> PrefixPostings:
+    """The merged postings of the frequent prefixes, from those of the words of a `Segment`."""
+    least = max(MIN_POSTINGS, count // SHARE_DIVISOR)
+    found: list[tuple[str, Ints, NDArray[np.uint8]]] = []
+    for start, begin, end in _frequent(terms, indptr, least):
+        sums = np.bincount(ids[begin:end], weights[begin:end], count)
+        memories = np.flatnonzero(sums)
+        often = np.minimum(sums[memories], MAX_WEIGHT).astype(np.uint8)
+        found.append((start, memories.astype(np.int32), often))
+    found.sort(key=lambda entry: entry[0])
+    ptr = np.zeros(len(found) + 1, np.int64)
+    np.cumsum([len(memories) for _, memories, _ in found], out=ptr[1:])
+    return PrefixPostings(
+        [start for start, _, _ in found],
+        ptr,
+        np.concatenate([np.empty(0, np.int32), *(memories for _, memories, _ in found)]),
+        np.concatenate([np.empty(0, np.uint8), *(often for _, _, often in found)]),
+    )
+
+
+def _frequent(terms: Sequence[str], indptr: Longs, least: int) -> Iterator[tuple[str, int, int]]:
+    """Prefixes of several words with more than `least` postings, and the range of those."""
+    ranges = [(0, len(terms))]
+    for length in range(1, max(PREFIX_LENGTHS) + 1):
+        longer: list[tuple[int, int]] = []
+        for first, last in ranges:
+            longer += _split(terms, first, last, length)
+        ranges = [(a, b) for a, b in longer if b - a > 1 and indptr[b] - indptr[a] > least]
+        for first, last in ranges if length in PREFIX_LENGTHS else ():
+            yield terms[first][:length], int(indptr[first]), int(indptr[last])
+
+
+def _split(terms: Sequence[str], first: int, last: int, length: int) -> Iterator[tuple[int, int]]:
+    """Split a range of words by their first `length` letters; shorter words are left out."""
+    while first < last:
+        start = terms[first][:length]
+        end = bisect_left(terms, start + _LAST_CHARACTER, first, last)
+        if len(start) == length:
+            yield first, end
+            first = end
+        else:
+            first += 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +208,7 @@ class Segment:
         return bisect_left(self.terms, start), bisect_left(self.terms, start + _LAST_CHARACTER)
 
     def word_range(self, word: str, is_prefix: bool) -> tuple[int, int]:
-        """The half-open range of the number of this word, or of the words with this prefix."""
+        """The half-open range of the number of a `word`; `is_prefix`: of all that begin so."""
         if is_prefix:
             return self.prefix_range(word)
         number = self.find_word(word)
@@ -200,9 +275,7 @@ def build(
     lengths = np.diff(part_table[0])[texts.numbers]
     before = np.concatenate([[0], np.cumsum(lengths)])
     stems, stem_ptr, stem_terms = _stem_classes(vocabulary if is_complete else ())
-    prefixes = build_prefix_postings(
-        vocabulary if is_complete else (), indptr, ids, weights, texts.count
-    )
+    prefixes = _merge_prefixes(vocabulary if is_complete else (), indptr, ids, weights, texts.count)
     return Segment(
         first, texts.count, vocabulary, indptr, ids, weights, stream, before[texts.starts],
         stems, stem_ptr, stem_terms, prefixes, is_complete,
@@ -293,20 +366,18 @@ def _postings(
     terms: Ints, memories: Ints, weights: NDArray[np.uint16], vocabulary: int, count: int
 ) -> tuple[Longs, Ints, NDArray[np.uint8]]:
     """One posting for each word and memory, sorted by both, weights summed."""
-    keys = terms.astype(np.int64) * max(count, 1) + memories
+    factor = max(count, 1)
+    keys = terms.astype(np.int64) * factor + memories
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     firsts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)])
-    summed = (
-        np.add.reduceat(weights[order], firsts, dtype=np.int64)
-        if len(firsts)
-        else np.empty(0, np.int64)
-    )
+    none = np.empty(0, np.int64)
+    summed = np.add.reduceat(weights[order], firsts, dtype=np.int64) if len(firsts) else none
     keys = keys[firsts]
-    indptr = np.searchsorted(keys, np.arange(vocabulary + 1, dtype=np.int64) * max(count, 1))
+    indptr = np.searchsorted(keys, np.arange(vocabulary + 1, dtype=np.int64) * factor)
     return (
         indptr.astype(np.int64),
-        (keys % max(count, 1)).astype(np.int32),
+        (keys % factor).astype(np.int32),
         np.minimum(summed, MAX_WEIGHT).astype(np.uint8),
     )
 
@@ -327,45 +398,3 @@ def _stem_classes(vocabulary: Sequence[str]) -> tuple[list[str], Ints, Ints]:
     np.cumsum([len(classes[stem]) for stem in stems], out=ptr[1:])
     terms = np.array([number for stem in stems for number in classes[stem]], np.int32)
     return stems, ptr, terms
-
-
-PROVISIONAL_BATCH = 2_048
-"""Memories of one provisional segment: a tenth of a second."""
-
-
-class ProvisionalIndex:
-    """Segments of the rows loaded so far, to search while the index is still being built.
-
-    Rows are indexed in batches that are kept: the first keystroke pays for what is loaded (1.25 s
-    of CPU at 33,000), later ones for what was loaded since, and a cancelled one loses at most
-    one batch. Stems and frequent prefixes, which pay off only over a session, are left out. Any
-    thread may use it.
-    """
-
-    def __init__(self) -> None:
-        self._segments: list[Segment] = []
-        self._lock = Lock()
-
-    def cover(
-        self, rows: Sequence[Memory], size: int, cancelled: IsCancelled = never
-    ) -> tuple[Segment, ...]:
-        """Return segments of the first `size` of these `rows`. Raises Cancelled.
-
-        Rows may be added since the last call, never changed.
-        """
-        with self._lock:
-            segments = self._segments
-            while (covered := _end(segments)) < size:
-                if cancelled():
-                    raise Cancelled
-                if segments and segments[-1].count < PROVISIONAL_BATCH:
-                    covered = segments.pop().first
-                batch = rows[covered : min(covered + PROVISIONAL_BATCH, size)]
-                segments.append(
-                    build(map(to_document, batch), covered, cancelled, is_complete=False)
-                )
-            return tuple(segments)
-
-
-def _end(segments: Sequence[Segment]) -> int:
-    return segments[-1].first + segments[-1].count if segments else 0

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from memtui import __version__
 from memtui.search import analysis, cache_files
 from memtui.search.documents import FIELD_WEIGHTS
-from memtui.search.postings import Segment
-from memtui.search.prefix_postings import PrefixPostings
+from memtui.search.postings import PrefixPostings, Segment
 
 log = logging.getLogger(__name__)
 

@@ -28,6 +28,8 @@ from memtui import __version__, text
 from memtui.paths import write_private
 
 FOLDER = "frames"
+MOST_FILES = 20
+"""Files kept; the oldest are deleted first."""
 MOST_BYTES = 1_000_000
 """A larger file is none of memtui's."""
 STORES_VARIABLE = "MEMTUI_STORES"
@@ -99,6 +101,14 @@ def save(
             "frame": frame,
         }
         write_private(path, json.dumps(values), durable=False)
+        delete_oldest(path.parent)
+
+
+def delete_oldest(folder: Path) -> None:
+    """Delete all but the newest files of a folder. Raises OSError."""
+    files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
+    for old in files[:-MOST_FILES]:
+        old.unlink()
 
 
 def load(cache: Path, roots: Sequence[Path], size: Sequence[int]) -> str:

@@ -28,14 +28,12 @@ from memtui.model import (
     to_record,
 )
 from memtui.paths import write_private
-from memtui.tui.first_frame import stamp_store
+from memtui.tui.first_frame import delete_oldest, stamp_store
 from memtui.tui.widgets.entity_tree import Branch
 from memtui.tui.widgets.statistics import Row
 
 FOLDER = "screens"
 VERSION = 1
-MOST_FILES = 20
-"""Files kept; the oldest are deleted first."""
 MOST_BYTES = 1_000_000
 """A larger file is none of memtui's."""
 ROWS_KEPT = 120
@@ -112,9 +110,7 @@ def save(cache: Path, key: str, screen: CachedScreen) -> bool:
         stamps = {str(root): stamp_store(root) for root in screen.roots.values()}
         written = json.dumps({"version": VERSION, "stamps": stamps, **_encode(screen)})
         write_private(folder / f"{key}.json", written + "\n", durable=False)
-        files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
-        for old in files[:-MOST_FILES]:
-            old.unlink()
+        delete_oldest(folder)
     except (OSError, ValueError, RecursionError):
         return False
     return True

@@ -156,6 +156,8 @@ async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None
         assert "memtui demo" in text
         await on.press("escape")
         assert not isinstance(on.app.screen, StoreChooser)
+        await on.press("n")
+        assert toasts(on)[-1] == "No store is open."
 
 
 async def test_a_damaged_file_is_named(home: Path) -> None:

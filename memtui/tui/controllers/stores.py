@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from memtui.tui.jobs import Job
     from memtui.tui.screen_interface import ScreenInterface
 
-LOOK_EVERY = 5.0
-"""Seconds between two looks for new stores; one takes some milliseconds."""
+LOOK_EVERY = 20.0
+"""Seconds between two looks for new stores; one takes up to 20 ms of the processor."""
 
 
 class StoreActions:

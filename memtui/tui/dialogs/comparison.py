@@ -169,8 +169,8 @@ class ComparisonScreen(PageDialog[str]):
     def on_mount(self) -> None:
         self._ask()
 
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._moved)
+    def lay_out(self) -> None:
+        self._moved()
         self._say_head()
 
     def _ask(self) -> None:

@@ -91,6 +91,7 @@ class TintedScreen(Visual):
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A modal screen, dismissed once; keys of the browse screen do not reach through."""
 
+    BINDINGS = [("ctrl+c", "app.simulate_key('escape')")]
     app: AppInterface
     _is_answered = False
     _filled_for = Size(0, 0)
@@ -297,13 +298,19 @@ class PageDialog(Dialog[Result]):
     def panes(self) -> ComposeResult:
         """The widgets between the first line and the keys."""
 
+    @abstractmethod
+    def lay_out(self) -> None:
+        """Lay out the content once the panes have their sizes."""
+
     def on_mount(self) -> None:
         self.app.clear_notifications()
+        self.update_keys()
 
     def on_resize(self) -> None:
         width, height = self.app.size
         self.set_class(width < self.WIDE_FROM, "-stacked")
         self.set_class(width < self.WIDE_FROM and height < self.STACKED_FROM, "-alone")
+        self.call_after_refresh(self.lay_out)  # the classes come first, which give the sizes
 
     def say_head(self, parts: Iterable[str]) -> None:
         """Show these parts in the first line."""

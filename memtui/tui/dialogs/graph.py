@@ -90,6 +90,7 @@ class GraphScreen(PageDialog[str]):
         self._detail.can_focus = False
         self._about = TextWindow(id="about")
         self._about.can_focus = False
+        self._about.display = False  # the drawing has its width before anything is selected
         self.working = False
         """Links are being followed; tests wait for it."""
 
@@ -105,10 +106,6 @@ class GraphScreen(PageDialog[str]):
         self._detail.render_markdown()
         self._ask()
 
-    def on_resize(self) -> None:
-        self.update_keys()
-        self.call_after_refresh(self._lay_out)
-
     # Asking
 
     def _ask(self, keep: Node | None = None) -> None:
@@ -119,7 +116,7 @@ class GraphScreen(PageDialog[str]):
         def done(found: FoundLinks) -> None:
             self.working = False
             self._found, self._relations = found.neighbourhood, found.relations
-            self._lay_out(keep)
+            self.lay_out(keep)
 
         def failed(error: MemtuiError) -> None:
             self.working = False
@@ -134,7 +131,11 @@ class GraphScreen(PageDialog[str]):
             holds_keys=True,
         )
 
-    def _lay_out(self, keep: Node | None = None) -> None:
+    @on(GraphView.Resized)
+    def _resized(self) -> None:
+        self.lay_out()
+
+    def lay_out(self, keep: Node | None = None) -> None:
         if self._found is None:
             return
         selected = self.graph.selected

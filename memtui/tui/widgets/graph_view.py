@@ -46,6 +46,9 @@ class GraphView(ThemedWidget, can_focus=True):
     class Opened(Message):
         """A node was double-clicked."""
 
+    class Resized(Message):
+        """There is another room for the drawing."""
+
     def __init__(self, style_of: StyleOf) -> None:
         super().__init__()
         self._style_of = style_of
@@ -110,6 +113,7 @@ class GraphView(ThemedWidget, can_focus=True):
 
     def on_resize(self) -> None:
         self._keep_in_view()
+        self.post_message(self.Resized())
 
     # Drawing
 

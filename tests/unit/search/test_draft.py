@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from memtui.library.indexing import PROVISIONAL_BATCH as BATCH
+from memtui.library.indexing import ProvisionalIndex
 from memtui.model import Memory
 from memtui.progress import Cancelled
 from memtui.query import Term, TermKind
 from memtui.search.matching import match_terms
-from memtui.search.postings import PROVISIONAL_BATCH as BATCH
-from memtui.search.postings import ProvisionalIndex
 
 
 def rows(count: int) -> list[Memory]:

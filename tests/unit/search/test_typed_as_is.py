@@ -15,13 +15,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from memtui.library.finding import Searchable, SearchResult, find
+from memtui.library.indexing import ProvisionalIndex
 from memtui.library.snapshot import Rows
 from memtui.model import Memory, to_record
 from memtui.query import Query, Term, parse_query
 from memtui.search import catalog, columns, finder, literals, match_bonuses, matching, postings
 from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
-from memtui.search.postings import ProvisionalIndex
 from memtui.testing.hostile_values import ALL
 from tests.unit.search.memories_for_tests import NOW, memory
 
