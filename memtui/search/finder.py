@@ -253,14 +253,12 @@ def count_hidden(
     found = []
     for name, lifted, advice in _lift_each(query):
         compiled = filters.compile_filters(columns, lifted, leaves)
-        passing = FilteredSlots(compiled, rest).mask
-        if count := int(np.count_nonzero(passing)):
-            kinds = (
-                np.flatnonzero(np.bincount(columns.status[rest[passing]]))
-                if name == "status"
-                else ()
-            )
-            statuses = [STATUSES[code] for code in kinds]
+        passing = FilteredSlots(compiled, rest).mask.nonzero()[0]
+        if count := len(passing):
+            statuses = []
+            if name == "status":
+                often = np.bincount(columns.status.take(rest.take(passing)))
+                statuses = [STATUSES[code] for code in often.nonzero()[0].tolist()]
             found.append(HiddenMatches(name, count, _describe(count, statuses, advice)))
     found.sort(key=lambda one: -one.count)
     return tuple(found[:MAX_NAMED])
