@@ -134,8 +134,11 @@ class JournalDatabase:
         try:
             yield
         except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else ""
             raise SaveError(
-                f"the journal cannot be {subject}: {error}", where=str(self._file), do=advice
+                f"the journal cannot be {subject}: {reason or error}",
+                where=str(self._file),
+                do=advice,
             ) from error
 
     # ---- processes ---------------------------------------------------------------------------

@@ -150,7 +150,7 @@ class ThemeRegistry:
         """
         theme, problem = themes.choose(name, self._themes, os.environ)
         if problem:
-            self.problems.append(ConfigError(problem, where="theme"))
+            self.problems.append(ConfigError(problem, where="theme", do="T shows all themes"))
         if sixteen_colours and not theme.ansi and themes.TERMINAL in self._themes.by_name:
             return themes.TERMINAL
         return theme.name

@@ -212,18 +212,23 @@ def open_folder(app: AppInterface, path: Path) -> None:
     program = shutil.which(name) if name else None
     try:
         if program is not None:
-            subprocess.Popen(
-                [program, str(folder)],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
+            start_program([program, str(folder)])
             return
     except OSError as error:
         reason = text.one_line(error.strerror or str(error))
         app.notify(f"Cannot start {name}: {reason}.", severity="error")
     app.notify(text.file_name(str(folder)), title="Its folder", timeout=10)
+
+
+def start_program(arguments: Sequence[str]) -> None:
+    """Start a program with a window of its own, without the terminal. Raises OSError."""
+    subprocess.Popen(
+        arguments,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def run_program(app: AppInterface, arguments: Sequence[str], input: str | None = None) -> int:

@@ -60,6 +60,17 @@ async def test_a_long_choice_can_be_read_whole(root: Path, size: tuple[int, int]
         assert "esc cancel" in on.text()
 
 
+async def test_ctrl_c_leaves_a_dialog_as_escape_does(root: Path) -> None:
+    async with stage(root, (80, 24)) as on:
+        for key in ("x", "@", ","):
+            await on.press(key)
+            await on.settle()
+            assert on.app.screen is not on.browse, key
+            await on.press("ctrl+c")
+            await on.settle()
+            assert on.app.screen is on.browse, key
+
+
 @pytest.mark.slow
 async def test_help_is_searched_and_names_the_actions(root: Path) -> None:
     async with stage(root, (120, 35)) as on:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import webbrowser
 from pathlib import Path
 
 import pytest
@@ -117,7 +119,8 @@ async def test_an_address_is_shown_whole_before_it_is_opened(
     browser.chmod(0o755)
     url = "https://example.org/" + "a-long-path/" * 12
     root = write_store(tmp_path / "store", {"web": [fact(1, f"Read {url} first", "2026-03-02")]})
-    monkeypatch.setenv("BROWSER", f"{browser} %s &")
+    monkeypatch.setenv("BROWSER", str(browser))
+    monkeypatch.setattr(webbrowser, "_tryorder", None)
     async with stage(root, (80, 24), toasts=True) as on:
         await on.press("ctrl+g")
         await on.sees("Open URL in browser?")
@@ -127,6 +130,9 @@ async def test_an_address_is_shown_whole_before_it_is_opened(
         assert not opened.exists()
         await on.press("ctrl+g", "c")
         assert on.app.clipboard == url
+        await on.press("ctrl+g", "y")
+        while not opened.exists() or opened.read_text() != url:
+            await asyncio.sleep(0.01)
 
 
 async def test_the_order_has_several_keys(root: Path) -> None:

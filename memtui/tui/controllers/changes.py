@@ -188,9 +188,10 @@ class ChangeActions:
     def _offer_force(self, changes: Sequence[Change], refused: Refused) -> None:
         """Offer a forced delete, showing why the store refused, if one can be planned."""
         forced = [replace(change, force=True) for change in changes]
+        better = refused.do.removesuffix(", or force")
         notes = [
             OutcomeLine(f"{refused.what}.", Tone.BAD, "force:"),
-            *([OutcomeLine(refused.do, Tone.QUIET, "better:")] if refused.do else []),
+            *([OutcomeLine(better, Tone.QUIET, "better:")] if better else []),
         ]
         self.writer.plan(
             lambda library: change_worker.preview(library, forced),

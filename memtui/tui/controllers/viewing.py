@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -27,6 +28,8 @@ COPY_FORMS = {
 """What can be copied of memories, and what it is."""
 _FORM_NAMES = {"markdown": "Markdown", "json": "JSON", "reference": "a reference"}
 _URL = re.compile(r"https?://[^\s<>\"'`\\^{|}\x00-\x20\x7f]+", re.IGNORECASE)
+TEXT_BROWSERS = {"www-browser", "links", "elinks", "lynx", "w3m"}
+"""Browsers that draw on the terminal: `webbrowser.register_X_browsers`, Python 3.11."""
 URLS_MOST = 100
 """Addresses of a memory that are offered."""
 LONGEST_URL = 2_000
@@ -189,15 +192,27 @@ class ViewingActions:
 
 
 def _open(url: str) -> str:
-    """Open the address in a browser with a window of its own; returns why not, if not."""
+    """Open the address in a browser with a window of its own; returns why not, if not.
+
+    A program in $BROWSER that `webbrowser` does not know, such as the one that editors set for a
+    remote shell, is started beside memtui; only browsers that draw on the terminal are refused.
+    """
     import webbrowser
+
+    from memtui.tui.terminal import start_program
 
     try:
         browser = webbrowser.get()
     except webbrowser.Error:
         return "no browser was found"
-    if type(browser) is webbrowser.GenericBrowser:  # lynx, w3m: they would take the terminal
-        return f"{browser.name} needs a terminal of its own"
+    if type(browser) is webbrowser.GenericBrowser:
+        if os.path.basename(browser.name) in TEXT_BROWSERS:
+            return f"{browser.name} needs a terminal of its own"
+        try:
+            start_program([browser.name, *(part.replace("%s", url) for part in browser.args)])
+        except OSError as error:
+            return f"{browser.name}: {error.strerror or error}"
+        return ""
     return "" if browser.open(url) else "the browser did not start"
 
 

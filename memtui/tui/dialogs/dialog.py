@@ -91,6 +91,7 @@ class TintedScreen(Visual):
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A modal screen, dismissed once; keys of the browse screen do not reach through."""
 
+    BINDINGS = [("ctrl+c", "app.simulate_key('escape')")]
     app: AppInterface
     _is_answered = False
     _filled_for = Size(0, 0)
