@@ -100,6 +100,28 @@ def _symbol_pattern(symbol: str) -> re.Pattern[bytes]:
     )
 
 
+_folded: tuple[object, dict[int, list[str]]] = (None, {})
+"""The rows of the last query, and the folded texts of those that were read: the next letter mostly
+reads them again. Assigned as a whole, for any thread."""
+_MAX_FOLDED = 64
+_MAX_FOLDED_CHARS = 20_000
+"""Memories that are kept, and the longest."""
+
+
+def _fold_fields(rows: SearchedRows, slot: int) -> list[str]:
+    """The folded texts of a memory."""
+    global _folded
+    of, known = _folded
+    if of is not rows or len(known) >= _MAX_FOLDED:
+        known = {}
+        _folded = rows, known
+    if (texts := known.get(slot)) is None:
+        texts = [analysis.fold_text(text) for text in to_document(rows[slot]).fields()]
+        if sum(map(len, texts)) <= _MAX_FOLDED_CHARS:
+            known[slot] = texts
+    return texts
+
+
 @dataclass(frozen=True, slots=True)
 class LiteralSearch:
     """Searches the texts of a table's memories for literal text."""
@@ -145,7 +167,7 @@ class LiteralSearch:
         found = np.zeros((len(typed), len(slots)), np.bool_)
         for number, slot in enumerate(slots.tolist()):
             for _ in self._iterate((slot,)):
-                texts = [analysis.fold_text(text) for text in to_document(self.rows[slot]).fields()]
+                texts = _fold_fields(self.rows, slot)
                 found[:, number] = [any(map(each.search, texts)) for each in patterns]
         return found
 

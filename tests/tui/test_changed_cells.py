@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyte
 import pytest
 from hypothesis import given
@@ -23,6 +25,10 @@ STYLES = [
     Style.parse("#aabbcc on #445566"),
     Style.parse("underline red"),
     Style.parse("reverse"),
+    Style.parse("on #445566"),
+    Style.parse("bold italic #aabbcc"),
+    Style.parse("underline bold #112233 on #445566"),
+    Style.parse("strike #112233 on #445566"),
 ]
 CONSOLE = Console(color_system="truecolor", force_terminal=True)
 
@@ -42,12 +48,16 @@ def shown(screen: pyte.Screen) -> list[list[tuple[object, ...]]]:
     """What can be seen of every cell: a blank has no colour of its own."""
     return [
         [
-            (cell.data, cell.bg, cell.reverse, cell.underscore)
-            + (() if cell.data == " " and not cell.reverse else (cell.fg, cell.bold))
+            (cell.data, cell.bg, cell.reverse, cell.underscore, cell.strikethrough)
+            + (() if _is_blank(cell) else (cell.fg, cell.bold, cell.italics))
             for cell in (screen.buffer[y][x] for x in range(COLUMNS))
         ]
         for y in range(LINES)
     ]
+
+
+def _is_blank(cell: Any) -> bool:
+    return bool(cell.data == " " and not (cell.reverse or cell.underscore or cell.strikethrough))
 
 
 def feed(screen: pyte.Screen, words: str) -> None:

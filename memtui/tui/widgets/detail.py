@@ -294,6 +294,11 @@ class Detail(ListWindow):
         used = sum(text.width(segment.text) for segment in segments)
         return Strip([*segments, Segment(" " * max(0, width - used), ground)])
 
+    def render_line(self, y: int) -> Strip:
+        if self.size.width - 1 != self._laid_out_for:  # the first frame comes before its Resize
+            self._lay_out()
+        return super().render_line(y)
+
     def draw_empty(self, y: int, width: int) -> Strip:
         if y:
             return Strip([])
