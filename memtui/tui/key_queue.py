@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -142,5 +142,5 @@ def is_waiting(pump: MessagePump) -> bool:
     if not pump._running:
         return pump._mounted_event.is_set()
     has_none: bool = pump._message_queue.empty()
-    waiters = pump._message_queue.ready_event._waiters
+    waiters: Collection[asyncio.Future[bool]] = pump._message_queue.ready_event._waiters
     return has_none and any(not waiter.done() for waiter in waiters)
