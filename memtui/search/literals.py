@@ -39,16 +39,24 @@ class SearchedRows(Protocol):
 
 
 @lru_cache(maxsize=64)
-def compile_literal(typed: str, *, is_prefix: bool = False) -> re.Pattern[str]:
+def compile_literal(
+    typed: str, *, is_prefix: bool = False, whole_words: bool = True
+) -> re.Pattern[str]:
     """Return a pattern for folded text that finds the text `typed`.
 
-    A letter or digit at its edge does not match inside a word; with `is_prefix` its end does.
+    Args:
+        typed: The text.
+        is_prefix: Its end may be inside a word.
+        whole_words: A letter or digit at its edge does not match inside a word.
     """
-    folded = analysis.fold_text(typed)
-    pattern = r"\s+".join(map(re.escape, folded.split()))
-    if _is_word_character(folded.strip()[:1]):
-        pattern = rf"(?<!\w){pattern}"
-    if not is_prefix and _is_word_character(folded.strip()[-1:]):
+    first, *rest = [re.escape(word) for word in analysis.fold_text(typed).split()] or [""]
+    begin, end = analysis.fold_text(typed).strip()[:1], analysis.fold_text(typed).strip()[-1:]
+    if whole_words and _is_word_character(begin):
+        # After the first word: `re` looks for the letters that a pattern begins with at once, a
+        # tenth of the time on long texts.
+        first = rf"{first}(?<!\w{first})"
+    pattern = r"\s+".join((first, *rest))
+    if whole_words and not is_prefix and _is_word_character(end):
         pattern = rf"{pattern}(?!\w)"
     return re.compile(pattern)
 
@@ -103,7 +111,7 @@ def _symbol_pattern(symbol: str) -> re.Pattern[bytes]:
 _folded: tuple[object, dict[int, list[str]]] = (None, {})
 """The rows of the last query, and the folded texts of those that were read: the next letter mostly
 reads them again. Assigned as a whole, for any thread."""
-_MAX_FOLDED = 64
+_MAX_FOLDED = 256
 _MAX_FOLDED_CHARS = 20_000
 """Memories that are kept, and the longest."""
 
@@ -139,9 +147,7 @@ class LiteralSearch:
         """
         if not analysis.fold_text(typed).strip():
             return np.empty(0, np.int64)
-        pattern = compile_literal(typed)
-        if not whole_words:
-            pattern = re.compile(pattern.pattern.removeprefix(r"(?<!\w)").removesuffix(r"(?!\w)"))
+        pattern = compile_literal(typed, whole_words=whole_words)
         if _is_only_symbols(typed):
             symbol = typed.strip()
             slots = self.rows.candidate_slots(_symbol_pattern(symbol))

@@ -19,7 +19,16 @@ from memtui.library.indexing import ProvisionalIndex
 from memtui.library.snapshot import Rows
 from memtui.model import Memory, to_record
 from memtui.query import Query, Term, parse_query
-from memtui.search import catalog, columns, finder, literals, match_bonuses, matching, postings
+from memtui.search import (
+    analysis,
+    catalog,
+    columns,
+    finder,
+    literals,
+    match_bonuses,
+    matching,
+    postings,
+)
 from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
 from memtui.testing.hostile_values import ALL
@@ -299,3 +308,19 @@ def test_no_text_that_holds_what_was_typed_is_left_unread(
     may_hold = match_bonuses._may_hold([segment], slots, typed)
     twice = [content.lower().count("iphone") > 1 for content in contents]  # see `_may_hold`
     assert not (held & ~may_hold & ~np.array(twice)).any()
+
+
+WORD = st.text("ab1_é-+ .", min_size=1, max_size=4)
+
+
+@given(typed=st.lists(WORD, min_size=1, max_size=2).map(" ".join), text=st.text("ab1_é-+ .\n"))
+def test_a_literal_is_found_where_it_stands_as_whole_words(typed: str, text: str) -> None:
+    """Beside a pattern that looks at what is before the text first."""
+    words, text = analysis.fold_text(typed).split(), analysis.fold_text(text)
+    edges = [bool(re.match(r"\w", "".join(words)[at : at + 1 or None])) for at in (0, -1)]
+    plain = r"\s+".join(map(re.escape, words))
+    before, after = (r"(?<!\w)" if edges[0] else ""), (r"(?!\w)" if edges[1] else "")
+    for is_prefix, end in ((False, after), (True, "")):
+        found = literals.compile_literal(typed, is_prefix=is_prefix).search(text)
+        expected = re.search(before + plain + end, text)
+        assert (found and found.span()) == (expected and expected.span())
