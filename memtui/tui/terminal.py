@@ -201,9 +201,6 @@ def _run_reported(
 
 def open_folder(app: AppInterface, path: Path) -> None:
     """Show a file in its folder, in the file manager; where there is none, say where it lies."""
-    import shutil
-    import sys
-
     folder = path if path.is_dir() else path.parent
     while not folder.is_dir() and folder != folder.parent:
         folder = folder.parent
