@@ -150,8 +150,11 @@ def cut(text: str, cells: int) -> str:
     if 2 * len(text) <= cells:  # a character has two cells at most
         return text
     if has_glue(text) is None:  # without sequences, ten times faster than what follows
-        ends = list(accumulate(map(_WIDTHS.__getitem__, text)))
-        return text if ends[-1] <= cells else text[: bisect_right(ends, cells - 1)] + ELLIPSIS
+        for piece in (text[: 4 * cells], text):  # the beginning of a long text is mostly enough
+            ends = list(accumulate(map(_WIDTHS.__getitem__, piece)))
+            if ends[-1] > cells:
+                return text[: bisect_right(ends, cells - 1)] + ELLIPSIS
+        return text
     at = used = end = 0
     for cluster, wide in _clusters(text):
         if used + wide > cells:
@@ -161,6 +164,11 @@ def cut(text: str, cells: int) -> str:
         if used < cells:
             end = at
     return text
+
+
+def fits(text: str, cells: int) -> bool:
+    """Whether the text needs no more than so many cells; fast for long ones that do not."""
+    return cut(text, cells) == text
 
 
 def pad(text: str, cells: int) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from memtui.text.cells import cut, width
+from memtui.text.cells import cut, fits, width
 from memtui.text.safe_text import one_line
 
 
@@ -32,11 +32,25 @@ _FOLDED = _FoldedCharacters()
 
 def fold(text: str) -> str:
     """Return the text without accents and case, for comparing words."""
-    return text.lower() if text.isascii() else text.translate(_FOLDED)
+    if text.isascii():
+        return text.lower()
+    return text.translate(_FOLDED) if len(text) < LONG_TEXT else _fold_long(text)
 
 
+LONG_TEXT = 200
+"""Characters from which the folded text is cached: each letter of a search draws the same rows."""
+
+
+@lru_cache(maxsize=64)
+def _fold_long(text: str) -> str:
+    return text.translate(_FOLDED)
+
+
+@lru_cache(maxsize=64)
 def _origins(text: str, folded: str) -> Sequence[int]:
     """For each character of the folded text the index of the character it comes from."""
+    if text.isascii():
+        return range(len(text))
     if len(folded) == len(text) and all(len(_FOLDED[ord(char)]) == 1 for char in set(text)):
         return range(len(text))
     return [at for at, char in enumerate(text) for _ in _FOLDED[ord(char)]]
@@ -170,7 +184,6 @@ def find_passage(text: str, words: Sequence[str]) -> Passage | None:
 
 def _paragraphs(text: str, words: Sequence[str]) -> Iterator[list[_Line]]:
     """The lines of each paragraph with the words that they have."""
-    # A phrase may match across lines: this only says which lines are worth a search of their own.
     spans = deque(highlights(text, words))
     paragraph: list[_Line] = []
     start = 0
@@ -179,10 +192,13 @@ def _paragraphs(text: str, words: Sequence[str]) -> Iterator[list[_Line]]:
             break
         end = start + len(line)
         if line and not line.isspace():
-            matched: frozenset[str] = frozenset()
-            if spans[0][0] < end:
-                found = highlights(line, words)
-                matched = frozenset(fold(line[first:last])[:FORM_CHARS] for first, last in found)
+            found = []
+            while spans and spans[0][1] <= end:
+                found.append(spans.popleft())
+            if (spans and spans[0][0] < end) or (found and found[0][0] < start):
+                # A phrase across lines takes the place of words that one of them has by itself.
+                found = [(start + a, start + b) for a, b in highlights(line, words)]
+            matched = frozenset(fold(text[first:last])[:FORM_CHARS] for first, last in found)
             paragraph.append(_Line(number, start, end, matched))
         elif paragraph:
             yield paragraph
@@ -205,16 +221,17 @@ def excerpt(text: str, passage: Passage, words: Sequence[str], room: int) -> str
     Where less than `room` follows, it begins earlier.
     """
     line = one_line(text[passage.start : passage.end]).strip()
-    if width(line) <= room:
+    if fits(line, room):
         return line
     spans = highlights(line, words)
     first = spans[0][0] if spans else 0
     last = spans[-1][1] if spans else 0
-    if width(line[:last]) < room:
+    if fits(line[:last], room - 1):
         return cut(line, room)
     start = line.rfind(" ", 0, max(0, first - CONTEXT_CELLS) + 1) + 1
-    spare = room - 1 - width(line[start:])
-    earlier = line.find(" ", max(0, start - spare), start) + 1 if spare > 0 else 0
-    if earlier and width(line[earlier:]) < room:
-        start = earlier
+    if fits(line[start:], room - 2):
+        spare = room - 1 - width(line[start:])
+        earlier = line.find(" ", max(0, start - spare), start) + 1
+        if earlier and fits(line[earlier:], room - 1):
+            start = earlier
     return cut(("…" if start else "") + line[start:], room)

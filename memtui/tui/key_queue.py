@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from textual import events
 from textual.message_pump import MessagePump
+from textual.widgets import Input
 
 if TYPE_CHECKING:
     from textual.app import App
@@ -94,7 +95,7 @@ class KeyQueue:
 
     async def _deliver_one(self, event: events.Event) -> None:
         target = self._app.focused or self._app.screen
-        self.is_handling = True
+        self.is_handling = not isinstance(target, Input)  # which shows a letter before its effects
         try:
             await self._deliver(event)
             await self._wait_until_handled(target)

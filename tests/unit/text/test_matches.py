@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.text import highlights
+from memtui.text.highlights import FORM_CHARS, find_passage, fold, highlights
 
 from .test_hidden import anything
 
@@ -48,3 +50,23 @@ def test_a_word_that_stands_in_the_text_is_marked(text: str, word: str) -> None:
 )
 def test_what_is_marked(text: str, words: list[str], found: list[str]) -> None:
     assert marked(text, *words) == found
+
+
+PIECES = ("foo", "Foo", "bar", "fo", "é", "ﬁ", "b", "_", "\u0301", "東京", " ", "\n", "\n\n")
+
+
+@given(
+    pieces=st.lists(st.sampled_from(PIECES), max_size=30),
+    words=st.lists(st.sampled_from(("foo", "foo bar", "b", "fo*", "é", "東")), max_size=3),
+)
+def test_the_passage_has_the_most_words_that_lines_of_a_paragraph_have(
+    pieces: list[str], words: list[str]
+) -> None:
+    """Each line searched by itself finds what one search through the whole text does."""
+    text = "".join(pieces)
+    best = 0
+    for paragraph in re.split(r"\n\s*\n", text):
+        lines = [(line, highlights(line, words)) for line in paragraph.split("\n")]
+        best = max(best, len({fold(x[a:b])[:FORM_CHARS] for x, spans in lines for a, b in spans}))
+    found = find_passage(text, words)
+    assert (found.words if found else 0) == best
