@@ -78,7 +78,7 @@ class SearchResult:
     segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
     """The index of these rows; empty if it is not ready."""
 
-    # The rows are on the screen before these are counted.
+    # Counted when they are read: not every caller needs them.
 
     @cached_property
     def hidden(self) -> tuple[HiddenMatches, ...]:

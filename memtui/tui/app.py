@@ -14,6 +14,7 @@ from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.binding import Binding
 from textual.filter import LineFilter
+from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from memtui import keymap, text
@@ -53,6 +54,7 @@ class MemtuiApp(AppInterface):
         *key_bindings.bindings(actions.EVERYWHERE),
         Binding("y", "copy_selection", show=False, id="copy", priority=True),
         Binding("ctrl+c", "copy_selection", show=False, priority=True),
+        Binding("ctrl+c", "leave_input", show=False, priority=True),
     ]
     ENABLE_COMMAND_PALETTE = False
     PAUSE_GC_ON_SCROLL = True
@@ -285,10 +287,16 @@ class MemtuiApp(AppInterface):
     # Clipboard, settings and session
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Let the keys that copy act on the selected text only while text is selected."""
+        """Let the keys that copy or leave a line act only where they can."""
+        if action == "leave_input":
+            return isinstance(self.focused, Input) and not self.focused.selected_text
         if action != "copy_selection":
             return True
         return bool(self.screen.selections) and isinstance(self.focused, SelectableText)
+
+    def action_leave_input(self) -> None:
+        """What ^C does in a line without a selection, as in a shell."""
+        self.simulate_key("escape")
 
     def action_copy_selection(self) -> None:
         """Copy the text that is selected with the mouse."""

@@ -285,6 +285,7 @@ class LibraryWorker:
         found = library.find(query, job.is_cancelled)
         if job.is_cancelled():
             return
+        _ = found.hint, found.facets  # counted here, not while the screen waits for them
         job.post(messages.FoundMemories(number, found))
         # The timeline shows what lies outside the chosen bar too, so that another can be chosen.
         whole = found

@@ -62,13 +62,15 @@ async def test_a_long_choice_can_be_read_whole(root: Path, size: tuple[int, int]
 
 async def test_ctrl_c_leaves_a_dialog_as_escape_does(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
-        for key in ("x", "@", ","):
+        for key in ("x", "@", ",", "P", "ctrl+p"):
             await on.press(key)
             await on.settle()
             assert on.app.screen is not on.browse, key
-            await on.press("ctrl+c")
+            await on.press("ctrl+c", *(("ctrl+c",) if key == "P" else ()))  # first the task line
             await on.settle()
             assert on.app.screen is on.browse, key
+        await on.press("/", "a", "ctrl+c")
+        assert on.app.focused is on.browse.memories, "and the search line"
 
 
 @pytest.mark.slow

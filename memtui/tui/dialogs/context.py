@@ -65,7 +65,7 @@ class PackScreen(FittingDialog[str]):
     BINDINGS = [
         *key_bindings.bindings(PACK),
         *key_bindings.bindings_of("search", "help", *CHANGES),
-        ("escape,q", "act('escape')"),
+        ("escape,q,ctrl+c", "act('escape')"),
         ("tab", "app.focus_next"),
         ("shift+tab", "app.focus_previous"),
     ]
