@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 _UNDATED = datetime(2026, 9, 1, tzinfo=UTC)
 """The time that the demo gives files without a date."""
+REMOVALS = 20
+"""Times that the demo's folder is removed at most, while jobs still write into it."""
 
 
 @click.command("open")
@@ -45,18 +47,24 @@ def open_(paths: Sequence[str] = ()) -> int:
 @click.command("demo")
 def demo() -> int:
     """Open a temporary copy of the sample data; your own stores are not touched."""
-    from memtui import paths
+    from memtui import child_processes, paths
 
-    with tempfile.TemporaryDirectory(prefix="memtui-demo-") as folder:
-        copy = Path(folder) / "sample-data"
+    folder = Path(tempfile.mkdtemp(prefix="memtui-demo-"))
+    try:
+        copy = folder / "sample-data"
         shutil.copytree(paths.bundled_folder("sample-data"), copy)
-        os.environ[paths.CACHE_VARIABLE] = str(Path(folder) / "cache")
-        os.environ[paths.STATE_VARIABLE] = str(Path(folder) / "state")
+        os.environ[paths.CACHE_VARIABLE] = str(folder / "cache")
+        os.environ[paths.STATE_VARIABLE] = str(folder / "state")
         from memtui.stores import registry
 
         roots = [str(root) for _, root in registry.detect_within(copy)]
         date_files(roots)
         return show_stores(roots, looks=False)
+    finally:
+        child_processes.kill_all()
+        for _ in range(REMOVALS):  # a job that is not waited for may just write into the cache
+            if folder.exists():
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def date_files(roots: Sequence[str]) -> None:
