@@ -25,6 +25,7 @@ MAY_WRITE = {
     "journal/database.py",  # the journal, in the state folder
     "journal/recovery.py",  # takes away what a killed save left
     "paths.py",  # `write_private`: memtui's own small files
+    "cli/store_commands.py",  # the temporary folder of the demo
     "bundle/exporting.py",  # the file that an export is asked to make
     "bundle/restoring.py",  # a store that an import makes where there was none
     "files/staging_dir.py",  # the folder beside it, put in its place or thrown away
