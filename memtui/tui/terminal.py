@@ -101,7 +101,9 @@ class TerminalDriver(LinuxDriver):
                 for key, _ in selector.select(min(LONGEST_WAIT, max(0.0, wait))):
                     if key.fd == self._wake[0]:
                         is_ending = True
-                    elif data := decode(os.read(key.fd, READ_SIZE)):
+                    elif not (typed := os.read(key.fd, READ_SIZE)):
+                        return  # the terminal was closed: it would be ready to read for ever
+                    elif data := decode(typed):
                         for event in parser.feed(data):
                             self.process_message(event)
                 for event in parser.tick():
