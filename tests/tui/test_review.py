@@ -66,7 +66,7 @@ async def review(on: Stage) -> ReviewScreen:
     for _ in range(100):
         await on.settle()
         screen = on.app.screen
-        if isinstance(screen, ReviewScreen) and not screen.working:
+        if isinstance(screen, ReviewScreen) and not screen._host.is_scanning:
             return screen
     raise AssertionError(f"the review screen does not come to rest:\n{on.text()}")
 
@@ -276,6 +276,22 @@ async def test_escape_stops_a_scan_and_keeps_what_was_found(
     screen = await review(on)
     assert screen.is_open
     assert titles(on) == before
+
+
+@pytest.mark.slow
+async def test_escape_leaves_while_a_scan_follows_an_accepted_proposal(
+    on: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await select(on, "Alice works")
+    begun = _scan_without_end(monkeypatch)
+    on._strike("a")
+    while not begun.is_set():
+        await on._handled()
+    assert "esc back" in on.text()
+    on._strike("escape")
+    while isinstance(on.app.screen, ReviewScreen):
+        await on._handled()
+    on.browse.editing.review.stop()
 
 
 @pytest.mark.slow

@@ -53,6 +53,7 @@ class ReviewActions(WritingController):
         """Ref of a memory -> what was found about it."""
         self.queue: Queue | None = None
         self.is_scanning = False
+        self.is_asked_scan = False
         self._seconds = 0.0
         """That the last scan took."""
         self._has_failed = False
@@ -80,8 +81,12 @@ class ReviewActions(WritingController):
         else:
             self.scan()
 
-    def scan(self) -> None:
-        """Scan in the background, in place of a scan that is running."""
+    def scan(self, *, asked: bool = False) -> None:
+        """Scan in the background, in place of a scan that is running.
+
+        Args:
+            asked: The person waits for it; else it follows a change, and escape need not stop it.
+        """
         begun = monotonic()
 
         def work(library: Library, job: Job) -> ReviewState:
@@ -92,7 +97,7 @@ class ReviewActions(WritingController):
             self._seconds = monotonic() - begun
             return _with_badges(found)
 
-        self.is_scanning = True
+        self.is_scanning, self.is_asked_scan = True, asked
         run, on_progress = self._writer.worker.run, self._progressed
         self._job = run(
             "review", work, self._scanned, self._stopped, only_reads=True, on_progress=on_progress

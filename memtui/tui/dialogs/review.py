@@ -64,10 +64,14 @@ class ReviewHost(Protocol):
     def is_scanning(self) -> bool: ...
 
     @property
+    def is_asked_scan(self) -> bool:
+        """The last scan was begun by a person, who may stop it."""
+
+    @property
     def has_model(self) -> bool:
         """Whether a language model is configured."""
 
-    def scan(self) -> None: ...
+    def scan(self, *, asked: bool) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -87,7 +91,7 @@ class ReviewHost(Protocol):
 
 
 class ReviewScreen(FittingDialog[None]):
-    """Shows the queue while proposals are decided; escape stops a scan, then closes."""
+    """Shows the queue while proposals are decided; escape stops a scan asked for, else closes."""
 
     AUTO_FOCUS = "ReviewList"
     box_classes = "full"
@@ -121,8 +125,9 @@ class ReviewScreen(FittingDialog[None]):
         self._is_whole = False
 
     @property
-    def working(self) -> bool:
-        return self._host.is_scanning
+    def is_waiting(self) -> bool:
+        """Whether a scan runs that a person began."""
+        return self._host.is_scanning and self._host.is_asked_scan
 
     def content(self) -> ComposeResult:
         with Container(id="review-body"):
@@ -133,7 +138,7 @@ class ReviewScreen(FittingDialog[None]):
     def on_mount(self) -> None:
         self._list.empty = ("Looking for what could be tidied …",)
         self.show_queue(self._host.queue)
-        self._host.scan()
+        self._host.scan(asked=self._host.queue is None)
 
     def on_resize(self) -> None:
         self._fit()
@@ -160,7 +165,7 @@ class ReviewScreen(FittingDialog[None]):
             cursor = min(first, max(0, len(rows) - 1))
         if queue is not None and not rows:
             self._list.empty = (
-                "Nothing to review." if not self.working else "Looking for what could be tidied …",
+                "Nothing to review." if not self._host.is_scanning else "Looking for what could be tidied …",
                 "Near-duplicates, contradictions, expired memories, secrets and",
                 "more are listed here when a scan finds them.",
             )
@@ -208,8 +213,8 @@ class ReviewScreen(FittingDialog[None]):
             keys.append(("enter", "close" if row.is_open else "open"))
             keys += [] if row.is_hint else [("A", "accept all")]
             keys += [("x", "decline all"), ("s", "snooze all")]
-        self.leave = "stop" if self.working else "back"
-        return [*keys, ("u", "undo"), *([] if self.working else [("f5", "scan")])]
+        self.leave = "stop" if self.is_waiting else "back"
+        return [*keys, ("u", "undo"), *([] if self.is_waiting else [("f5", "scan")])]
 
     # The selected line
 
@@ -259,7 +264,7 @@ class ReviewScreen(FittingDialog[None]):
     # Keys
 
     def action_leave(self) -> None:
-        if self.working:
+        if self.is_waiting:
             self._host.stop()
         elif self._is_whole:
             self.action_whole()
@@ -311,8 +316,8 @@ class ReviewScreen(FittingDialog[None]):
         self._host.undo()
 
     def action_scan(self) -> None:
-        if not self.working:
-            self._host.scan()
+        if not self.is_waiting:
+            self._host.scan(asked=True)
 
     def action_whole(self) -> None:
         """The proposal on the whole screen, or the queue again."""
