@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from memtui.insight.timeline import Unit
     from memtui.library import SearchResult
     from memtui.model import Memory
     from memtui.tui.app_interface import AppInterface
@@ -31,7 +30,6 @@ class ScreenInterface(Protocol):
     """What is searched for."""
     found: SearchResult | None
     """What the list shows."""
-    unit: Unit | None
     """Of the timeline's bars; None: chosen by the span."""
     pane: Pane
     """The pane that has the keys."""

@@ -47,6 +47,33 @@ async def test_a_range_filters_everything_else(root: Path) -> None:
         assert len(on.headlines()) == 9
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["shift+left", "F", "shift+left"],
+        ["shift+left", "shift+left", "F", "shift+left", "+"],
+        ["enter", "-", "left", "enter", "+", "enter"],
+        ["enter", "enter", "shift+left", "F", "enter", "enter"],
+    ],
+    ids=" ".join,
+)
+async def test_keys_in_one_burst_do_not_wait_for_the_counts(root: Path, keys: list[str]) -> None:
+    ends = []
+    for burst in (False, True):
+        async with stage(root, (160, 45)) as on:
+            await on.press("4", "-")
+            if burst:
+                for key in keys:
+                    on._strike(key)
+                await on.settle()
+            else:
+                await on.press(*keys)
+            pane, chips = on.browse.timeline, on.browse.view.chips
+            ends.append((pane.unit, pane.cursor, chips.since, chips.until))
+    assert ends[0] == ends[1]
+
+
 async def test_the_mouse_selects_a_range(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         await on.press("4", "-")

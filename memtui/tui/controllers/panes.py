@@ -126,7 +126,6 @@ class PaneActions:
             return
         at = UNITS.index(unit) + step
         if 0 <= at < len(UNITS):
-            screen.unit = UNITS[at]
             screen.timeline.set_unit(UNITS[at])
 
     def _next_view(self) -> None:

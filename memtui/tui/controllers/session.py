@@ -85,7 +85,8 @@ class CachedScreenController:
         )
         screen.statistics.show(cached.statistics)
         if cached.timeline is not None:
-            screen.timeline.show(cached.timeline, *day_range(screen.view.query(screen.now())))
+            screen.timeline.show_filter(*day_range(screen.view.query(screen.now())))
+            screen.timeline.show(cached.timeline)
         chips = screen.view.chip_list()
         counts = CHECKING + cached.counts
         screen.chips.show(chips, cached.quiet, "", counts, cached.alert, cached.order)

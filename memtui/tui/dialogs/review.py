@@ -42,6 +42,8 @@ WIDE_FROM = 120
 DETAIL_FROM = 16
 """Rows from which the proposal is shown with the queue; below, space shows it alone."""
 
+SCANNING = "Looking for what could be tidied …"
+
 
 @dataclass(frozen=True, slots=True)
 class ProposalDetail:
@@ -136,7 +138,7 @@ class ReviewScreen(FittingDialog[None]):
         yield ProgressLine()
 
     def on_mount(self) -> None:
-        self._list.empty = ("Looking for what could be tidied …",)
+        self._list.empty = (SCANNING,)
         self.show_queue(self._host.queue)
         self._host.scan(asked=self._host.queue is None)
 
@@ -165,7 +167,7 @@ class ReviewScreen(FittingDialog[None]):
             cursor = min(first, max(0, len(rows) - 1))
         if queue is not None and not rows:
             self._list.empty = (
-                "Nothing to review." if not self._host.is_scanning else "Looking for what could be tidied …",
+                SCANNING if self._host.is_scanning else "Nothing to review.",
                 "Near-duplicates, contradictions, expired memories, secrets and",
                 "more are listed here when a scan finds them.",
             )

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from memtui.insight.timeline import Unit
     from memtui.library import Library, SearchResult
     from memtui.query import Query
 
@@ -38,7 +37,6 @@ class SearchableScreen(PaneScreen):
         super().__init__()
         self.worker = LibraryWorker(JobRunner(self), open_library)
         self.view = view
-        self.unit: Unit | None = None
         self.found: SearchResult | None = None
         self.status_text = StatusText(self)
         self.detail_controller = DetailController(self, self.status_text)
@@ -104,7 +102,8 @@ class SearchableScreen(PaneScreen):
         """Search for what the view describes."""
         query = self.view.query(self.now(), typing=typing)
         query = queries.resolve_marked(query, lambda: [m.ref for m in self.marked_memories()])
-        self._number = self.worker.find(query, self.unit)
+        self.timeline.show_filter(*day_range(query))
+        self._number = self.worker.find(query, self.timeline.chosen_unit)
 
     def search_again(self, *, whole: bool = False) -> None:
         """Repeat the search over the present memories; `whole`: all stores have been read."""
@@ -214,9 +213,9 @@ class SearchableScreen(PaneScreen):
     def _overviewed(self, event: messages.Overviewed) -> None:
         if event.number != self._number or self.found is None:
             return
-        overview, days = event.overview, day_range(self.view.query(self.now()))
-        self.timeline.show(overview.timeline, *days, overview.times)
-        self.statistics.show(self.status_text.statistics(event.overview.statistics, self.found))
+        overview = event.overview
+        self.timeline.show(overview.timeline, overview.times)
+        self.statistics.show(self.status_text.statistics(overview.statistics, self.found))
 
     @on(messages.Learned)
     def _learned(self, event: messages.Learned) -> None:

@@ -51,32 +51,42 @@ class TimelinePane(BarChart, can_focus=True):
         """Where it ends: the first day of a bar, or a day."""
         self._drag_from = -1
         self._heat: HeatMap | None = None
+        self.chosen_unit: Unit | None = None
+        """What memories are counted by; None: the finest unit that fits."""
 
     # Content
 
-    def show(
-        self, timeline: Timeline, since: str, until: str, times: TimeData | None = None
-    ) -> None:
+    def show_filter(self, since: str, until: str) -> None:
+        """Show what is filtered by, from the moment it is: the next key may extend or remove it.
+
+        Args:
+            since, until: ISO dates, or empty.
+        """
+        self._since, self._until = since, until
+        if not since and not until:
+            self._anchor = None
+        self.refresh()
+
+    def show(self, timeline: Timeline, times: TimeData | None = None) -> None:
         """Show a timeline.
 
         Args:
-            timeline: The bars.
-            since, until: ISO dates of the present filter, or empty.
+            timeline: The bars; by the unit that was chosen, if one was since they were counted.
             times: What calendar, growth and spans are drawn from.
         """
-        before = self._timeline
-        self._since, self._until = since, until
+        before, unit = self._timeline, self.chosen_unit or timeline.unit
         if times is not None:
             self._times, self._heat = times, None
+        if self._times is not None and unit != timeline.unit:
+            timeline = timelines.build(self._times.days, self._times.undated, unit)
         at = None  # the cursor stays at its time, or at the newest bar
         if before is not None and before.unit == timeline.unit:
             at = before.bars[self.cursor].start if self.cursor < len(before.bars) - 1 else None
         if at is not None and self._times is not None and (timeline.earlier or timeline.later):
-            days, undated = self._times.days, self._times.undated
-            timeline = timelines.build_around(days, undated, timeline.unit, at)
+            timeline = timelines.build_around(
+                self._times.days, self._times.undated, timeline.unit, at
+            )
         self._timeline = timeline
-        if not since and not until:
-            self._anchor = None
         count = len(timeline.bars)
         self.cursor = max(0, count - 1 if at is None else self._index_of(at))
         self._update_subtitle()
@@ -119,6 +129,7 @@ class TimelinePane(BarChart, can_focus=True):
         at the end of it."""
         if self._times is None or not self._timeline or not self._bars:
             return
+        self.chosen_unit = unit
         last = find_bar_range(self._bars[-1].start, self._timeline.unit)[1]
         at = find_bar_range(self._bars[self.cursor].start, self._timeline.unit)[1]
         at = min(at, self._newest_day() or last, last)
