@@ -79,7 +79,7 @@ def test_noise_is_painted_over(memtui: Start, tmp_path: Path) -> None:
 def test_the_terminal_is_lent_and_taken_back(memtui: Start, tmp_path: Path) -> None:
     """To an editor, to one that does not start, and to the shell by ^Z."""
     root, editor = store(tmp_path), tmp_path / "editor"
-    editor.write_text(f"#!{sys.executable}\nprint('EDITING\\n' * 40)\n")
+    editor.write_text(f"#!{sys.executable}\ninput('EDITING\\n' * 40)\n")
     line = shlex.join([sys.executable, "-m", "memtui", str(root)])
     environ = {"EDITOR": str(editor), "PS1": "PROMPT "}
     with memtui([], tmp_path, size=(120, 30), environ=environ, program=("sh", "-i")) as on:
@@ -94,6 +94,7 @@ def test_the_terminal_is_lent_and_taken_back(memtui: Start, tmp_path: Path) -> N
         panes(on)
         on.send("o")
         on.wait_for("EDITING")
+        on.send("\n")
         on.wait_until_gone("EDITING")
         panes(on)
         on.send(SUSPEND)

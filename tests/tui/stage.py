@@ -246,6 +246,10 @@ class Stage:
     async def _worked(self) -> None:
         with suppress(WorkerCancelled):  # a newer question took its place
             await self.app.workers.wait_for_complete()
+        # A replaced job counts as complete, and still has its last words to say.
+        pool = asyncio.get_running_loop()._default_executor  # type: ignore[attr-defined]
+        while pool is not None and pool._idle_semaphore._value < len(pool._threads):
+            await asyncio.sleep(PAUSE)
 
     async def _handled(self) -> None:
         """Wait until no key waits and no widget has a message left or is handling one.

@@ -66,7 +66,7 @@ async def review(on: Stage) -> ReviewScreen:
     for _ in range(100):
         await on.settle()
         screen = on.app.screen
-        if isinstance(screen, ReviewScreen) and not screen._host.is_scanning:
+        if isinstance(screen, ReviewScreen) and not on.browse.editing.review.is_scanning:
             return screen
     raise AssertionError(f"the review screen does not come to rest:\n{on.text()}")
 

@@ -53,7 +53,7 @@ class ReviewActions(WritingController):
         """Ref of a memory -> what was found about it."""
         self.queue: Queue | None = None
         self.is_scanning = False
-        self.is_asked_scan = False
+        self._is_own_scan = False
         self._seconds = 0.0
         """That the last scan took."""
         self._has_failed = False
@@ -66,6 +66,10 @@ class ReviewActions(WritingController):
         return bool(self._screen.app.settings.language_model.model)
 
     # Scanning
+
+    @property
+    def is_awaited(self) -> bool:
+        return self.is_scanning and not self._is_own_scan
 
     def note_change(self) -> None:
         """Scan again shortly after the memories have changed."""
@@ -81,11 +85,11 @@ class ReviewActions(WritingController):
         else:
             self.scan()
 
-    def scan(self, *, asked: bool = False) -> None:
+    def scan(self, *, is_awaited: bool = False) -> None:
         """Scan in the background, in place of a scan that is running.
 
         Args:
-            asked: The person waits for it; else it follows a change, and escape need not stop it.
+            is_awaited: A person waits for it, and may stop it; else it follows a change.
         """
         begun = monotonic()
 
@@ -97,7 +101,7 @@ class ReviewActions(WritingController):
             self._seconds = monotonic() - begun
             return _with_badges(found)
 
-        self.is_scanning, self.is_asked_scan = True, asked
+        self.is_scanning, self._is_own_scan = True, not is_awaited
         run, on_progress = self._writer.worker.run, self._progressed
         self._job = run(
             "review", work, self._scanned, self._stopped, only_reads=True, on_progress=on_progress

@@ -63,17 +63,14 @@ class ReviewHost(Protocol):
         """The findings of the last scan; None before the first one."""
 
     @property
-    def is_scanning(self) -> bool: ...
-
-    @property
-    def is_asked_scan(self) -> bool:
-        """The last scan was begun by a person, who may stop it."""
+    def is_awaited(self) -> bool:
+        """Whether a scan runs that a person began, who may stop it."""
 
     @property
     def has_model(self) -> bool:
         """Whether a language model is configured."""
 
-    def scan(self, *, asked: bool) -> None: ...
+    def scan(self, *, is_awaited: bool) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -126,11 +123,6 @@ class ReviewScreen(FittingDialog[None]):
         self._detail: ProposalDetail | None = None
         self._is_whole = False
 
-    @property
-    def is_waiting(self) -> bool:
-        """Whether a scan runs that a person began."""
-        return self._host.is_scanning and self._host.is_asked_scan
-
     def content(self) -> ComposeResult:
         with Container(id="review-body"):
             yield self._list
@@ -140,7 +132,7 @@ class ReviewScreen(FittingDialog[None]):
     def on_mount(self) -> None:
         self._list.empty = (SCANNING,)
         self.show_queue(self._host.queue)
-        self._host.scan(asked=self._host.queue is None)
+        self._host.scan(is_awaited=self._host.queue is None)
 
     def on_resize(self) -> None:
         self._fit()
@@ -167,7 +159,7 @@ class ReviewScreen(FittingDialog[None]):
             cursor = min(first, max(0, len(rows) - 1))
         if queue is not None and not rows:
             self._list.empty = (
-                SCANNING if self._host.is_scanning else "Nothing to review.",
+                SCANNING if self._host.is_awaited else "Nothing to review.",
                 "Near-duplicates, contradictions, expired memories, secrets and",
                 "more are listed here when a scan finds them.",
             )
@@ -215,8 +207,8 @@ class ReviewScreen(FittingDialog[None]):
             keys.append(("enter", "close" if row.is_open else "open"))
             keys += [] if row.is_hint else [("A", "accept all")]
             keys += [("x", "decline all"), ("s", "snooze all")]
-        self.leave = "stop" if self.is_waiting else "back"
-        return [*keys, ("u", "undo"), *([] if self.is_waiting else [("f5", "scan")])]
+        self.leave = "stop" if self._host.is_awaited else "back"
+        return [*keys, ("u", "undo"), *([] if self._host.is_awaited else [("f5", "scan")])]
 
     # The selected line
 
@@ -266,7 +258,7 @@ class ReviewScreen(FittingDialog[None]):
     # Keys
 
     def action_leave(self) -> None:
-        if self.is_waiting:
+        if self._host.is_awaited:
             self._host.stop()
         elif self._is_whole:
             self.action_whole()
@@ -318,8 +310,8 @@ class ReviewScreen(FittingDialog[None]):
         self._host.undo()
 
     def action_scan(self) -> None:
-        if not self.is_waiting:
-            self._host.scan(asked=True)
+        if not self._host.is_awaited:
+            self._host.scan(is_awaited=True)
 
     def action_whole(self) -> None:
         """The proposal on the whole screen, or the queue again."""
