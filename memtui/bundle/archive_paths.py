@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote, unquote_to_bytes
 
+from memtui.dataclass import dataclass
 from memtui.errors import BundleError
 from memtui.files.reading import LONGEST_NAME
 from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path

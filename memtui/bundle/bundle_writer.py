@@ -12,7 +12,6 @@ import fnmatch
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from memtui.bundle.archive_paths import (
     quote_name,
     quote_names,
 )
+from memtui.dataclass import dataclass, field
 from memtui.errors import StoreError, UnreadableFile
 from memtui.files.reading import read_bytes, walk
 from memtui.files.sidecar_lines import sidecar_path

@@ -8,11 +8,11 @@ did not change is not read again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeGuard
 
 from memtui.changes import Act, Change, Edit, Plan
+from memtui.dataclass import dataclass
 from memtui.files.save_hooks import WriteRecorder as WriteRecorder
 from memtui.model import Memory
 

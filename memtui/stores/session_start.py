@@ -8,10 +8,10 @@ here, the same way for all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeGuard
 
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.stores.base import Store, StoreView
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.model import CURRENT, Memory, to_record
 from memtui.upkeep.similarity import similar_pairs, words_of
 

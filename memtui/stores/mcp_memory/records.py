@@ -12,9 +12,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.model import Link, Memory, Place
 from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
 from memtui.stores.mcp_memory.rules import Graph, GraphRecord

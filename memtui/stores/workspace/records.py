@@ -23,11 +23,11 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from memtui.dataclass import dataclass, field
 from memtui.model import Link, Memory
 from memtui.stores.markdown_documents import (
     CREATED_KEYS,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from rich.style import Style
 from textual import on
@@ -13,6 +12,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.upkeep.store_comparison import StoreComparison

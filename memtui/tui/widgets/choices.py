@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,6 +11,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
+from memtui.dataclass import dataclass, replace
 from memtui.tui.widgets.list_window import EntryList
 
 NAMES_MOST = 16
