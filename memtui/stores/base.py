@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.files.save_hooks import WriteRecorder as WriteRecorder
@@ -207,8 +207,7 @@ def is_writable(store: Store) -> TypeGuard[WritableStore]:
 # ---- what is loaded when a session starts --------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LoadLimit:
+class LoadLimit(NamedTuple):
     """How much of a text a program loads; whichever of the limits comes first. None: no limit."""
 
     lines: int | None = None
@@ -222,8 +221,7 @@ class LoadLimit:
 NO_LIMIT = LoadLimit()
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedEntry:
+class LoadedEntry(NamedTuple):
     """A memory and where its text stands in the loaded text."""
 
     ref: str
@@ -233,8 +231,7 @@ class LoadedEntry:
     """Offset behind its last character."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedText:
+class LoadedText(NamedTuple):
     """One text that the program would load: a file, or a block that it builds."""
 
     title: str
@@ -274,8 +271,7 @@ def loaded_whole(memory: Memory, note: str) -> LoadedText:
     return LoadedText(memory.id, memory.content, memory.origin.file, entries=(entry,), note=note)
 
 
-@dataclass(frozen=True, slots=True)
-class LimitUse:
+class LimitUse(NamedTuple):
     """How much of a limit one text uses that is loaded at the start of a session."""
 
     store: str

@@ -28,8 +28,7 @@ from memtui.tui.controllers.session import SessionState
 from memtui.tui.key_queue import KeyQueue
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
-from memtui.tui.widgets.text_selection import SelectableText
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.widgets.line_api import SelectableText, ThemedWidget
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -152,6 +152,6 @@ FORMAT = Format(
     nearby=(".", "workspace"),
     transfer=TransferSupport(
         belongings=(MAP_PATH, LOG_PATH, "gptme.toml"),
-        convert=lazy_function("memtui.stores.workspace.importing", "convert"),
+        convert=lazy_function("memtui.stores.workspace.records", "convert"),
     ),
 )
