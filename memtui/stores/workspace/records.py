@@ -12,7 +12,7 @@ What the format has no word for is derived by these rules:
 * status: under `tasks`, done, cancelled and expired are retired; under `lessons`, archived and
   deprecated are; every other word is active. The word itself stays in `extra`.
 * importance: the frontmatter's `priority`; else the person's rating; else high for the core
-  documents (`layout.CORE`), low for what is retired or lies in an archive folder, else medium.
+  documents (`CORE`), low for what is retired or lies in an archive folder, else medium.
 * entity: the folder. tags: the frontmatter's. links: relative links and wikilinks to documents.
 
 Content is the text below the frontmatter, from its first line that is not blank, without a byte
@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.model import Link, Memory
+from memtui.stores import workspace
 from memtui.stores.markdown_documents import (
     CREATED_KEYS,
     UPDATED_KEYS,
@@ -44,7 +45,6 @@ from memtui.stores.markdown_documents import (
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import ParsedFile
 from memtui.stores.values import importance_of_rating, lower_word
-from memtui.stores.workspace import layout
 from memtui.stores.workspace.rules import DocumentType, TypeMap
 
 RETIRED_STATES = frozenset({"done", "cancelled", "expired"})
@@ -133,7 +133,7 @@ def _importance(document: MarkdownFile, status: str, rating: object) -> str:
     stated = priority or importance_of_rating(rating)
     if stated:
         return stated
-    if document.path in layout.CORE:
+    if document.path in workspace.CORE:
         return "high"
     if status == "retired" or not ARCHIVES.isdisjoint(document.folders):
         return "low"
