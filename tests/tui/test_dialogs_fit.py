@@ -14,7 +14,7 @@ from memtui.tui.dialogs.help import MOST_RECENT, with_recent
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
 from memtui.tui.layout import Pane
-from memtui.tui.widgets.outcome import OutcomeLine
+from memtui.tui.widgets.text_window import OutcomeLine
 
 from .stage import Stage, fact, stage, write_store
 

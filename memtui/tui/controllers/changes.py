@@ -14,7 +14,7 @@ from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.tui import actions, appearance, change_worker
 from memtui.tui.change_worker import ChangeWorker, Preview
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction

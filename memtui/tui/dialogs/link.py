@@ -24,9 +24,8 @@ from memtui.model import Memory
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview, preview
 from memtui.tui.dialogs.dialog import FittingDialog, RowList
-from memtui.tui.dialogs.picker import PickerInput
-from memtui.tui.widgets.inputs import ChoiceInput, LineInput
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.inputs import ChoiceInput, FilterInput, LineInput
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -75,7 +74,7 @@ class MemoryChoices(RowList[Memory]):
 class LinkScreen(FittingDialog[tuple[str, str]]):
     """Dismissed with the relation and the id of the other memory."""
 
-    AUTO_FOCUS = "PickerInput"
+    AUTO_FOCUS = "FilterInput"
     box_classes = "full"
     heading = "Link to another memory"
     BINDINGS = [
@@ -108,7 +107,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
                 yield LineInput(FIRST_RELATION, name="relation", known=known)
         with Horizontal(classes="row"):
             yield Static(Content("To"), classes="label", markup=False)
-            yield PickerInput(placeholder="search as you type", compact=True)
+            yield FilterInput(placeholder="search as you type", compact=True)
         yield self._list
         yield OutcomeLines()
 
@@ -120,7 +119,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
-        if isinstance(event.input, PickerInput):
+        if isinstance(event.input, FilterInput):
             self._search(event.value)
 
     def action_move(self, action_id: str) -> None:

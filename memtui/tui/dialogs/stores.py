@@ -20,7 +20,7 @@ from memtui.library.store_catalog import StoreSummary, project_name
 from memtui.model import Memory
 from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, RowList
-from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.text_window import TextWindow
 from memtui.upkeep.similar_memories import StoreComparison
 
 PROGRAM_CELLS = 18

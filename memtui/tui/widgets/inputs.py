@@ -22,7 +22,7 @@ from textual.widgets import Input, TextArea
 
 from memtui import text
 from memtui.tui.sanitizing import InputSanitizer
-from memtui.tui.widgets.line_api import ThemedWidget
+from memtui.tui.widgets.line_api import FocusableWidget
 from memtui.tui.widgets.list_window import EntryList
 
 if TYPE_CHECKING:
@@ -87,7 +87,18 @@ class LineInput(Input):
         return Text(self._sanitizer.display(self.value), no_wrap=True, overflow="ignore", end="")
 
 
-class ChoiceInput(ThemedWidget, can_focus=True):
+class FilterInput(Input):
+    """A search line above a list; its up and down keys move in the list."""
+
+    BINDINGS = [
+        ("down", "screen.move('move.down')"),
+        ("up", "screen.move('move.up')"),
+        ("pagedown", "screen.move('move.page_down')"),
+        ("pageup", "screen.move('move.page_up')"),
+    ]
+
+
+class ChoiceInput(FocusableWidget):
     """A few values side by side, chosen with left and right."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -115,12 +126,6 @@ class ChoiceInput(ThemedWidget, can_focus=True):
             self.raw = value
             self.refresh()
             self.post_message(self.Changed())
-
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()
 
     def on_click(self, event: events.Click) -> None:
         for start, end, value in self._spans:

@@ -136,6 +136,16 @@ class ThemedWidget(Widget):
         self.refresh()
 
 
+class FocusableWidget(ThemedWidget, can_focus=True):
+    """Looks different with the focus, so it is redrawn when it gets or loses it."""
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+
 Result = TypeVar("Result")
 SCROLL_EVERY = 0.05
 """Seconds between two lines while a selection is dragged past the edge."""
