@@ -14,11 +14,12 @@ from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual.errors import NoWidget
-from textual.geometry import Offset
+from textual.geometry import Offset, Region
 from textual.screen import Screen
 from textual.selection import SelectEnd, Selection
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Input
 
 from memtui import text
 
@@ -46,6 +47,19 @@ class SelectingScreen(Screen[Result]):
 
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_input_cursor)
+
+    def _show_input_cursor(self) -> None:
+        """Scroll the focused input to its cursor, which Textual leaves outside a new width."""
+        focused = self.focused
+        if isinstance(focused, Input):
+            cell = focused.cursor_screen_offset.x - focused.content_region.x
+            region = Region(cell + round(focused.scroll_x), 0, 1, 1)
+            focused.scroll_to_region(region, force=True, animate=False)
+        elif show_cursor := getattr(focused, "scroll_cursor_visible", None):  # a TextArea
+            show_cursor()
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
         if (begun := self._begun_in()) is not None:
