@@ -10,7 +10,7 @@ from memtui import config
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.link import LinkScreen
 from memtui.tui.dialogs.picker import SavedFilterPicker
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
+from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 
 from .sample_stage import changing
 from .stage import stage, write_store

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from memtui.model import Memory
+from memtui.stores.base import LoadedEntry, LoadedText
 from memtui.stores.engram.records import (
     PROMPT,
     DatabasePlace,
@@ -32,7 +33,6 @@ from memtui.stores.engram.records import (
     to_json_value,
 )
 from memtui.stores.engram.schema import Schema, column_names
-from memtui.stores.session_start import LoadedEntry, LoadedText
 
 SPAN = 256
 """Rows in a shard: about 1 ms to read, and few enough shards at 100,000 rows."""

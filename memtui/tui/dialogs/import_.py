@@ -30,8 +30,8 @@ from memtui.stores.format import IncomingStore
 from memtui.tui import change_worker
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.transfer import TransferScreen
+from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction

@@ -25,8 +25,8 @@ from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview, preview
 from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.tui.dialogs.picker import PickerInput
+from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
 
 if TYPE_CHECKING:
     from memtui.library import Library

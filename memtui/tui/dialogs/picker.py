@@ -12,7 +12,7 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog
-from memtui.tui.widgets.choices import Choice, ChoiceList
+from memtui.tui.widgets.inputs import Choice, ChoiceList
 from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
 
 __all__ = ["Choice", "Picker", "SavedFilterPicker"]

@@ -18,6 +18,7 @@ from memtui.progress import Progress
 from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine
+from memtui.tui.widgets.inputs import TextInput
 from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.outcome import OutcomeLine, Tone
 from memtui.tui.widgets.review_list import (
@@ -28,7 +29,6 @@ from memtui.tui.widgets.review_list import (
     queue_rows,
 )
 from memtui.tui.widgets.status_lines import ProgressLine
-from memtui.tui.widgets.text_inputs import TextInput
 from memtui.upkeep.proposals import Proposal, ProposalKind
 
 if TYPE_CHECKING:

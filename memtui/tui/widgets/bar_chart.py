@@ -20,7 +20,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from memtui.insight.timeline import find_bar_range
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.widgets.line_api import ThemedWidget
 
 if TYPE_CHECKING:
     from memtui.insight.activity import Growth, HeatMap, TimeSpan

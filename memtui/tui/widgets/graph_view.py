@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.insight.graph_layout import GraphLayout, GraphPiece, PlacedNode, draw
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.widgets.line_api import ThemedWidget
 
 if TYPE_CHECKING:
     from textual.binding import BindingType

@@ -21,8 +21,13 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from memtui.tui import actions, key_bindings
-from memtui.tui.widgets.text_selection import character_at, cut_selected, mark_selected, word_at
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.widgets.line_api import (
+    ThemedWidget,
+    character_at,
+    cut_selected,
+    mark_selected,
+    word_at,
+)
 
 if TYPE_CHECKING:
     from textual.binding import BindingType

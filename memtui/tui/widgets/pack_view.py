@@ -16,8 +16,8 @@ from textual.strip import Strip
 from memtui import text
 from memtui.context import PackEntry
 from memtui.tui.context_packs import ComparedEntry, ItemKind, PackDifference, PackItem
+from memtui.tui.widgets.line_api import ThemedWidget
 from memtui.tui.widgets.list_window import EntryList, ListWindow
-from memtui.tui.widgets.themed_widget import ThemedWidget
 
 if TYPE_CHECKING:
     from textual.binding import BindingType

@@ -12,7 +12,7 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.tui.messages import ChipRemoved
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.widgets.line_api import ThemedWidget
 
 CHIP_MAX = 34
 FILTERS_LEAST = 12
