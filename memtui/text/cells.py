@@ -180,7 +180,8 @@ def pad(text: str, cells: int) -> str:
 def wrap(text: str, cells: int) -> list[str]:
     """Return lines of at most so many cells, broken at blanks, inside words only where necessary.
 
-    A path or an id is broken behind a slash or a hyphen where it has one. Newlines are kept as breaks, indentation stays with its line; an empty text is one empty line.
+    A path or an id is broken behind a slash or a hyphen where it has one. Newlines are kept as
+    breaks, indentation stays with its line; an empty text is one empty line.
     A single character wider than `cells` gets a line of its own.
     """
     cells = max(1, cells)
