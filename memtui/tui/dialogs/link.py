@@ -47,6 +47,9 @@ RELATIONS = (
 )
 """Relations suggested while typing, after those the memory already has."""
 FIRST_RELATION = "related"
+TYPE_COLUMNS = 10
+TYPE_FROM = 50
+"""Columns of the list from which types are shown; below, the text needs them."""
 
 
 class MemoryChoices(RowList[Memory]):
@@ -60,13 +63,14 @@ class MemoryChoices(RowList[Memory]):
     def draw_row(self, row: Memory, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
         age = text.short_ago(row.when, self._now()) if row.when else ""
-        kind = text.pad(text.one_line(row.type or row.kind), 10)
-        room = max(4, width - 19)
+        kind = text.pad(text.one_line(row.type or row.kind), TYPE_COLUMNS) + " "
+        kind = kind if width >= TYPE_FROM else ""
+        room = max(4, width - 8 - text.width(kind))
         label = f"{text.one_line(row.store)}: " if row.store != self._store else ""
         words = text.pad(text.cut(label + text.one_line(row.headline, 400), room), room)
         return [
             (f"{age:>5}  ", palette.dim),
-            (f"{kind} ", palette.type(row.type)),
+            (kind, palette.type(row.type)),
             (words, palette.text),
         ]
 

@@ -139,8 +139,12 @@ class SavedFilterPicker(Picker):
         Binding("delete", "change('delete')", priority=True),
     ]
 
-    def __init__(self, title: str, choices: Sequence[Choice], *, empty: str = "") -> None:
+    def __init__(
+        self, title: str, choices: Sequence[Choice], *, empty: str = "", at: int = 0
+    ) -> None:
         super().__init__(title, choices, several=False, empty=empty)
+        if at and choices:
+            self._list.cursor = min(at, len(choices) - 1)
 
     keys_width = KEYS_WIDTH + 12
 

@@ -24,6 +24,7 @@ from textual.selection import SelectEnd, Selection
 from textual.strip import Strip
 from textual.theme import Theme
 from textual.widget import Widget
+from textual.widgets import Input
 
 from memtui import text
 from memtui.tui.appearance import Palette
@@ -170,6 +171,19 @@ class SelectingScreen(Screen[Result]):
 
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_input_cursor)
+
+    def _show_input_cursor(self) -> None:
+        """Scroll the focused input to its cursor, which Textual leaves outside a new width."""
+        focused = self.focused
+        if isinstance(focused, Input):
+            cell = focused.cursor_screen_offset.x - focused.content_region.x
+            region = Region(cell + round(focused.scroll_x), 0, 1, 1)
+            focused.scroll_to_region(region, force=True, animate=False)
+        elif show_cursor := getattr(focused, "scroll_cursor_visible", None):  # a TextArea
+            show_cursor()
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
         if (begun := self._begun_in()) is not None:
