@@ -14,8 +14,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from memtui.bundle.archive_paths import ACCESSES, quote_name
 from memtui.bundle.bundle_reader import ImportDocument
+from memtui.bundle.bundle_writer import ACCESSES, quote_name
 from memtui.changes import StoreEdits, TreeEdit
 from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile

@@ -35,7 +35,7 @@ def make_classes(decorate: Callable[..., Any]) -> tuple[type, type]:
 
         def __post_init__(self) -> None:
             if self.name == "refused":
-                raise ValueError
+                raise ValueError("refused")
 
     @decorate(frozen=True)
     class Box(Thing):
@@ -88,7 +88,7 @@ def test_a_frozen_value_refuses_changes_and_bad_arguments(ours: Any, standard: A
             made.name = "b"
         with pytest.raises(dataclasses.FrozenInstanceError):
             del made.name
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="refused"):
             cls("refused")
         for arguments in ((), ("a", [], 0, "place by position", 1, 2)):
             with pytest.raises(TypeError):
