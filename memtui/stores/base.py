@@ -345,7 +345,7 @@ class LimitsLoading(Store, Protocol):
     """A store whose program limits the size of what it loads."""
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
-        """How much of its limit each loaded text uses; arguments as of `session_start`."""
+        """How much of its limit each loaded text uses; `view` and `now` as in `session_start`."""
         ...
 
 
