@@ -33,6 +33,7 @@ from memtui.errors import SaveError
 from memtui.model import Place
 from memtui.tui import first_frame
 from memtui.tui.app_interface import CopyOutcome
+from memtui.tui.terminal_output import RESET
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import AppInterface
@@ -79,6 +80,10 @@ class TerminalDriver(LinuxDriver):
         # To enter the alternate screen again would clear it in some terminals.
         if not (self._is_taken and data == first_frame.ENTER):
             super().write(data)
+
+    def stop_application_mode(self) -> None:
+        self.write(RESET)  # what is drawn leaves its colours on
+        super().stop_application_mode()
 
     def run_input_thread(self) -> None:
         """Read keys until the app ends.
