@@ -16,7 +16,7 @@ from typing import Any
 
 from memtui.bundle import archive as archives
 from memtui.bundle.archive import Archive
-from memtui.bundle.archive_paths import parse_entry_name, quote_name
+from memtui.bundle.bundle_writer import parse_entry_name, quote_name
 from memtui.errors import BundleError
 from memtui.model import Memory, find_defect, from_record
 from memtui.stores import registry

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memtui.bundle.archive_paths import ACCESSES, quote_name
 from memtui.bundle.bundle_reader import ImportDocument
+from memtui.bundle.bundle_writer import ACCESSES, quote_name
 from memtui.changes import StoreEdits, TreeEdit
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace

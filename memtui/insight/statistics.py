@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from memtui.model import IMPORTANCES, STATUSES, format_time
 
 if TYPE_CHECKING:
-    from memtui.stores.session_start import LimitUse
+    from memtui.stores.base import LimitUse
 
 COUNTED = ("type", "importance", "status", "kind", "store", "entity")
 """Fields of `Memory` that are counted; `Statistics` has the same."""

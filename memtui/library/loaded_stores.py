@@ -20,8 +20,15 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search import numbering
 from memtui.search.columns import Columns, Slots
-from memtui.stores.base import Reading, Scan, Shard, StoreView, WritableStore
-from memtui.stores.session_start import LimitUse, limits_loading
+from memtui.stores.base import (
+    LimitUse,
+    Reading,
+    Scan,
+    Shard,
+    StoreView,
+    WritableStore,
+    limits_loading,
+)
 
 if TYPE_CHECKING:
     from memtui.insight.links import LinkIndex

@@ -20,7 +20,7 @@ from memtui.tui.diff_lines import DiffLine, TextChange, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.text_blocks import is_markdown
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan, StoreImport

@@ -54,6 +54,8 @@ class ScreenBuffer:
         self._lines: dict[int, list[Cell | None]] = {}
         self._uncertain: set[int] = set()
         """Lines with cells of strips that were written whole."""
+        self._region = Region(0, 0, 0, 0)
+        """The region of the last whole frame."""
 
     def forget(self) -> None:
         """Forget the cells, as another program may have written; rewrite the next frame."""
@@ -63,6 +65,10 @@ class ScreenBuffer:
 
     def reduced(self, update: CompositorUpdate) -> CompositorUpdate:
         """Return the update without the cells that the terminal already shows."""
+        if isinstance(update, LayoutUpdate) and update.region != self._region:
+            # A last frame for the size before may have been cut by the terminal's edge.
+            self.forget()
+            self._region = update.region
         if isinstance(update, LayoutUpdate | ChopsUpdate):
             return ChangedCellsUpdate(update, self)
         self.forget()

@@ -77,7 +77,7 @@ def erases_background(environ: Mapping[str, str]) -> bool:
     return known or environ.get("TERM_PROGRAM") == "tmux"
 
 
-class Span(NamedTuple):
+class LookSpan(NamedTuple):
     """Words in one look."""
 
     y: int
@@ -106,7 +106,7 @@ class OutputBuilder:
         self.look = look
         self._erases = erases
         self._written: list[str] = []
-        self._spans: dict[Codes, list[Span]] = {}
+        self._spans: dict[Codes, list[LookSpan]] = {}
         """Look -> what is to be written in it."""
         self._edges: dict[int, int] = {}
         """Line -> the column behind its last cell."""
@@ -141,7 +141,7 @@ class OutputBuilder:
 
     def _note(self, look: Codes, y: int, x: int, words: Sequence[str]) -> None:
         if words:
-            self._spans.setdefault(look, []).append(Span(y, x, "".join(words)))
+            self._spans.setdefault(look, []).append(LookSpan(y, x, "".join(words)))
 
     def put_whole(self, x: int, y: int, strip: Strip) -> None:
         """Write a strip whose width is uncertain, before what is beside it.
@@ -182,14 +182,14 @@ class OutputBuilder:
                 self._write(span, is_erased=is_erased)
         return "".join(self._written)
 
-    def _cost(self, look: Codes, first: Span) -> int:
+    def _cost(self, look: Codes, first: LookSpan) -> int:
         return len(_change_look(self.look, look)[0]) + len(self._move_to(first.y, first.x))
 
     def _set_look(self, look: Codes) -> None:
         sequence, self.look = _change_look(self.look, look)
         self._written.append(sequence)
 
-    def _write(self, span: Span, *, is_erased: bool) -> None:
+    def _write(self, span: LookSpan, *, is_erased: bool) -> None:
         y, x, words = span
         self._written.append(self._move_to(y, x))
         shown = words.rstrip(" ") if is_erased else words
@@ -226,9 +226,9 @@ def _change_look(before: Codes | None, look: Codes) -> tuple[str, Codes]:
     look = (look[0], look[1] or before[1], look[2])
     if look in (before, PLAIN):
         return RESET if look != before else "", look
-    was, wanted = before[0].split(";"), look[0].split(";")
-    ended = {_ENDS[code] for code in was if code and code not in wanted}
-    begun = [code for code in wanted if code and (code not in was or _ENDS[code] in ended)]
+    before_codes, codes = before[0].split(";"), look[0].split(";")
+    ended = {_ENDS[code] for code in before_codes if code and code not in codes}
+    begun = [code for code in codes if code and (code not in before_codes or _ENDS[code] in ended)]
     colours = [new for new, old in zip(look[1:], before[1:], strict=True) if new != old]
     return f"\x1b[{';'.join([*sorted(ended), *begun, *colours])}m", look
 

@@ -166,6 +166,16 @@ def test_what_did_not_change_is_not_written() -> None:
     assert "one" not in changed
 
 
+def test_a_frame_of_another_size_is_written_whole() -> None:
+    """The last frame for the size before is cut by the edge of a terminal that is smaller now."""
+    buffer, screen = ScreenBuffer(), pyte.Screen(12, 1)
+    buffer.reduced(update_of("left" + " " * 8 + "review")).render_segments(CONSOLE)
+    feed(screen, "left" + " " * 7 + "w")
+    narrow = LayoutUpdate([[Strip([Segment("left" + " " * 8, STYLES[1])])]], Region(0, 0, 12, 1))
+    feed(screen, buffer.reduced(narrow).render_segments(CONSOLE))
+    assert screen.display[0] == "left" + " " * 8
+
+
 @pytest.mark.parametrize("wide", ["\U0001f469\U0001f3fd\u200d\U0001f4bb", "❤️", "日本", "🇪🇸"])
 def test_a_character_that_the_terminal_draws_wider_shifts_nothing(wide: str) -> None:
     """The terminal of the test, like tmux, gives each part of a joined emoji its own cells."""

@@ -23,7 +23,7 @@ from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Link, Memory, Place
 from memtui.stores.base import Unreadable
-from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
+from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
 from memtui.stores.claude_code.rules import (
     LOADED_BYTES,
     LOADED_LINES,

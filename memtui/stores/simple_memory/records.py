@@ -36,7 +36,7 @@ from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_j
 from memtui.stores.plans import PlanContext, SidecarEntry
 from memtui.stores.scanning import LastRead, as_unreadable
 from memtui.stores.sidecar import Entry, Sidecar
-from memtui.stores.simple_memory.layout import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
+from memtui.stores.simple_memory import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
 from memtui.stores.values import (
     UNADDRESSABLE,
     from_iso,

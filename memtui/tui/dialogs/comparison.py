@@ -28,7 +28,7 @@ from memtui.tui.dialogs.dialog import PageDialog, RowList
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.widgets.diff_view import draw_text_diff
-from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.text_window import TextWindow
 
 if TYPE_CHECKING:
     from memtui.library import Library

@@ -20,7 +20,7 @@ from memtui import text
 from memtui.errors import MemtuiError, SaveError
 from memtui.query import TimeCondition, parse_time, parse_time_end
 from memtui.tui.dialogs.dialog import FittingDialog, Result
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import AppInterface

@@ -17,8 +17,7 @@ from textual.app import ComposeResult
 from memtui import text
 from memtui.library.broken_files import BrokenFile, is_database
 from memtui.tui.dialogs.dialog import FittingDialog, RowList, TextDialog
-from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
 
 if TYPE_CHECKING:
     from memtui.library import StoreState

@@ -11,8 +11,8 @@ from rich.segment import Segment
 from memtui import text
 from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import TextDialog
-from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.statistics import bar
+from memtui.tui.widgets.text_window import TextWindow
 
 if TYPE_CHECKING:
     from memtui.tui.appearance import Palette
