@@ -16,13 +16,13 @@ import fnmatch
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from memtui.bundle import OpenStores
 from memtui.bundle.archive import Archive
+from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, StoreError, UnreadableFile
 from memtui.files.reading import LONGEST_NAME, read_bytes, walk
 from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from memtui.dataclass import dataclass, replace
 from memtui.search.ranking import ScorePart
 from memtui.text import counted
 

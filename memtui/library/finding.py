@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.insight import statistics as insight_statistics
 from memtui.insight.statistics import Statistics
 from memtui.library.indexing import ProvisionalIndex

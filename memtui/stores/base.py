@@ -12,12 +12,12 @@ falls is worked out here, the same way for all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from memtui.changes import Act, Change, Edit, Plan
+from memtui.dataclass import dataclass
 from memtui.files.save_hooks import WriteRecorder as WriteRecorder
 from memtui.model import Memory
 
@@ -266,7 +266,7 @@ class LoadedText(NamedTuple):
 
 
 def loaded_whole(memory: Memory, note: str) -> LoadedText:
-    """The text of one memory, loaded without a limit."""
+    """The text of one `memory`, loaded without a limit; `note` as in `LoadedText`."""
     entry = LoadedEntry(memory.ref, 0, len(memory.content))
     return LoadedText(memory.id, memory.content, memory.origin.file, entries=(entry,), note=note)
 
@@ -302,7 +302,7 @@ class LimitUse(NamedTuple):
 
 
 def limit_uses(store: str, texts: Iterable[LoadedText]) -> tuple[LimitUse, ...]:
-    """The use of the limit of each text that has one; `store` is the label."""
+    """The use of the limit of each of the `texts` that has one; `store` is the label."""
     found = []
     for text in texts:
         limit, cut = text.limit, text.cut
@@ -345,7 +345,7 @@ class LimitsLoading(Store, Protocol):
     """A store whose program limits the size of what it loads."""
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
-        """How much of its limit each loaded text uses now; statistics show it."""
+        """How much of its limit each loaded text uses; `view` and `now` as in `session_start`."""
         ...
 
 
@@ -360,7 +360,7 @@ def loads_at_session_start(store: Store) -> TypeGuard[LoadsAtSessionStart]:
 
 
 def find_cut(text: str, limit: LoadLimit) -> int:
-    """The offset from which on a text is over the limit; its length if it is within.
+    """The offset from which on the `text` is over the `limit`; its length if it is within.
 
     A byte limit never splits a character. A line counts as loaded up to its line feed.
     """

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.model import Memory, Place
 from memtui.stores.listed_texts import ListedText, ListFile, name_texts, text_key

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui import text
 from memtui.changes import Change, Outcome
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import ForeignOwner, MemtuiError, RefError, Refused
 from memtui.library.planning import Planned
 from memtui.model import Memory

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, UpkeepContext, fingerprint

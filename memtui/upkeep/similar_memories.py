@@ -15,10 +15,10 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.model import CURRENT, Memory, to_record
 from memtui.upkeep.proposals import (
     Proposal,

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.files.json.locating import (
     BYTE_ORDER_MARK,

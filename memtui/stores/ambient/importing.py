@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan
+from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from memtui.changes import Outcome, Plan, RowEdit
+from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, Refused
 from memtui.model import Memory
 from memtui.stores.base import Store

@@ -6,12 +6,12 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan, RowEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.accesses import (

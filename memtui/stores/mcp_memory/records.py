@@ -17,9 +17,9 @@ a line that is no JSON, and writes all of it anew with the keys that it knows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from memtui.dataclass import dataclass, field
 from memtui.errors import UnreadableFile
 from memtui.files.json.editing import JsonStyle, Spelling, splice
 from memtui.files.json.editing import insert_record as insert_json

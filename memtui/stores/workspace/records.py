@@ -27,12 +27,12 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Change, Plan
+from memtui.dataclass import dataclass, field
 from memtui.files.frontmatter import set_field
 from memtui.model import CURRENT, Link, Memory
 from memtui.stores import workspace

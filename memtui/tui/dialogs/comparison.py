@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
 from memtui.insight.comparison import (
     Difference,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +16,7 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError, SaveError
 from memtui.query import TimeCondition, parse_time, parse_time_end
 from memtui.tui.dialogs.dialog import FittingDialog, Result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from rich.segment import Segment
@@ -14,6 +13,7 @@ from textual.containers import Container
 from textual.content import Content
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.progress import Progress
 from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog

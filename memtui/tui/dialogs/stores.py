@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 
 from rich.segment import Segment
@@ -16,6 +15,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.library.store_catalog import StoreSummary, project_name
 from memtui.model import Memory
 from memtui.tui.appearance import wrapped

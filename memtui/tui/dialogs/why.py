@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.widgets.statistics import bar

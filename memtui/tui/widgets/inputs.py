@@ -6,7 +6,6 @@ Texts may hold any character a store holds.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
@@ -21,6 +20,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, TextArea
 
 from memtui import text
+from memtui.dataclass import dataclass, replace
 from memtui.tui.sanitizing import InputSanitizer
 from memtui.tui.widgets.line_api import FocusableWidget
 from memtui.tui.widgets.list_window import EntryList

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
@@ -15,6 +14,7 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.context import PackEntry
+from memtui.dataclass import dataclass
 from memtui.tui.context_packs import ComparedEntry, ItemKind, PackDifference, PackItem
 from memtui.tui.widgets.line_api import FocusableWidget
 from memtui.tui.widgets.list_window import EntryList, ListWindow

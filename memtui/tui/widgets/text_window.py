@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
