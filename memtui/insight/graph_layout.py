@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal
 
+from memtui.dataclass import dataclass, field
 from memtui.insight.link_graph import Edge, Node
 from memtui.insight.traversal import Neighbourhood, Reached
 from memtui.text import cut, one_line, pad, width

@@ -17,6 +17,8 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import MemtuiError, Refused
 from memtui.model import Memory, find_defect
 from memtui.stores.base import (
+    LimitUse,
+    LoadedText,
     Reading,
     Scan,
     Shard,
@@ -27,8 +29,9 @@ from memtui.stores.base import (
     WriteRecorder,
     Written,
     is_writable,
+    limits_loading,
+    loads_at_session_start,
 )
-from memtui.stores.session_start import LimitUse, LoadedText, limits_loading, loads_at_session_start
 from memtui.text import cut, one_line
 
 log = logging.getLogger(__name__)

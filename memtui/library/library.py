@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.library.reverted_edits import RevertedEdit
     from memtui.upkeep.checks import Finding, TextChecks
-    from memtui.upkeep.store_comparison import StoreComparison
+    from memtui.upkeep.similar_memories import StoreComparison
 
 
 class Library(LibraryReader):
@@ -291,11 +291,11 @@ class Library(LibraryReader):
             left, right: their labels.
             subject: an entity; only what is about it is compared, whatever path a store gives it.
         """
-        from memtui.upkeep import store_comparison
+        from memtui.upkeep import similar_memories
 
         both = [m for label in (left, right) for m in self.memories(label)]
-        about = [m for m in both if store_comparison.is_about(m, subject)]
-        return store_comparison.compare_stores(left, right, about)
+        about = [m for m in both if similar_memories.is_about(m, subject)]
+        return similar_memories.compare_stores(left, right, about)
 
     # --- checking --------------------------------------------------------------------------
 

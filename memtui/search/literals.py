@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis, hits

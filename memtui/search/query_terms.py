@@ -14,8 +14,8 @@ Question words (`what did we...`) are dropped if any other term remains.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 

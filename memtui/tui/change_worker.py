@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui import text
 from memtui.changes import Change, Outcome
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import ForeignOwner, MemtuiError, RefError, Refused
 from memtui.library.planning import Planned
 from memtui.model import Memory
@@ -20,7 +20,7 @@ from memtui.tui.diff_lines import DiffLine, TextChange, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.text_blocks import is_markdown
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan, StoreImport

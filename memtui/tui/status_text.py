@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from memtui.insight.statistics import Statistics
     from memtui.library import SearchResult
     from memtui.library.broken_files import StoreLosses
-    from memtui.stores.session_start import LimitUse
+    from memtui.stores.base import LimitUse
     from memtui.tui.screen_interface import ScreenInterface
 
 TYPES_SHOWN = 12

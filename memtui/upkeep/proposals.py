@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from pathlib import PurePath
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Act, Change
 from memtui.config import ReviewSettings
+from memtui.dataclass import dataclass, field, replace
 from memtui.model import Memory
 from memtui.stores.format import GENERAL_RULES, UpkeepRules
 from memtui.text import cut, one_line

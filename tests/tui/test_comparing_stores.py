@@ -10,7 +10,7 @@ import pytest
 from memtui.library import Library
 from memtui.paths import bundled_folder
 from memtui.testing.fixtures import contents
-from memtui.tui.dialogs.store_comparison import ComparisonList, StoreComparisonScreen
+from memtui.tui.dialogs.stores import ComparisonList, StoreComparisonScreen
 
 from .sample_stage import LONGEST_WAIT
 from .stage import NOW, Stage, compare, fact, stage, write_store

@@ -18,7 +18,7 @@ from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.recovery import JournalActions, RepairActions
 from memtui.tui.controllers.review import ReviewActions
 from memtui.tui.controllers.transfer import TransferActions
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -36,10 +36,10 @@ from memtui.tui.pack_explanation import (
     explain_compared,
     explain_item,
 )
-from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.pack_view import BudgetSlider, PackComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
+from memtui.tui.widgets.text_window import TextWindow
 
 if TYPE_CHECKING:
     from memtui.context import Pack

@@ -16,7 +16,7 @@ from memtui.tui import key_bindings
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine, TextChange, count_lines
 from memtui.tui.widgets.diff_view import DiffView, draw_text_diff
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
     from memtui.tui.appearance import Palette

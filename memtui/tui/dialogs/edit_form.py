@@ -32,8 +32,8 @@ from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_pos
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
+from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction

@@ -21,7 +21,7 @@ from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.widgets.diff_view import DiffView
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from memtui.library import Library

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.tui.appearance import Palette
 from memtui.tui.diff_lines import DiffLine
