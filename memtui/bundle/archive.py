@@ -19,10 +19,10 @@ import struct
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError
 from memtui.text import visible
 

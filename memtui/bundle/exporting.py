@@ -14,11 +14,11 @@ import secrets
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.bundle import OpenStores, archive, memories_of
 from memtui.bundle.bundle_writer import pack_stores
+from memtui.dataclass import dataclass
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.files.staging_dir import sync
 from memtui.model import CURRENT, UNTYPED, Memory, to_record

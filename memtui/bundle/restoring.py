@@ -11,13 +11,13 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memtui.bundle.archive_paths import ACCESSES, quote_name
 from memtui.bundle.bundle_reader import ImportDocument
+from memtui.bundle.bundle_writer import ACCESSES, quote_name
 from memtui.changes import StoreEdits, TreeEdit
+from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
 from memtui.files.reading import decode, digest, encode, real_path

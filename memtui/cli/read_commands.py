@@ -27,7 +27,7 @@ from memtui.cli.output import (
 from memtui.cli.store_selection import load_library, load_library_as_of
 from memtui.errors import QueryError
 from memtui.model import UNTYPED, Memory, to_record
-from memtui.stores.session_start import describe_use
+from memtui.stores.base import LimitUse
 from memtui.text import (
     Passage,
     count_words,
@@ -292,10 +292,19 @@ def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: An
     if statistics.limits:
         print("\nloaded at the start of a session")
         shown = statistics.limits[:MOST_LIMITS]
-        uses = [(f"{use.store} {use.title}", describe_use(use)) for use in shown]
+        uses = [(f"{use.store} {use.title}", _describe_use(use)) for use in shown]
         more = len(statistics.limits) - len(shown)
         uses += [("others", f"{number(more)} less full")] if more else []
         print_fields([(one_line(name), description) for name, description in uses])
     for title in ("type", "importance", "status", "kind", "store", "entity"):
         print()
         print_counts(f"by {title}", getattr(statistics, title))
+
+
+def _describe_use(use: LimitUse) -> str:
+    """How much is used, in words: `61 of 200 lines, 6,311 of 25,000 bytes`."""
+    measures = ", ".join(f"{used:,} of {most:,} {unit}" for unit, used, most in use.measures)
+    if use.cut_line is None:
+        return measures
+    not_loaded = f", {use.not_loaded:,} not loaded" if use.not_loaded else ""
+    return f"cut at line {use.cut_line:,}{not_loaded}: {measures}"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from memtui.dataclass import dataclass, field
 from memtui.model import STATUSES
 
 DENSITIES = ("compact", "comfortable", "roomy")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Protocol
 
 from memtui import query as queries
+from memtui.dataclass import dataclass, fields, replace
 from memtui.model import Memory
 from memtui.query import Query, Sort, Term, TermKind
 from memtui.search import analysis, salience

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 
 from memtui.context.entries import MAX_DROPPED, over_limit, slots_of_role
 from memtui.context.pack import COUNT, PackEntry, Section
 from memtui.context.task import Found, Task
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.search import analysis
 from memtui.search.array_types import Longs

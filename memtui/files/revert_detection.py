@@ -13,13 +13,13 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
+from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, UnreadableFile
 from memtui.files import atomic_replace
 from memtui.files.frontmatter import split

@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from threading import Condition, Lock, RLock
 from typing import TYPE_CHECKING
 
+from memtui.dataclass import dataclass, replace
 from memtui.library.loaded_stores import LoadedStores
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows

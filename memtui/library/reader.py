@@ -349,18 +349,16 @@ class LibraryReader:
         relations: Collection[str] = (),
         at: datetime | None = None,
         most: int | None = None,
-        cancelled: IsCancelled = never,
     ) -> Neighbourhood:
         """Return what is reached from a node by following links breadth-first.
 
         Args:
             start: see `resolve_node`.
             depth, direction, relations, at, most: see `traversal.traverse`; else both directions.
-            cancelled: asked while the index is built.
         """
         from memtui.insight import traversal
 
-        with self.links.reading(cancelled) as index:
+        with self.links.reading() as index:
             return traversal.traverse(
                 index.graph,
                 start,

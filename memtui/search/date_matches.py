@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
 
+from memtui.dataclass import dataclass
 from memtui.query import Term, TermKind
 from memtui.query.periods import MONTHS
 from memtui.search import hits

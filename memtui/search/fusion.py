@@ -24,11 +24,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.query import Term, TermKind
 from memtui.search import analysis, hits
 from memtui.search.array_types import Floats, Ints, Mask

@@ -13,12 +13,12 @@ than the highest score of a partial match, `exact title` and `exact id` than all
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from memtui.dataclass import dataclass, fields, replace
 from memtui.search.array_types import Doubles
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.hits import AddedScore, Match

@@ -19,13 +19,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from threading import Thread
 from typing import IO, NamedTuple
 
 import numpy as np
 
 from memtui import child_processes
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import REGEX, Condition

@@ -21,12 +21,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
+from memtui.dataclass import dataclass, field, fields, replace
 from memtui.model import Memory
 from memtui.search.array_types import Doubles, Ints
 

@@ -19,12 +19,12 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from memtui.changes import Edit, TextEdit, ValueEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, RefError, Refused
 from memtui.files.json.editing import raw_value
 from memtui.files.locking import locked

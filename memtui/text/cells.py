@@ -180,7 +180,8 @@ def pad(text: str, cells: int) -> str:
 def wrap(text: str, cells: int) -> list[str]:
     """Return lines of at most so many cells, broken at blanks, inside words only where necessary.
 
-    Newlines are kept as breaks, indentation stays with its line; an empty text is one empty line.
+    A path or an id is broken behind a slash or a hyphen where it has one. Newlines are kept as
+    breaks, indentation stays with its line; an empty text is one empty line.
     A single character wider than `cells` gets a line of its own.
     """
     cells = max(1, cells)
@@ -194,6 +195,13 @@ def wrap(text: str, cells: int) -> list[str]:
 
 
 _WORD = re.compile(r"[ ]+|[^ ]+")
+
+
+def _break_of(word: str, start: int, end: int) -> int:
+    """Where a line that begins at `start` ends: behind a slash or a hyphen of a path or an id, if
+    there is one in its second half, else at `end`."""
+    middle = (start + end) // 2
+    return max(word.rfind("/", middle, end), word.rfind("-", middle, end)) + 1 or end
 
 
 def _wrap_paragraph(paragraph: str, cells: int) -> Iterator[str]:
@@ -213,9 +221,12 @@ def _wrap_paragraph(paragraph: str, cells: int) -> Iterator[str]:
                 yield line.rstrip(" ")
                 line, used = "", 0
             if word.isascii():  # a line without a blank may have a million characters
-                full_cells = (len(word) - 1) // cells * cells
-                yield from (word[at : at + cells] for at in range(0, full_cells, cells))
-                line, used = word[full_cells:], len(word) - full_cells
+                at = 0
+                while len(word) - at > cells:
+                    end = _break_of(word, at, at + cells)
+                    yield word[at:end]
+                    at = end
+                line, used = word[at:], len(word) - at
                 continue
             for cluster, room in _clusters(word):
                 if line and used + room > cells:

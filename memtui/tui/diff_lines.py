@@ -9,7 +9,6 @@ import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +16,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
+from memtui.dataclass import dataclass, replace
 from memtui.files.save_transaction import FileDiff
 from memtui.insight.comparison import diff_words
 

@@ -15,7 +15,7 @@ from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
-from memtui.stores.agent_memory import layout
+from memtui.stores import agent_memory
 from memtui.stores.agent_memory.notes import NOTES, NoteText, note_to_text
 from memtui.stores.agent_memory.records import (
     ACTIVE,
@@ -256,13 +256,13 @@ def _is_succeeded_elsewhere(change: Change) -> bool:
 
 def _note_path(root: Path, id: str) -> Path:
     """The file of the note with this id. Raises Refused for an id that no note can have."""
-    if id == layout.TACIT:
-        return root.parent / layout.TACIT
-    if layout.DAILY.fullmatch(id):
+    if id == agent_memory.TACIT:
+        return root.parent / agent_memory.TACIT
+    if agent_memory.DAILY.fullmatch(id):
         return root / id
     parts = id.split("/")
-    if len(parts) == 3 and (parts[0], parts[2]) == (layout.ENTITIES, layout.SUMMARY):
-        return safe_join(root / layout.ENTITIES, parts[1]) / layout.SUMMARY
+    if len(parts) == 3 and (parts[0], parts[2]) == (agent_memory.ENTITIES, agent_memory.SUMMARY):
+        return safe_join(root / agent_memory.ENTITIES, parts[1]) / agent_memory.SUMMARY
     raise Refused(
         "agent-memory has no place for a note of this name",
         where=id,

@@ -11,7 +11,7 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
-from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
+from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
 from memtui.stores.claude_code.records import ClaudeContext, IndexFile, own_name, parse_index
 from memtui.stores.claude_code.rules import TYPES, checked_type, index_line, new_topic
 from memtui.stores.document_editing import named_stem, new_file, plan_file_import, planned_text

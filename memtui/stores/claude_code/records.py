@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from memtui.dataclass import dataclass, field
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Link, Memory, Place
 from memtui.stores.base import Unreadable
-from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
+from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
 from memtui.stores.claude_code.rules import (
     LOADED_BYTES,
     LOADED_LINES,

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.stores.engram.records import is_blank
 from memtui.stores.engram.rows import insert_row
 from memtui.stores.engram.rules import go_json, project_name

@@ -18,7 +18,7 @@ from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.recovery import JournalActions, RepairActions
 from memtui.tui.controllers.review import ReviewActions
 from memtui.tui.controllers.transfer import TransferActions
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -176,4 +176,4 @@ class DraftActions(WritingController):
 def _describe_draft(draft: FormDraft) -> str:
     """Describe a draft by its act and the beginning of its text."""
     words = draft.values.get("content") or " ".join(draft.values.values())
-    return text.cut(f"{draft.act}: {text.one_line(words, 400)}", SHOWN)
+    return text.cut_line(f"{draft.act}: {words}", SHOWN)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memtui.errors import MemtuiError
     from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers
-    from memtui.upkeep.store_comparison import StoreComparison
+    from memtui.upkeep.similar_memories import StoreComparison
 
 
 class TransferActions(WritingController):
@@ -103,7 +103,7 @@ class TransferActions(WritingController):
 
     def _show_comparison(self, left: str, right: str, entity: str) -> None:
         from memtui.tui.dialogs.import_ import copy_at_once, preview_copy
-        from memtui.tui.dialogs.store_comparison import StoreComparisonScreen
+        from memtui.tui.dialogs.stores import StoreComparisonScreen
 
         screen = self._screen
 

@@ -16,7 +16,7 @@ from memtui.tui import key_bindings
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine, TextChange, count_lines
 from memtui.tui.widgets.diff_view import DiffView, draw_text_diff
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
     from memtui.tui.appearance import Palette
@@ -217,7 +217,7 @@ class CompareScreen(TextDialog[None]):
 
 def _about(memory: Memory, other: Memory, palette: Palette, width: int) -> list[list[Segment]]:
     """Return headline and fields of a memory; fields that both have are dim."""
-    lines = [[Segment(text.cut(f" {text.one_line(memory.headline, 400)}", width), palette.heading)]]
+    lines = [[Segment(f" {text.cut_line(memory.headline, width - 1)}", palette.heading)]]
     for name in ("store", "entity", "type", "importance", "status", "tags", "created"):
         value, same = getattr(memory, name), getattr(memory, name) == getattr(other, name)
         words = ", ".join(value) if isinstance(value, tuple) else value

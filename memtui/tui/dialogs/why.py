@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import TextDialog
-from memtui.tui.widgets.list_window import TextWindow
 from memtui.tui.widgets.statistics import bar
+from memtui.tui.widgets.text_window import TextWindow
 
 if TYPE_CHECKING:
     from memtui.tui.appearance import Palette
@@ -138,7 +138,7 @@ class _Page:
         room = max(1, self.width - 2 - text.width(place))
         return [
             Segment(f" {place}", self.palette.dim),
-            Segment(text.cut(text.one_line(hit.headline), room), self.palette.heading),
+            Segment(text.cut_line(hit.headline, room), self.palette.heading),
         ]
 
     def _draw_both_scores(

@@ -23,11 +23,11 @@ from memtui.tui.changed_cells import LineCompositor
 from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized, shape_of
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
+from memtui.tui.widgets.line_api import SelectingScreen
 from memtui.tui.widgets.memory_list import MemoryList
 from memtui.tui.widgets.search_bar import SearchBar
 from memtui.tui.widgets.statistics import StatisticsPane
 from memtui.tui.widgets.status_lines import Banner, ChipLine, KeyLine
-from memtui.tui.widgets.text_selection import SelectingScreen
 from memtui.tui.widgets.timeline import TimelinePane
 
 

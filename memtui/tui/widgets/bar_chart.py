@@ -20,7 +20,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from memtui.insight.timeline import find_bar_range
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.widgets.line_api import FocusableWidget
 
 if TYPE_CHECKING:
     from memtui.insight.activity import Growth, HeatMap, TimeSpan
@@ -63,7 +63,7 @@ def span_words(start: date, unit: Unit) -> str:
     return f"{head} – {tail}"
 
 
-class BarChart(ThemedWidget):
+class BarChart(FocusableWidget):
     """Draws a timeline as bars, the newest at the right."""
 
     def __init__(self, *, id: str) -> None:
@@ -284,7 +284,7 @@ def draw_growth(growth: Growth, y: int, width: int, height: int, palette: Palett
     store = stores[y]
     points = growth.lines[store]
     longest = max(text.width(text.one_line(name)) for name in stores)
-    name = text.cut(text.one_line(store), min(longest, STORE_MAX, max(6, width // 4)))
+    name = text.cut_line(store, min(longest, STORE_MAX, max(6, width // 4)))
     room = min(longest, STORE_MAX, max(6, width // 4))
     number = text.number(points[-1])
     cells = max(1, width - room - len(number) - 3)
