@@ -17,7 +17,9 @@ from memtui.errors import ForeignOwner, Refused
 from memtui.model import UNTYPED, Memory
 from memtui.progress import Progress
 from memtui.text import (
+    column,
     cut,
+    cut_line,
     file_name,
     number,
     one_line,
@@ -71,12 +73,12 @@ def print_memories(memories: Iterable[Memory], *, with_store: bool = False) -> N
     for memory in memories:
         head = "  ".join(
             (
-                *((pad(cut(one_line(memory.store), 14), 14),) if with_store else ()),
+                *((column(memory.store, 14),) if with_store else ()),
                 pad(one_line(memory.id)[:ID_CELLS], ID_CELLS),
                 pad(short_ago(memory.when, now), 4),
                 pad(memory.importance, 6),
-                pad(cut(one_line(memory.type or UNTYPED), 14), 14),
-                pad(cut(one_line(memory.entity), 22), 22),
+                column(memory.type or UNTYPED, 14),
+                column(memory.entity, 22),
             )
         )
         mark = "" if memory.status == "active" else f"[{memory.status}] "
@@ -199,5 +201,5 @@ def confirm_deletion(memory: Memory) -> bool:
     """Ask whether to delete the memory. Raises Refused without a terminal."""
     if not sys.stdin.isatty():
         raise Refused("confirmation required", do="use --force when not running interactively")
-    name = f"{one_line(memory.ref)} ({cut(one_line(memory.headline), 50)})"
+    name = f"{one_line(memory.ref)} ({cut_line(memory.headline, 50)})"
     return click.confirm(f"Delete {name}? `memtui undo` restores it", err=True)

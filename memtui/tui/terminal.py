@@ -33,6 +33,7 @@ from memtui.errors import SaveError
 from memtui.model import Place
 from memtui.tui import first_frame
 from memtui.tui.app_interface import CopyOutcome
+from memtui.tui.terminal_output import RESET
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import AppInterface
@@ -80,6 +81,7 @@ class TerminalDriver(LinuxDriver):
 
     def stop_application_mode(self) -> None:
         self._is_active = False
+        self.write(RESET)  # what is drawn leaves its colours on
         super().stop_application_mode()
 
     def _sigcont_application(self, *_: object) -> None:

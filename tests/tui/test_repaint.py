@@ -20,6 +20,7 @@ from textual.widgets import Input, TextArea
 
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
+from memtui.tui.changed_cells import ScreenBuffer
 from memtui.tui.controllers.panes import RUN
 from memtui.tui.dialogs.unreadable import UnreadableScreen
 from tests.long_run import count
@@ -46,6 +47,7 @@ class OnTerminal(MemtuiApp):
         super().__init__(launch)
         self.terminal = pyte.Screen(COLUMNS, LINES)
         self.frames: list[str] = []
+        self._screen_buffer = ScreenBuffer(erases=True)
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         if isinstance(renderable, CompositorUpdate) and not self._batch_count:

@@ -263,7 +263,7 @@ class ChangeActions:
         change = changes[0]
         memory = self.screen.worker.find_memory(change.ref)
         title = memory.headline if memory else change.ref or str(change.fields.get("content", ""))
-        return f"{word}: {text.cut(text.one_line(title, 400), SHOWN)}"
+        return f"{word}: {text.cut_line(title, SHOWN)}"
 
     def failed(self, error: MemtuiError) -> None:
         """Report why nothing was changed, and refresh what another program changed."""

@@ -176,4 +176,4 @@ class DraftActions(WritingController):
 def _describe_draft(draft: FormDraft) -> str:
     """Describe a draft by its act and the beginning of its text."""
     words = draft.values.get("content") or " ".join(draft.values.values())
-    return text.cut(f"{draft.act}: {text.one_line(words, 400)}", SHOWN)
+    return text.cut_line(f"{draft.act}: {words}", SHOWN)

@@ -155,7 +155,7 @@ class JournalActions(WritingController):
         new = [each for each in overwritten if (each.action.id, each.target) not in self._announced]
         self._announced = {(each.action.id, each.target) for each in overwritten}
         if new:
-            title = text.cut(text.one_line(new[0].action.title), SHOWN)
+            title = text.cut_line(new[0].action.title, SHOWN)
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""
             key = self._screen.app.hint("again")
             self._screen.app.notify(
@@ -173,7 +173,7 @@ class JournalActions(WritingController):
 
         def done(_: JournalAction) -> None:
             self.overwritten = ()
-            what = text.cut(text.one_line(planned.title.removeprefix("again: ")), SHOWN)
+            what = text.cut_line(planned.title.removeprefix("again: "), SHOWN)
             self._screen.app.report(f"{actions.BY_ID['again'].done}: {what}")
             self._screen.update_keys()
 

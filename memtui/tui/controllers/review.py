@@ -203,7 +203,7 @@ class ReviewActions(WritingController):
             choices = [
                 Choice(
                     memory.ref,
-                    text.cut(text.one_line(memory.headline), 60),
+                    text.cut_line(memory.headline, 60),
                     note=text.one_line(memory.entity),
                 )
                 for memory in memories
@@ -248,7 +248,7 @@ class ReviewActions(WritingController):
     def _write(self, planned: Planned, proposals: Sequence[Proposal]) -> None:
         def done(_: JournalAction) -> None:
             what = (
-                text.cut(text.one_line(proposals[0].title), SHOWN)
+                text.cut_line(proposals[0].title, SHOWN)
                 if len(proposals) == 1
                 else text.counted(len(proposals), "proposal")
             )

@@ -217,7 +217,7 @@ class CompareScreen(TextDialog[None]):
 
 def _about(memory: Memory, other: Memory, palette: Palette, width: int) -> list[list[Segment]]:
     """Return headline and fields of a memory; fields that both have are dim."""
-    lines = [[Segment(text.cut(f" {text.one_line(memory.headline, 400)}", width), palette.heading)]]
+    lines = [[Segment(f" {text.cut_line(memory.headline, width - 1)}", palette.heading)]]
     for name in ("store", "entity", "type", "importance", "status", "tags", "created"):
         value, same = getattr(memory, name), getattr(memory, name) == getattr(other, name)
         words = ", ".join(value) if isinstance(value, tuple) else value

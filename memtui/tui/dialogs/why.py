@@ -138,7 +138,7 @@ class _Page:
         room = max(1, self.width - 2 - text.width(place))
         return [
             Segment(f" {place}", self.palette.dim),
-            Segment(text.cut(text.one_line(hit.headline), room), self.palette.heading),
+            Segment(text.cut_line(hit.headline, room), self.palette.heading),
         ]
 
     def _draw_both_scores(

@@ -44,7 +44,7 @@ class DiffView(WrappedLines):
         return [line for one in self._diff for line in draw_diff(one, self.palette, width)]
 
     def _text_lines(self, change: TextChange, width: int) -> list[list[Segment]]:
-        heading = text.cut(f" {text.one_line(change.headline, 400)}", width)
+        heading = f" {text.cut_line(change.headline, width - 1)}"
         drawn = draw_text_diff(change.before, change.after, self.palette, width - 2)
         body = [[Segment(" "), *line] for line in drawn]
         return [[Segment(heading, self.palette.heading)], [], *body, []]

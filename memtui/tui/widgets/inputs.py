@@ -289,7 +289,7 @@ class ChoiceList(EntryList):
         used = sum(text.width(segment.text) for segment in segments)
         count = choice.tail if choice.count is None else text.number(choice.count)
         room = max(1, width - used - text.width(count) - 2)
-        words = text.cut(text.one_line(choice.words), room)
+        words = text.cut_line(choice.words, room)
         if choice.note and 0 < self._column < room:
             words = text.pad(words, self._column)
         empty = choice.count == 0 and not choice.chosen
