@@ -1,8 +1,8 @@
 """`dataclass`, made in a fifth of the time: a command creates more than a hundred classes.
 
 The standard library compiles six functions for each frozen class (Python 3.11, `dataclasses.py`,
-`_create_fn`), which takes half a millisecond. Here only `__init__` is compiled, when the first value
-is made; the other methods are the same for every class and read the fields. Fields, slots,
+`_create_fn`), which takes half a millisecond. Here only `__init__` is compiled, when the first
+value is made; the other methods are the same for every class and read the fields. Fields, slots,
 `replace` and `asdict` are those of the standard library, which also makes all classes that are not
 frozen.
 """
