@@ -27,7 +27,7 @@ from memtui.cli.output import (
 from memtui.cli.store_selection import load_library, load_library_as_of
 from memtui.errors import QueryError
 from memtui.model import UNTYPED, Memory, to_record
-from memtui.stores.session_start import describe_use
+from memtui.stores.base import LimitUse
 from memtui.text import (
     Passage,
     count_words,
@@ -41,7 +41,7 @@ from memtui.text import (
 )
 
 if TYPE_CHECKING:
-    from memtui.library import SearchResult
+    from memtui.library import Library, SearchResult
 
 SIMILAR_LIMIT = 10
 """Memories that `similar` prints without `--limit`."""
@@ -131,35 +131,49 @@ def search(
     library.embed_query(query)
     found = library.find(query)
     memories = _first_memories(found, limit, everything)
-    parts = [library.explain(found, at) for at in range(len(memories))] if explain else []
     if as_json:
-        records = [to_record(memory) for memory in memories]
-        for at, record in enumerate(records):
-            record["score"] = found.scores[at] if found.scores is not None else None
-            record["passage"] = _passage_record(memories[at], library.passage(found, at))
-            if explain:
-                record["parts"] = {score_part.name: score_part.value for score_part in parts[at]}
-                record["near_words"] = dict(library.near_words(found, at))
-        print_json(records)
+        print_json(
+            [_hit_record(library, found, at, memory, explain) for at, memory in enumerate(memories)]
+        )
     else:
         for at, memory in enumerate(memories):
-            print_memories([memory])
-            if line := _passage_line(memory, library.passage(found, at), found.words):
-                print(line)
-            if explain:
-                shares = "  ".join(
-                    f"{score_part.name} {score_part.value:+.3f}" for score_part in parts[at]
-                )
-                score = found.scores[at] if found.scores is not None else 0.0
-                print(f"          {score:.3f} = {shares}")
-                if near_words := library.near_words(found, at):
-                    print(f"          nearest words: {scored_words(near_words)}")
+            _print_hit(library, found, at, memory, explain)
         _print_rest(len(memories), found.total)
     for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
         click.echo(one_line(hint), err=True)
     if not found.total:
         click.echo("no matches", err=True)
         raise click.exceptions.Exit(1)
+
+
+def _hit_record(
+    library: Library, found: SearchResult, at: int, memory: Memory, explain: bool
+) -> dict[str, Any]:
+    """One hit as JSON; with the parts of its score if `explain`."""
+    record = to_record(memory)
+    record["score"] = found.scores[at] if found.scores is not None else None
+    record["passage"] = _passage_record(memory, library.passage(found, at))
+    if explain:
+        parts = library.explain(found, at)
+        record["parts"] = {score_part.name: score_part.value for score_part in parts}
+        record["near_words"] = dict(library.near_words(found, at))
+    return record
+
+
+def _print_hit(
+    library: Library, found: SearchResult, at: int, memory: Memory, explain: bool
+) -> None:
+    """Print one hit with its passage, and the parts of its score if `explain`."""
+    print_memories([memory])
+    if line := _passage_line(memory, library.passage(found, at), found.words):
+        print(line)
+    if explain:
+        parts = library.explain(found, at)
+        shares = "  ".join(f"{score_part.name} {score_part.value:+.3f}" for score_part in parts)
+        score = found.scores[at] if found.scores is not None else 0.0
+        print(f"{' ' * ID_CELLS}{score:.3f} = {shares}")
+        if near_words := library.near_words(found, at):
+            print(f"{' ' * ID_CELLS}nearest words: {scored_words(near_words)}")
 
 
 def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] | None:
@@ -292,10 +306,19 @@ def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: An
     if statistics.limits:
         print("\nloaded at the start of a session")
         shown = statistics.limits[:MOST_LIMITS]
-        uses = [(f"{use.store} {use.title}", describe_use(use)) for use in shown]
+        uses = [(f"{use.store} {use.title}", _describe_use(use)) for use in shown]
         more = len(statistics.limits) - len(shown)
         uses += [("others", f"{number(more)} less full")] if more else []
         print_fields([(one_line(name), description) for name, description in uses])
     for title in ("type", "importance", "status", "kind", "store", "entity"):
         print()
         print_counts(f"by {title}", getattr(statistics, title))
+
+
+def _describe_use(use: LimitUse) -> str:
+    """How much is used, in words: `61 of 200 lines, 6,311 of 25,000 bytes`."""
+    measures = ", ".join(f"{used:,} of {most:,} {unit}" for unit, used, most in use.measures)
+    if use.cut_line is None:
+        return measures
+    not_loaded = f", {use.not_loaded:,} not loaded" if use.not_loaded else ""
+    return f"cut at line {use.cut_line:,}{not_loaded}: {measures}"

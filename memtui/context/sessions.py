@@ -1,7 +1,7 @@
 """The recipes for the start of a session: `session` (Ambient's block) and `loaded`.
 
 `loaded` shows what the program of each store puts into a session by itself, with the cut where its
-limit falls. The rule is the store's (`memtui.stores.session_start`). `session` takes such a block
+limit falls. The rule is the store's (`memtui.stores.base`). `session` takes such a block
 as it is, byte for byte; for another store it builds the same one from the memories of the project
 (the first part of the entity) and of the whole entity.
 """
@@ -17,8 +17,7 @@ from memtui.context.task import Task
 from memtui.model import Memory
 from memtui.query import Sort
 from memtui.search.pack_ranking import join_slots, oldest_first, slots_in_entity
-from memtui.stores.base import Store
-from memtui.stores.session_start import LoadedText, loads_at_session_start
+from memtui.stores.base import LoadedText, Store, loads_at_session_start
 
 
 def build_session(task: Task) -> tuple[list[Section], list[str]]:

@@ -17,10 +17,10 @@ import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from memtui.dataclass import dataclass
 from memtui.progress import IsCancelled, never
 from memtui.text import one_line
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from memtui.dataclass import dataclass, field
 from memtui.model import IMPORTANCES, STATUSES, format_time
 
 if TYPE_CHECKING:
-    from memtui.stores.session_start import LimitUse
+    from memtui.stores.base import LimitUse
 
 COUNTED = ("type", "importance", "status", "kind", "store", "entity")
 """Fields of `Memory` that are counted; `Statistics` has the same."""

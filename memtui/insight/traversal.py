@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, overload
 
+from memtui.dataclass import dataclass
 from memtui.insight.link_graph import NONE, Edge, LinkGraph, Node, keep_unique
 from memtui.model import format_time
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from enum import Enum, auto
 from pathlib import Path
 
 from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit, invert_edits
+from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups
 from memtui.files.locking import locked

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.insight import statistics as insight_statistics
 from memtui.insight.statistics import Statistics
 from memtui.library.indexing import ProvisionalIndex
@@ -39,7 +39,7 @@ from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
 from memtui.search.salience import ScoreConstants
-from memtui.stores.session_start import LimitUse
+from memtui.stores.base import LimitUse
 from memtui.text import counted, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
@@ -124,8 +124,7 @@ class SimilarMemories:
     """The rows that the slots index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Searchable:
+class Searchable(NamedTuple):
     """The rows and indexes that one query runs on."""
 
     rows: Rows
@@ -152,7 +151,7 @@ def find(
 ) -> SearchResult:
     """Run the query. Raises Cancelled."""
     alive = scope.columns.alive
-    rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to)
+    rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to, [])
     leaves = _Leaves(scope, rows, cancelled)
     match = _match(query, scope, leaves)
     ids = _match_ids(query, scope, slots_of)
@@ -182,8 +181,7 @@ def find(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaves:
+class _Leaves(NamedTuple):
     """Evaluates what the columns cannot for one query: terms in groups, and memories to read."""
 
     scope: Searchable

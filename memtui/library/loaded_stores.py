@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from memtui.dataclass import dataclass
 from memtui.insight import lineage as lineages
 from memtui.insight.lineage import Lineage
 from memtui.library import slots as slot_lookup
@@ -20,8 +20,15 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search import numbering
 from memtui.search.columns import Columns, Slots
-from memtui.stores.base import Reading, Scan, Shard, StoreView, WritableStore
-from memtui.stores.session_start import LimitUse, limits_loading
+from memtui.stores.base import (
+    LimitUse,
+    Reading,
+    Scan,
+    Shard,
+    StoreView,
+    WritableStore,
+    limits_loading,
+)
 
 if TYPE_CHECKING:
     from memtui.insight.links import LinkIndex

@@ -28,8 +28,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search import columns as columns_of
 from memtui.search import numbering, past_columns
-from memtui.stores.base import StoreView
-from memtui.stores.session_start import LimitUse
+from memtui.stores.base import LimitUse, StoreView
 from memtui.text import date
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock, Thread
 
 from memtui.config import Embedding
+from memtui.dataclass import dataclass
 from memtui.errors import EmbeddingError, MemtuiError
 from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache

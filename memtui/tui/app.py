@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,8 +29,8 @@ from memtui.tui.controllers.session import SessionState
 from memtui.tui.key_queue import KeyQueue
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
-from memtui.tui.widgets.text_selection import SelectableText
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.terminal_output import erases_background
+from memtui.tui.widgets.line_api import SelectableText, ThemedWidget
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -61,7 +62,7 @@ class MemtuiApp(AppInterface):
 
     def __init__(self, launch: Launch) -> None:
         self._backstop = OutputFilter()
-        self._screen_buffer = ScreenBuffer()
+        self._screen_buffer = ScreenBuffer(erases=erases_background(os.environ))
         self.launch = launch
         self.settings = launch.loaded.settings
         self.colours = ThemeRegistry(launch.themes)
@@ -80,6 +81,9 @@ class MemtuiApp(AppInterface):
         self.theme = first_theme
 
         self.browse: BrowseScreen
+        self._is_painted = False
+        self._early_signal: signal.Signals | None = None
+        """What is to end the app once it is painted."""
         self.fault: Exception | None = None
         self.has_draft = False
         """A form was open with a text that is kept for the next start."""
@@ -189,7 +193,11 @@ class MemtuiApp(AppInterface):
         if not self.is_headless:  # a process with one app after another would keep every one
             gc.freeze()
         gc.enable()
-        self.browse.worker.open()
+        self._is_painted = True
+        if self._early_signal is not None:
+            self.end_by(self._early_signal)
+        else:
+            self.browse.worker.open()
 
     def reopen(self, open_library: Callable[[], Library]) -> None:
         """Show other stores, on a new screen with a new library."""
@@ -248,7 +256,9 @@ class MemtuiApp(AppInterface):
 
     def end_by(self, number: signal.Signals) -> None:
         """Exit because of a signal, as `leave` does, with the exit code that shells give it."""
-        if not self.is_ending:
+        if not self._is_painted:  # the screen is being made, and cannot be left half made
+            self._early_signal = number
+        elif not self.is_ending:
             self._keep_session()
             self.exit(return_code=128 + number)
 

@@ -38,9 +38,9 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 VARIABLES = ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
 PREFIXES = ("MEMTUI_", "TEXTUAL_")
 """Of the other variables that a frame depends on."""
-_ESCAPES = re.compile("\x1b\\[[0-9;]*[CGHm]")
-"""The sequences of a frame: moves to the right, columns, positions, colours (ECMA-48, 8.3.20,
-8.3.9, 8.3.21, 8.3.117)."""
+_ESCAPES = re.compile("\x1b\\[[0-9;]*[CDGHm]|[\b\v]")
+"""The sequences of a frame: moves to the right and to the left, columns, positions, colours
+(ECMA-48, 8.3.20, 8.3.18, 8.3.9, 8.3.21, 8.3.117), and a step back or down."""
 _BLANK = " memtui /"
 """Shown where no frame is kept: where the search line will be."""
 
@@ -144,8 +144,14 @@ def shown(cache: Path, roots: Sequence[Path]) -> Iterator[Attributes | None]:
     if not sys.stdout.isatty():
         yield None
         return
+    received: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        received.append(number)
+        raise SystemExit(128 + number)
+
     before = {
-        number: signal.signal(number, _end)
+        number: signal.signal(number, end)
         for number in (signal.SIGTERM, signal.SIGHUP)
         if signal.getsignal(number) is signal.SIG_DFL
     }
@@ -157,21 +163,20 @@ def shown(cache: Path, roots: Sequence[Path]) -> Iterator[Attributes | None]:
         sys.stdout.write(f"{ENTER}{hidden}\x1b[2J\x1b[H{frame or _BLANK}")
         sys.stdout.flush()
         yield attributes
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             sys.stdout.write(f"\x1b[?7h{LEAVE}\x1b[?25h")
             sys.stdout.flush()
         if attributes is not None:
             with contextlib.suppress(termios.error):
                 termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, attributes)
+        if received and isinstance(error, Exception):
+            # Python 3.11 makes a RuntimeError of what is raised in a `__set_name__`.
+            raise SystemExit(128 + received[0]) from error
         raise
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _end(number: int, _: object) -> None:
-    raise SystemExit(128 + number)
 
 
 def _read_silently() -> Attributes | None:

@@ -33,6 +33,7 @@ from memtui.errors import SaveError
 from memtui.model import Place
 from memtui.tui import first_frame
 from memtui.tui.app_interface import CopyOutcome
+from memtui.tui.terminal_output import RESET
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import AppInterface
@@ -54,30 +55,57 @@ class TerminalDriver(LinuxDriver):
     def __init__(self, app: AppInterface, **options: Any) -> None:
         super().__init__(app, **options)
         self._file: Any = _OutputFile(self._file)
+        self._loop = asyncio.get_running_loop()
         self._is_watched = False
         self._was_started = self._is_taken = False
         """The terminal is in the state that `first_frame` has left it in."""
+        self._is_active = False
+        """The terminal is the app's: modes are set and threads read and write."""
         self._wake = os.pipe()
         os.set_blocking(self._wake[0], False)
         """What is written into it ends the thread that reads keys."""
 
     def start_application_mode(self) -> None:
-        loop = asyncio.get_running_loop()
         for number in ENDING:
             if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup leaves it
-                loop.add_signal_handler(number, self._app.end_by, number)
+                self._loop.add_signal_handler(number, self._app.end_by, number)
         if not self._is_watched:
             self._is_watched = True
-            self._check_hangup(loop)
+            self._check_hangup()
         self._is_taken = not self._was_started and self._app.launch.attributes is not None
         super().start_application_mode()  # type: ignore[no-untyped-call]
+        self._is_active = self._key_thread is not None and self._key_thread.is_alive()
         if self._is_taken:
             self.attrs_before = self._app.launch.attributes
         self._was_started, self._is_taken = True, False
 
+    def stop_application_mode(self) -> None:
+        self._is_active = False
+        self.write(RESET)  # what is drawn leaves its colours on
+        super().stop_application_mode()
+
+    def _sigcont_application(self, *_: object) -> None:
+        """Take the terminal again, soon: this may interrupt anything.
+
+        The kernel sends SIGCONT also to a program that was not stopped, when its terminal is
+        closed, and `kill -STOP` stops one that has not given its terminal back. Textual would then
+        start a second thread that reads keys, and take its own modes for those to restore.
+        """
+        self._loop.call_soon_threadsafe(self._continue)
+
+    def _continue(self) -> None:
+        if not self._auto_restart or self._app.is_ending:
+            return
+        if self._is_active:
+            self.suspend_application_mode()
+            self._must_signal_resume = True
+        if self._must_signal_resume:
+            self.resume_application_mode()
+
     def write(self, data: str) -> None:
-        # To enter the alternate screen again would clear it in some terminals.
-        if not (self._is_taken and data == first_frame.ENTER):
+        # To enter the alternate screen again would clear it in some terminals. There is no thread
+        # that writes where the terminal was closed before the app took it.
+        if self._writer_thread is not None and not (self._is_taken and data == first_frame.ENTER):
             super().write(data)
 
     def run_input_thread(self) -> None:
@@ -114,13 +142,13 @@ class TerminalDriver(LinuxDriver):
             os.write(self._wake[1], b"x")
         super().disable_input()
 
-    def _check_hangup(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _check_hangup(self) -> None:
         poll = select.poll()
         poll.register(self.fileno, 0)
         if poll.poll(0):  # with no event requested, poll reports only hang-ups and errors
             self._app.end_by(signal.SIGHUP)
         else:
-            loop.call_later(CHECK_INTERVAL, self._check_hangup, loop)
+            self._loop.call_later(CHECK_INTERVAL, self._check_hangup)
 
 
 class _OutputFile:
@@ -273,7 +301,7 @@ def suspend() -> str:
     return ""
 
 
-SECONDS = 2.0
+TOOL_SECONDS = 2.0
 """Time limit of a tool; it hands the text over and ends, or goes on in the background."""
 TAKES_OSC_52 = {
     "KITTY_WINDOW_ID": "",
@@ -323,7 +351,7 @@ def _run_tool(command: list[str], words: str) -> bool:
             input=words.encode(coding, "replace"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=SECONDS,
+            timeout=TOOL_SECONDS,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
@@ -357,7 +385,7 @@ def _tmux_setting(environ: Mapping[str, str]) -> str:
             [program, "show-options", "-sv", "set-clipboard"],
             capture_output=True,
             env=dict(environ),
-            timeout=SECONDS,
+            timeout=TOOL_SECONDS,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):

@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from memtui.changes import Act, Change
 from memtui.config import LanguageModel
+from memtui.dataclass import dataclass, replace
 from memtui.errors import ModelError, Refused
 from memtui.model import IMPORTANCES, Memory
 from memtui.text import without_hidden, without_lone_surrogates

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
+import termios
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -15,6 +17,8 @@ from typing import Any
 import pytest
 
 from memtui.library.indexing import BUILT_IN_PROCESS
+from tests.long_run import count
+from tests.tui.stage import write_store
 
 pytestmark = pytest.mark.slow
 
@@ -111,6 +115,32 @@ def test_quitting_before_anything_is_read(memtui: Start, tmp_path: Path) -> None
         on.send("q")
         assert on.wait_for_end() == 0
         assert not on.modes_left_on()
+
+
+MOMENTS = count(4, 60)
+"""Of the first second at which the program is ended, for each way."""
+
+
+@pytest.mark.parametrize("by", ["hang up", "SIGTERM", "SIGHUP"])
+def test_it_ends_at_any_moment_of_the_start(memtui: Start, tmp_path: Path, by: str) -> None:
+    """Also while modules are imported and while the screen is made: no fault, no mode left on."""
+    root, chance = write_store(tmp_path / "store"), random.Random(by)
+    for number in range(MOMENTS):
+        with memtui([str(root)], tmp_path, size=(80, 24)) as on:
+            before = termios.tcgetattr(on._line)
+            end = time.monotonic() + (number + chance.random()) / MOMENTS
+            while time.monotonic() < end:
+                on._read(0.005)
+            if by == "hang up":
+                on.hang_up()
+                assert on.wait_for_end() != 1
+            else:
+                os.kill(on._child, signal.Signals[by])
+                # By the signal itself before there is a handler, and thus nothing to give back.
+                assert on.wait_for_end() in (128 + signal.Signals[by], -signal.Signals[by])
+                assert not on.modes_left_on()
+                assert termios.tcgetattr(on._line) == before
+    assert not (tmp_path / "state" / "memtui.log").exists()
 
 
 def test_a_change_that_was_just_made_is_written(memtui: Start, tmp_path: Path) -> None:

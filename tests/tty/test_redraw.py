@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import sys
+import termios
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -107,6 +110,33 @@ def test_the_terminal_is_lent_and_taken_back(memtui: Start, tmp_path: Path) -> N
         on.wait_for("PROMPT")
         on.send("exit\n")
         assert on.wait_for_end() == 0
+
+
+def test_being_continued_starts_nothing_twice(memtui: Start, tmp_path: Path) -> None:
+    """SIGCONT comes also without ^Z before it: when a terminal is closed, after `kill -STOP`.
+
+    Two threads would read the keys, each some of them, and what they write would be swapped.
+    """
+    with memtui([str(store(tmp_path))], tmp_path, size=(120, 30)) as on:
+        before = termios.tcgetattr(on._line)
+        panes(on)
+        for numbers in ((signal.SIGSTOP, signal.SIGCONT), (signal.SIGCONT,), (signal.SIGCONT,)):
+            on.write(NOISE)
+            on.wait_for("NOISE")
+            for number in numbers:
+                os.kill(on._child, number)
+            on.wait_until_gone("NOISE")
+            panes(on)
+        on.send("/")
+        on.wait_for("enter done")
+        for letter in "authenticated things":
+            on.send(letter)
+        on.wait_for("authenticated things")
+        on.escape()
+        on.send("\x11")
+        assert on.wait_for_end() == 0
+        assert not on.modes_left_on()
+        assert termios.tcgetattr(on._line) == before
 
 
 def test_without_a_shell_it_does_not_stop(memtui: Start, tmp_path: Path) -> None:

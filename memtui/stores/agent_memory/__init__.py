@@ -1,9 +1,78 @@
-"""agent-memory (Martian-Engineering): facts per entity in JSON, daily notes, MEMORY.md."""
+"""agent-memory (Martian-Engineering): facts per entity in JSON, daily notes, MEMORY.md.
+
+The package itself says where the files lie. Below MEMORY_HOME are `entities/<slug>/items.json` and
+`summary.md`, and one `<YYYY-MM-DD>.md` a day; `MEMORY.md` lies one level up (setup.sh:42).
+`entities/index.json` is a cache that adding a fact leaves stale, so it is never read.
+"""
 
 from __future__ import annotations
 
-from memtui.stores.agent_memory.layout import detect
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from memtui.files.reading import existing_files
+from memtui.stores.base import Unreadable
 from memtui.stores.format import Format, TransferSupport, lazy_function
+from memtui.stores.scanning import FoundShard, folders_in, has_entry, list_folder
+
+ENTITIES = "entities"
+ITEMS = "items.json"
+SUMMARY = "summary.md"
+METRICS = "metrics"
+TACIT = "MEMORY.md"
+SET_UP = ("pipelines", "checkpoints", "metrics")
+"""Folders that setup.sh makes beside `entities/` (setup.sh:25-72)."""
+DAILY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
+
+
+def _is_home(path: Path) -> bool:
+    folder = path / ENTITIES
+    if not os.path.isdir(folder):
+        return False
+    if os.path.isfile(folder / "index.json"):
+        return True
+    if all(os.path.isdir(path / name) for name in SET_UP):
+        return True
+    return has_entry(folder, lambda entry: os.path.lexists(os.path.join(entry.path, ITEMS)))
+
+
+def detect(path: Path) -> Path | None:
+    """The MEMORY_HOME that this path is, holds as `memory`, or is the `entities` folder of."""
+    homes = [path, path / "memory"]
+    if path.name == ENTITIES:
+        homes.append(path.parent)
+    return next((home for home in homes if _is_home(home)), None)
+
+
+def shard_key(slug: str) -> str:
+    """Key of the shard of one entity's facts and its summary."""
+    return f"{ENTITIES}/{slug}"
+
+
+def find_entities(root: Path) -> Iterator[FoundShard | Unreadable]:
+    """Find every entity folder that holds a file, by name."""
+    for found in folders_in(root / ENTITIES, root):
+        if isinstance(found, Unreadable):
+            yield found
+            continue
+        files, mark = existing_files((f"{found.path}/{ITEMS}", f"{found.path}/{SUMMARY}"))
+        if files:
+            yield FoundShard(shard_key(found.name), files, mark)
+
+
+def find_notes(root: Path) -> Iterator[FoundShard | Unreadable]:
+    """Find the daily notes by date, then MEMORY.md of the folder above."""
+    entries, faults = list_folder(root)
+    yield from faults
+    for entry in entries:
+        if DAILY.fullmatch(entry.name):
+            yield FoundShard(entry.name, (entry.path,))
+    tacit = root.parent / TACIT
+    if os.path.lexists(tacit):
+        yield FoundShard(TACIT, (str(tacit),))
+
 
 FORMAT = Format(
     name="agent-memory",

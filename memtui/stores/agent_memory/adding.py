@@ -15,7 +15,7 @@ from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
-from memtui.stores.agent_memory import layout
+from memtui.stores import agent_memory
 from memtui.stores.agent_memory.notes import NOTES, NoteText, note_to_text
 from memtui.stores.agent_memory.records import (
     ACTIVE,
@@ -256,13 +256,13 @@ def _is_succeeded_elsewhere(change: Change) -> bool:
 
 def _note_path(root: Path, id: str) -> Path:
     """The file of the note with this id. Raises Refused for an id that no note can have."""
-    if id == layout.TACIT:
-        return root.parent / layout.TACIT
-    if layout.DAILY.fullmatch(id):
+    if id == agent_memory.TACIT:
+        return root.parent / agent_memory.TACIT
+    if agent_memory.DAILY.fullmatch(id):
         return root / id
     parts = id.split("/")
-    if len(parts) == 3 and (parts[0], parts[2]) == (layout.ENTITIES, layout.SUMMARY):
-        return safe_join(root / layout.ENTITIES, parts[1]) / layout.SUMMARY
+    if len(parts) == 3 and (parts[0], parts[2]) == (agent_memory.ENTITIES, agent_memory.SUMMARY):
+        return safe_join(root / agent_memory.ENTITIES, parts[1]) / agent_memory.SUMMARY
     raise Refused(
         "agent-memory has no place for a note of this name",
         where=id,
@@ -287,10 +287,10 @@ def plan_add_note(change: Change, context: PlanContext) -> Plan:
     return Plan((change,), edits, Outcome.ADDED, f"Added {id}", (context.ref(id),))
 
 
-SOURCE = "import"
+IMPORT_SOURCE = "import"
 _TYPE_OF = {plural: type for type, plural in PLURALS.items()}
 _KINDS = {**dict.fromkeys(PLURALS), **dict.fromkeys(PLURALS.values())}
-ENTITY = "projects"
+DEFAULT_ENTITY = "projects"
 """What an entity of another format is taken for, where its own path does not say."""
 _STATUS = {"deleted": "retired", "proposed": "active"}
 
@@ -298,7 +298,7 @@ _STATUS = {"deleted": "retired", "proposed": "active"}
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to a fact: `people/alice` stays, `shop-api/main` is the project shop-api."""
     parts = entity_parts(memory)
-    kind, name, rest = ENTITY, parts[0], parts[1:]
+    kind, name, rest = DEFAULT_ENTITY, parts[0], parts[1:]
     if len(parts) > 1 and parts[0] in _KINDS:
         kind, name, rest = parts[0], parts[1], parts[2:]
     tags = dict.fromkeys([memory.type, *rest, *memory.tags])
@@ -308,7 +308,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         "entity": f"{kind}/{name}",
         "created": memory.created or memory.updated,
         "status": _STATUS.get(memory.status, memory.status),
-        "source": SOURCE,
+        "source": IMPORT_SOURCE,
         "tags": tuple(tag for tag in tags if tag),
         "pinned": memory.pinned,
         "supersedes": converted_ids(memory, memory.supersedes),

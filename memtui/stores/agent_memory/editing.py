@@ -14,9 +14,8 @@ from memtui.errors import Refused
 from memtui.files.json.editing import put_member
 from memtui.files.json.locating import load
 from memtui.model import Memory
-from memtui.stores.agent_memory import records
+from memtui.stores.agent_memory import records, shard_key
 from memtui.stores.agent_memory.adding import mark_historical, new_fact, plan_add, slug_and_type
-from memtui.stores.agent_memory.layout import shard_key
 from memtui.stores.agent_memory.notes import NOTE_ACTS, delete_note, edit_note
 from memtui.stores.agent_memory.records import (
     ACTIVE,

@@ -14,17 +14,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Plan, RecordEdit, SidecarEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, UnreadableFile
 from memtui.files.json.locating import load
 from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import UNTYPED, Link, Memory, Place
-from memtui.stores.agent_memory import layout
-from memtui.stores.agent_memory.layout import ENTITIES, ITEMS, SUMMARY, shard_key
+from memtui.stores import agent_memory
+from memtui.stores.agent_memory import ENTITIES, ITEMS, SUMMARY, shard_key
 from memtui.stores.agent_memory.notes import stated_type
 from memtui.stores.agent_memory.rules import FactRules
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_or_new
@@ -251,7 +251,7 @@ class FactFile:
 
 def _summary_type(folder: Path, root: Path) -> str:
     try:
-        return stated_type(decode(read_bytes(folder / layout.SUMMARY, root)))
+        return stated_type(decode(read_bytes(folder / agent_memory.SUMMARY, root)))
     except UnreadableFile:
         return ""
 
@@ -262,8 +262,8 @@ def read_fact_file(root: Path, slug: str, label: str) -> FactFile:
     Raises Refused when the slug cannot be a folder, or the file cannot be read: what cannot be read
     must not be written.
     """
-    folder = safe_join(root / layout.ENTITIES, slug)
-    file = read_or_new(folder / layout.ITEMS, root)
+    folder = safe_join(root / agent_memory.ENTITIES, slug)
+    file = read_or_new(folder / agent_memory.ITEMS, root)
     records, _ = named_records(file, slug)
     kind = first_type(named.value for named in records) or _summary_type(folder, root)
     memories = facts(file, records, label, slug)

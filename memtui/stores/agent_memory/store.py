@@ -11,15 +11,24 @@ from memtui.errors import RefError, UnreadableFile
 from memtui.model import Memory
 from memtui.stores import accesses
 from memtui.stores.accesses import AccessFile, AccessKey
-from memtui.stores.agent_memory import editing, layout, notes
+from memtui.stores.agent_memory import (
+    ENTITIES,
+    ITEMS,
+    METRICS,
+    SUMMARY,
+    TACIT,
+    editing,
+    find_entities,
+    find_notes,
+    notes,
+)
 from memtui.stores.agent_memory import records as facts
 from memtui.stores.agent_memory.records import FactContext, FactFile
 from memtui.stores.agent_memory.rules import FactRules
-from memtui.stores.base import Reading, Shard, StoreView, Unreadable
+from memtui.stores.base import LoadedText, Reading, Shard, StoreView, Unreadable, loaded_whole
 from memtui.stores.file_store import FileStore
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
-from memtui.stores.session_start import LoadedText, loaded_whole
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -43,8 +52,8 @@ class AgentMemory(FileStore[FactContext]):
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each entity folder, each daily note, and MEMORY.md one level up."""
-        yield from layout.entities(self.root)
-        yield from layout.notes(self.root)
+        yield from find_entities(self.root)
+        yield from find_notes(self.root)
 
     def plan_context(self, view: StoreView) -> FactContext:
         return FactContext(**self.context_fields(view), rules=self.rules, last=self._last)
@@ -56,18 +65,18 @@ class AgentMemory(FileStore[FactContext]):
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """An entity's facts and summary, or one note."""
-        is_entity = shard.key.startswith(f"{layout.ENTITIES}/")
+        is_entity = shard.key.startswith(f"{ENTITIES}/")
         return self._entity(shard) if is_entity else self._note(shard)
 
     def _entity(self, shard: Shard) -> Reading:
-        slug = shard.key.removeprefix(f"{layout.ENTITIES}/")
+        slug = shard.key.removeprefix(f"{ENTITIES}/")
         memories: list[Memory] = []
         faults: list[Unreadable] = []
         summary: notes.NoteText | None = None
         for name in shard.files:
             path = Path(name)
             try:
-                if path.name == layout.ITEMS:
+                if path.name == ITEMS:
                     file = read_json(path, self.root)
                     records, faults_of_records = named_records(file, slug)
                     memories += facts.facts(file, records, self.label, slug)
@@ -79,20 +88,20 @@ class AgentMemory(FileStore[FactContext]):
         if summary is not None:
             stated = notes.stated_type(summary.content)
             entity = memories[0].entity if memories else facts.entity_path(stated, slug)
-            id = f"{shard.key}/{layout.SUMMARY}"
+            id = f"{shard.key}/{SUMMARY}"
             memories.append(notes.summary(summary, self.label, id, entity, slug))
         return Reading(tuple(memories), tuple(faults))
 
     def access_file(self) -> AccessFile:
         """The file in which the retrieve script counts (retrieve-memory.sh:32-59)."""
-        return AccessFile(self.root / layout.METRICS / accesses.FILE, self.root)
+        return AccessFile(self.root / METRICS / accesses.FILE, self.root)
 
     def access_key(self, memory: Memory) -> AccessKey | None:
         """A fact is `slug/id`, an entity's summary its slug; notes are not counted."""
         shard = editing.shard_of(memory)
-        if not shard.startswith(f"{layout.ENTITIES}/"):
+        if not shard.startswith(f"{ENTITIES}/"):
             return None
-        slug = shard.removeprefix(f"{layout.ENTITIES}/")
+        slug = shard.removeprefix(f"{ENTITIES}/")
         if memory.kind == "note":
             return AccessKey("entities", slug, shard)
         return AccessKey("facts", f"{slug}/{memory.id}", shard)
@@ -100,13 +109,13 @@ class AgentMemory(FileStore[FactContext]):
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """MEMORY.md, whole: the layer that is read without a query."""
         try:
-            return (loaded_whole(view.get(f"{self.label}:{layout.TACIT}"), LOADED),)
+            return (loaded_whole(view.get(f"{self.label}:{TACIT}"), LOADED),)
         except RefError:
             return ()
 
     def _note(self, shard: Shard) -> Reading:
         path = Path(shard.files[0])
-        make = notes.tacit if shard.key == layout.TACIT else notes.daily
+        make = notes.tacit if shard.key == TACIT else notes.daily
         try:
             prose = notes.read_note(path, path.parent)
         except UnreadableFile as error:
@@ -116,7 +125,7 @@ class AgentMemory(FileStore[FactContext]):
 
 def _with_advice(fault: Unreadable) -> Unreadable:
     try:
-        emptied = fault.file.endswith(layout.ITEMS) and os.path.getsize(fault.file) == 0
+        emptied = fault.file.endswith(ITEMS) and os.path.getsize(fault.file) == 0
     except OSError:
         emptied = False
     return Unreadable(fault.file, f"{fault.reason} (0 bytes): {EMPTIED}") if emptied else fault

@@ -12,14 +12,14 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan
+from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.ambient import layout
+from memtui.stores import ambient
 from memtui.stores.ambient.importing import ImportedEvent, plan_import
 from memtui.stores.ambient.project_files import (
     EventContext,
@@ -120,7 +120,7 @@ def target_of(entity: str, context: EventContext) -> EventTarget:
     if found is not None:
         return EventTarget(context.open(found[0]), found[1])
     name, _, branch = entity.partition("/")
-    return EventTarget(context.open(layout.key_of_name(name)), branch, new_name=name)
+    return EventTarget(context.open(ambient.key_of_name(name)), branch, new_name=name)
 
 
 def new_event(change: Change, content: str, context: EventContext) -> dict[str, Any]:
@@ -172,7 +172,7 @@ def _destination(target: EventTarget, event: Mapping[str, Any], now: int) -> Des
         first = event if high else None
         edits += new_project_file(target.files, target.new_name, target.new_name, first, now)
         warnings.append(_UNKNOWN_PROJECT)
-    elif high and not os.path.lexists(target.files.folder / layout.PROJECT):
+    elif high and not os.path.lexists(target.files.folder / ambient.PROJECT):
         warnings.append(_NO_PROJECT_FILE)
     if branch:
         file = target.files.branch(branch)

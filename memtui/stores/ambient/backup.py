@@ -16,18 +16,23 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import BundleError, UnreadableFile
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import read_bytes
 from memtui.model import Memory, Place
-from memtui.stores.ambient import layout
+from memtui.stores import ambient
 from memtui.stores.ambient.importing import type_of
-from memtui.stores.ambient.project_files import branch_head, project_head, task_key, to_json_text
+from memtui.stores.ambient.project_files import (
+    branch_head,
+    project_head,
+    task_key,
+    to_json_text,
+)
 from memtui.stores.ambient.records import IDLE_LIMIT, SHORT_KEY
 from memtui.stores.ambient.store import Ambient
 from memtui.stores.base import Store, Unreadable
@@ -197,11 +202,11 @@ def select_projects(selection: BackupSelection, left_out: Counter[str]) -> dict[
             ids_by_project.setdefault(place, set()).add(str(memory.extra.get("id", memory.id)))
     projects: dict[str, Any] = {}
     reasons: dict[str, str] = {}
-    for found in layout.projects(selection.root):
+    for found in ambient.find_projects(selection.root):
         if isinstance(found, Unreadable):
             continue
         if selection.whole or not ids_by_project.keys().isdisjoint(found.files):
-            key = found.key.removeprefix(f"{layout.PROJECTS}/")
+            key = found.key.removeprefix(f"{ambient.PROJECTS}/")
             project = _take_project(selection, key, found.files, ids_by_project, reasons)
             if project is not None:
                 projects[key] = project
@@ -232,7 +237,7 @@ def _take_project(
     read = {
         name: _read(path, selection)
         for name, path in paths.items()
-        if path.parent.name != layout.ARCHIVED
+        if path.parent.name != ambient.ARCHIVED
     }
     of_project = read[own][1] if own else NO_PROJECT
     found: dict[str, dict[str, Any]] = {}
@@ -325,15 +330,15 @@ def read(document: Mapping[str, Any]) -> IncomingStore:
         raise BundleError("not an Ambient backup of a known version")
     texts: dict[str, str] = {}
     for key, project in document["projects"].items():
-        if not layout.PROJECT_KEY.fullmatch(key) or not isinstance(project, dict):
+        if not ambient.PROJECT_KEY.fullmatch(key) or not isinstance(project, dict):
             raise BundleError("a project's key is not 16 hex digits")
-        folder = f"{layout.PROJECTS}/{key}"
+        folder = f"{ambient.PROJECTS}/{key}"
         if project.get("project") is not None:
-            texts[f"{folder}/{layout.PROJECT}"] = _file(project["project"])
+            texts[f"{folder}/{ambient.PROJECT}"] = _file(project["project"])
         for branch, task in (project.get("tasks") or {}).items():
             if not branch or task_key(branch) != branch or branch in (".", ".."):
                 raise BundleError("a branch's key cannot be a file name")
-            texts[f"{folder}/{layout.TASKS}/{branch}.json"] = _file(task)
+            texts[f"{folder}/{ambient.TASKS}/{branch}.json"] = _file(task)
     files = {name: _loader(text) for name, text in texts.items()}
     return IncomingStore(Ambient.format, Ambient.format, _memories(texts), whole=True, files=files)
 

@@ -15,7 +15,7 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
-from memtui.stores.ambient import layout
+from memtui.stores import ambient
 from memtui.stores.ambient.adding import DECISION, new_event, plan_add
 from memtui.stores.ambient.project_files import (
     EventContext,
@@ -290,7 +290,7 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
     branch = _branch_of(change, memory, files)
     if branch is None:
         raise Refused("it is on no branch that could be archived", where=memory.ref)
-    target = safe_join(files.folder / layout.ARCHIVED, branch.file.path.name)
+    target = safe_join(files.folder / ambient.ARCHIVED, branch.file.path.name)
     if os.path.lexists(target):
         raise Refused("a branch of this name is already archived", where=str(target))
     known = (

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan
+from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
-from memtui.stores.ambient import layout
+from memtui.stores import ambient
 from memtui.stores.ambient.project_files import (
     EventContext,
     EventRules,
@@ -153,19 +153,19 @@ def event_record(arrival: ImportedEvent) -> dict[str, Any]:
 def _key(arrival: ImportedEvent) -> str:
     """The key of the project: the original one, else that of the same name, else a new one."""
     stated = arrival.extra.get("projectKey")
-    if isinstance(stated, str) and layout.PROJECT_KEY.fullmatch(stated):
+    if isinstance(stated, str) and ambient.PROJECT_KEY.fullmatch(stated):
         return stated
     for key, known in arrival.context.keys().items():
         if arrival.project in (key, known):
             return key
-    return layout.key_of_name(arrival.project)
+    return ambient.key_of_name(arrival.project)
 
 
 def _into_branch(
     arrival: ImportedEvent, files: ProjectFiles, branch: str, event: Mapping[str, Any]
 ) -> list[Edit]:
     archived = arrival.extra.get("archived") is True
-    folder = layout.ARCHIVED if archived else layout.TASKS
+    folder = ambient.ARCHIVED if archived else ambient.TASKS
     path = safe_join(files.folder / folder, f"{task_key(branch)}.json")
     copy_values = arrival.copy_in(path, event)
     for file in files.project.files:
@@ -179,7 +179,7 @@ def _into_project(
     arrival: ImportedEvent, files: ProjectFiles, event: Mapping[str, Any]
 ) -> list[Edit]:
     own: EventFile | None = files.own
-    copy_values = arrival.copy_in(files.folder / layout.PROJECT, event)
+    copy_values = arrival.copy_in(files.folder / ambient.PROJECT, event)
     return (
         _new_project(arrival, files, copy_values)
         if own is None
@@ -196,7 +196,7 @@ def _new_project(
 
 def _name_project(arrival: ImportedEvent, files: ProjectFiles) -> list[Edit]:
     """Create the project.json of a new project whose events all lie in branches, for its name."""
-    path = safe_join(files.folder, layout.PROJECT)
+    path = safe_join(files.folder, ambient.PROJECT)
     unnamed = arrival.project == files.folder.name[:SHORT_KEY]
     if unnamed or arrival.is_in_project or files.project.files or os.path.lexists(path):
         return []
@@ -249,7 +249,7 @@ def _memory(arrival: ImportedEvent) -> Memory:
     )
 
 
-TYPES = ("decision", "error-resolution", "task-update", "file-context", "session-summary")
+EVENT_TYPES = ("decision", "error-resolution", "task-update", "file-context", "session-summary")
 _TYPE_OF = {
     "architecture": "decision",
     "bugfix": "error-resolution",
@@ -262,18 +262,18 @@ _TYPE_OF = {
     "value": "decision",
 }
 """Words of other stores; what is not here becomes a task-update."""
-BRANCH = "main"
+DEFAULT_BRANCH = "main"
 
 
 def type_of(word: str) -> str:
     """The type of Ambient's five that stands for another store's word."""
-    return word if word in TYPES else _TYPE_OF.get(word, "task-update")
+    return word if word in EVENT_TYPES else _TYPE_OF.get(word, "task-update")
 
 
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to an event: entity `project/branch`, from the entity's parts."""
     parts = entity_parts(memory)
-    branch = "/".join(parts[1:]) or BRANCH
+    branch = "/".join(parts[1:]) or DEFAULT_BRANCH
     high = memory.importance == "high"
     content, cut = fit_content(text_with_title(memory) or memory.headline, EventRules(), True)
     origin_values = {"source": memory.ref, "entity": memory.entity, "type": memory.type}

@@ -10,17 +10,17 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, TextEdit, ValueEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused
 from memtui.files.json.editing import raw_value
 from memtui.files.reading import safe_join
 from memtui.model import Memory
-from memtui.stores.ambient import layout
+from memtui.stores import ambient
 from memtui.stores.ambient.records import (
     EVENTS,
     EventCopy,
@@ -66,7 +66,7 @@ class ProjectFiles:
 
     @property
     def shard(self) -> str:
-        return layout.shard_key(self.folder.name)
+        return ambient.shard_key(self.folder.name)
 
     @property
     def own(self) -> EventFile | None:
@@ -93,9 +93,11 @@ class ProjectFiles:
 
 def read_project_files(root: Path, key: str) -> ProjectFiles:
     """Read a project's files for a change."""
-    folder = safe_join(root / layout.PROJECTS, key)
-    found, faults = layout.project_files(str(folder))
-    project, record_faults = read_project(root, layout.shard_key(key), found.files if found else ())
+    folder = safe_join(root / ambient.PROJECTS, key)
+    found, faults = ambient.list_project_files(str(folder))
+    project, record_faults = read_project(
+        root, ambient.shard_key(key), found.files if found else ()
+    )
     read = {str(file.file.path) for file in project.files}  # what is wrong there is one record
     file_faults = [fault for fault in record_faults if fault.file not in read]
     return ProjectFiles(folder, project, (*faults, *file_faults), copies_by_id(project))
@@ -103,7 +105,7 @@ def read_project_files(root: Path, key: str) -> ProjectFiles:
 
 def shard_of(memory: Memory) -> str:
     """Key of the shard that holds the memory."""
-    return layout.shard_key(key_of(memory))
+    return ambient.shard_key(key_of(memory))
 
 
 def key_of(memory: Memory) -> str:
@@ -214,8 +216,8 @@ class EventContext(PlanContext):
 
     def open(self, key: str) -> ProjectFiles:
         """Read a project's files as they are now. Raises Refused."""
-        folder = safe_join(self.root / layout.PROJECTS, key)
-        found, _ = layout.project_files(str(folder))
+        folder = safe_join(self.root / ambient.PROJECTS, key)
+        found, _ = ambient.list_project_files(str(folder))
         files = found.files if found else ()
         return self.last.get(files, lambda: read_project_files(self.root, key), key)
 
@@ -254,7 +256,7 @@ def new_project_file(
     files: ProjectFiles, name: str, origin: str, event: Mapping[str, Any] | None, now: int
 ) -> list[Edit]:
     """The edits that create project.json, with a first event if given. Raises Refused."""
-    path = safe_join(files.folder, layout.PROJECT)
+    path = safe_join(files.folder, ambient.PROJECT)
     if os.path.lexists(path):
         raise Refused("project.json cannot be read, so it is not written", where=str(path))
     return _new_file(path, project_head(files.folder.name, name, origin, now), event)
@@ -265,7 +267,9 @@ def new_branch_file(
 ) -> list[Edit]:
     """The edits that create a branch file with its first event. Raises Refused."""
     key = task_key(branch)
-    path = safe_join(files.folder / (layout.ARCHIVED if archived else layout.TASKS), f"{key}.json")
+    path = safe_join(
+        files.folder / (ambient.ARCHIVED if archived else ambient.TASKS), f"{key}.json"
+    )
     for fault in files.unreadable:
         if fault.file == str(path):
             raise Refused(

@@ -16,17 +16,17 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import RecordEdit
+from memtui.dataclass import dataclass, field
 from memtui.errors import UnreadableFile
 from memtui.files.json.locating import load
 from memtui.files.reading import decode, read_bytes
 from memtui.model import IMPORTANCES, Memory, Place
-from memtui.stores.ambient import layout
+from memtui.stores import ambient
 from memtui.stores.base import Reading, Unreadable
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json
 from memtui.stores.scanning import as_unreadable
@@ -59,15 +59,15 @@ class EventFile:
 def event_file(file: JsonFile, records: list[NamedRecord]) -> EventFile:
     """Read the members of a file that apply to all its events."""
     folder = file.path.parent.name
-    in_branch = folder in (layout.TASKS, layout.ARCHIVED)
-    is_project = file.path.name == layout.PROJECT and not in_branch
+    in_branch = folder in (ambient.TASKS, ambient.ARCHIVED)
+    is_project = file.path.name == ambient.PROJECT and not in_branch
     name = file.top.get("branchName")
     branch = name if isinstance(name, str) and name else file.path.stem
     return EventFile(
         file=file,
         records=records,
         is_project=is_project,
-        is_archived=folder == layout.ARCHIVED or file.top.get("archived") is True,
+        is_archived=folder == ambient.ARCHIVED or file.top.get("archived") is True,
         branch="" if is_project else branch,
         expires=_end(from_milliseconds(file.top.get("lastActive"))),
     )

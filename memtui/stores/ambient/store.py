@@ -14,14 +14,22 @@ from pathlib import Path
 
 from memtui.changes import Edit, ValueEdit
 from memtui.files.reading import file_stamp
-from memtui.stores.ambient import editing, layout
+from memtui.stores import ambient
+from memtui.stores.ambient import editing
 from memtui.stores.ambient.project_files import EventContext, EventRules, ProjectFiles
 from memtui.stores.ambient.records import EventFile, Project, events, read_legacy, read_project
-from memtui.stores.base import Reading, Shard, StoreView, Unreadable, WriteRecorder
+from memtui.stores.base import (
+    LoadedEntry,
+    LoadedText,
+    Reading,
+    Shard,
+    StoreView,
+    Unreadable,
+    WriteRecorder,
+)
 from memtui.stores.file_store import FileStore
 from memtui.stores.json_file import NamedRecord
 from memtui.stores.scanning import FoundShard, LastRead
-from memtui.stores.session_start import LoadedEntry, LoadedText
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_milliseconds, text_of, to_milliseconds, utc_now
 
@@ -45,12 +53,12 @@ class Ambient(FileStore[EventContext]):
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """Each project directory and each legacy file."""
-        yield from layout.projects(self.root)
-        yield from layout.legacy(self.root)
+        yield from ambient.find_projects(self.root)
+        yield from ambient.find_legacy_files(self.root)
 
     def read_files(self, shard: Shard, sidecar: Sidecar) -> Reading:  # noqa: ARG002
         """All events of a project, each once, or those of a legacy file."""
-        if not shard.key.startswith(f"{layout.PROJECTS}/"):
+        if not shard.key.startswith(f"{ambient.PROJECTS}/"):
             return read_legacy(Path(shard.files[0]), self.root, self.label)
         project, faults = read_project(self.root, shard.key, shard.files)
         return Reading(tuple(events(project, self.label, self.now())), tuple(faults))
@@ -82,11 +90,11 @@ class Ambient(FileStore[EventContext]):
     def _project_names(self) -> dict[str, str]:
         """The name of each project directory; project.json is read again only when it changed."""
         names: dict[str, str] = {}
-        for found in layout.projects(self.root):
+        for found in ambient.find_projects(self.root):
             if isinstance(found, Unreadable):
                 continue
-            key = found.key.removeprefix(f"{layout.PROJECTS}/")
-            own = [file for file in found.files if file.endswith(f"/{layout.PROJECT}")][:1]
+            key = found.key.removeprefix(f"{ambient.PROJECTS}/")
+            own = [file for file in found.files if file.endswith(f"/{ambient.PROJECT}")][:1]
             mark = file_stamp(own)
             known = self._names.get(key)
             if known is None or known[0] != mark:
@@ -129,7 +137,7 @@ def session_blocks(root: Path, label: str, entity: str, now: datetime) -> Iterat
         entity: `project/branch`, or a project for all its branches; empty for all.
         now: The time of the session, in the zone in which times are shown.
     """
-    for found in layout.projects(root):
+    for found in ambient.find_projects(root):
         if isinstance(found, Unreadable):
             continue
         project, _ = read_project(root, found.key, found.files)

@@ -1,9 +1,328 @@
-"""Claude Code: auto memory of each project, memory of subagents, and CLAUDE.md files."""
+"""Claude Code: auto memory of each project, memory of subagents, and CLAUDE.md files.
+
+The package itself says where the files lie. A store is one of three kinds of folder:
+
+* the folder of settings (`$CLAUDE_CONFIG_DIR`, else `~/.claude`): `projects/<slug>/memory/` of each
+  project, `agent-memory/<agent>/` of each subagent, `CLAUDE.md`;
+* a project: `.claude/memory/`, `.claude/agent-memory/<agent>/`, `.claude/agent-memory-local/`,
+  `CLAUDE.md`, `AGENTS.md`;
+* a single memory folder, as `autoMemoryDirectory` names one.
+
+A slug is the project's path with every mark turned into a hyphen, so the path cannot be told from
+it. It is taken from the `cwd` of the transcripts beside it or from the keys of `.claude.json`, and
+only if it gives this slug; otherwise the slug itself is shown. (Source of the layout: formats page
+of Claude Code, read off real folders.)
+"""
 
 from __future__ import annotations
 
-from memtui.stores.claude_code.layout import configured_folders, detect
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from memtui.dataclass import dataclass
+from memtui.stores.base import Unreadable
 from memtui.stores.format import Format, TransferSupport, lazy_function
+from memtui.stores.scanning import (
+    Entry,
+    folders_in,
+    has_entry,
+    is_markdown,
+    list_folder,
+    markdown_names,
+    read_object,
+    read_place_facts,
+    read_small,
+)
+
+INDEX = "MEMORY.md"
+SUFFIX = ".md"
+AGENTS = ("agent-memory", "agent-memory-local")
+INSTRUCTIONS = "instructions"
+"""Key of the shard and entity of `CLAUDE.md` and the like."""
+
+IN_CONFIG = ("CLAUDE.md",)
+IN_PROJECT = ("CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md", "AGENTS.md")
+RULES = ("rules", ".claude/rules")
+"""Folders of further instructions, of settings and of a project."""
+
+_OTHER_PROGRAMS = ("SOUL.md", "IDENTITY.md", "memory", "entities")
+"""What other programs keep beside a MEMORY.md of their own."""
+_TOPIC_NAME = re.compile(r"(user|feedback|project|reference)_.*\.md")
+_INDEX_LINE = re.compile(r"^[-*] +\**\[[^\]\n]*\]\(<?([^()\s/]+\.md)>?\)", re.MULTILINE)
+_NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9]")
+
+
+# ---- recognising --------------------------------------------------------------------------------
+
+
+def detect(path: Path) -> Path | None:
+    """The store that this path is, or directly holds."""
+    for folder in (path, path / ".claude"):
+        if is_config(folder):
+            return folder
+    if path.name == ".claude" and is_project(path.parent):
+        return path.parent
+    if is_project(path):
+        return path
+    return next((each for each in (path, path / "memory") if is_memory_folder(each)), None)
+
+
+CONFIG, PROJECT, MEMORY = "config", "project", "memory"
+"""The kinds of folder, as the facts of a restored store have them."""
+
+
+def kind_of(folder: Path) -> str:
+    """Which kind of folder it is; "" if it is none."""
+    kinds = ((CONFIG, is_config), (PROJECT, is_project), (MEMORY, is_memory_folder))
+    return next((name for name, fits in kinds if fits(folder)), "")
+
+
+def _is_restored_as(kind: str, folder: Path) -> bool:
+    """Whether a bundle restored it from a folder of this kind, whatever its present name."""
+    return read_place_facts(folder).get("kind") == kind
+
+
+def is_config(folder: Path) -> bool:
+    """Whether it is a folder of settings that holds memories."""
+    if _is_restored_as(CONFIG, folder):
+        return True
+    if has_entry(folder / "projects", lambda entry: _has_markdown(Path(entry.path, "memory"))):
+        return True
+    if folder.name != ".claude" or os.path.lexists(folder.parent / ".git"):
+        return False
+    has_instructions = os.path.isfile(folder / "CLAUDE.md")
+    return os.path.isdir(folder / "projects") and (has_instructions or _has_agents(folder))
+
+
+def is_project(folder: Path) -> bool:
+    """Whether it is a project with memories, or a repository with a CLAUDE.md."""
+    own = folder / ".claude"
+    if _is_restored_as(PROJECT, folder):
+        return True
+    if is_config(own):
+        return False
+    if _has_markdown(own / "memory") or _has_agents(own):
+        return True
+    names = ("CLAUDE.md", ".claude/CLAUDE.md")
+    return os.path.lexists(folder / ".git") and any(os.path.isfile(folder / n) for n in names)
+
+
+def _has_agents(folder: Path) -> bool:
+    return any(
+        has_entry(folder / agents, lambda entry: _has_markdown(Path(entry.path)))
+        for agents in AGENTS
+    )
+
+
+def _has_markdown(folder: Path) -> bool:
+    return has_entry(folder, is_markdown)
+
+
+def is_memory_folder(folder: Path) -> bool:
+    """Whether it is a memory folder: where one lies, or an index of files beside it."""
+    index = folder / INDEX
+    if _is_restored_as(MEMORY, folder):
+        return True
+    if folder.name == "memory" and folder.parent.parent.name == "projects":
+        return _has_markdown(folder)
+    if not os.path.isfile(index) or any(os.path.exists(folder / n) for n in _OTHER_PROGRAMS):
+        return False
+    if folder.parent.name in AGENTS or has_entry(folder, lambda e: bool(_TOPIC_NAME.match(e.name))):
+        return True
+    text = read_small(index)
+    return any(os.path.isfile(folder / name) for name in _INDEX_LINE.findall(text)[:20])
+
+
+def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
+    """Memory folders that the setting `autoMemoryDirectory` names, for all or for this folder."""
+    config = Path(variables.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    layers = (config / "settings.json", config / "settings.local.json")
+    own = (folder / ".claude" / "settings.json", folder / ".claude" / "settings.local.json")
+    for file in (*layers, *own):
+        named = read_object(file, MOST_SETTINGS).get("autoMemoryDirectory")
+        if isinstance(named, str) and named.startswith(("/", "~/")):
+            yield home / named[2:] if named.startswith("~/") else Path(named)
+
+
+MOST_SETTINGS = 32 << 20
+"""Bytes of a settings file that is read; `.claude.json` holds the history of every project."""
+
+
+# ---- memory folders -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFolder:
+    """One folder with a MEMORY.md and topic files."""
+
+    key: str
+    """Relative to the root, with slashes; `.` for the root itself."""
+    path: Path
+    kind: str
+    """`project` (of a folder of settings), `agent`, `own` (of the project that is the store), or
+    empty for a single folder."""
+    name: str
+    """The slug or the name of the agent."""
+
+    @property
+    def prefix(self) -> str:
+        """Prefix of the ids of its files."""
+        return "" if self.key == "." else f"{self.key}/"
+
+    @property
+    def transcripts(self) -> Path:
+        """The folder of the transcripts of its project."""
+        return self.path.parent
+
+
+def memory_folders(root: Path, faults: list[Unreadable]) -> Iterator[MemoryFolder]:
+    """The memory folders of a store, by name; folders that cannot be listed go to `faults`."""
+    if is_memory_folder(root) and not is_config(root):
+        yield MemoryFolder(".", root, "", root.parent.name)
+        return
+    projects = root / "projects"
+    if os.path.isdir(projects):
+        for name, path in _folders(projects, root, faults):
+            if os.path.isdir(path / "memory"):
+                yield MemoryFolder(f"projects/{name}/memory", path / "memory", "project", name)
+    base = "" if _has_settings(root) else ".claude/"
+    if base and os.path.isdir(root / ".claude" / "memory"):
+        yield MemoryFolder(".claude/memory", root / ".claude" / "memory", "own", root.name)
+    for agents in AGENTS:
+        if os.path.isdir(root / base / agents):
+            for name, path in _folders(root / base / agents, root, faults):
+                yield MemoryFolder(f"{base}{agents}/{name}", path, "agent", name)
+
+
+def _has_settings(root: Path) -> bool:
+    return (
+        root.name == ".claude" or os.path.isdir(root / "projects") or _is_restored_as(CONFIG, root)
+    )
+
+
+def _folders(folder: Path, root: Path, faults: list[Unreadable]) -> Iterator[tuple[str, Path]]:
+    for found in folders_in(folder, root):
+        if isinstance(found, Unreadable):
+            faults.append(found)
+        else:
+            yield found.name, Path(found.path)
+
+
+def markdown_files(folder: Path, faults: list[Unreadable]) -> list[str]:
+    """The Markdown files directly in a folder: the index first, then by name."""
+    names = markdown_names(folder, faults)
+    return [str(folder / name) for name in sorted(names, key=lambda name: name != INDEX)]
+
+
+def instruction_names(root: Path, folders: list[MemoryFolder]) -> list[str]:
+    """The instruction files that are read at every start, relative to the root, if they exist."""
+    if any(folder.key == "." for folder in folders):
+        return []
+    in_config = _has_settings(root)
+    names = [n for n in (IN_CONFIG if in_config else IN_PROJECT) if os.path.lexists(root / n)]
+    rules = RULES[0] if in_config else RULES[1]
+    if os.path.isdir(root / rules):
+        found = markdown_files(root / rules, [])
+        names += [f"{rules}/{os.path.basename(file)}" for file in found]
+    return names
+
+
+# ---- the path of a project ----------------------------------------------------------------------
+
+MOST_TRANSCRIPTS = 5
+MOST_READ = 64 << 10
+"""Transcripts that are looked into for the project's path, and bytes of each."""
+_CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
+
+
+class ProjectPaths:
+    """The paths of projects by slug, each found once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._found: dict[str, str] = {}
+        self._known: dict[str, str] | None = None
+
+    def of(self, slug: str) -> str:
+        """The absolute path of the project with this slug; "" if nothing tells it."""
+        if slug not in self._found:
+            folder = self._from_transcripts(slug) or self._from_settings().get(slug, "")
+            self._found[slug] = folder
+        return self._found[slug]
+
+    def entity(self, slug: str) -> str:
+        """The path from the home folder, else from `/`; the slug itself if it is not known."""
+        path = self.of(slug)
+        if not path:
+            known = read_place_facts(self._root).get("entities")
+            former = known.get(slug) if isinstance(known, dict) else None
+            return former if isinstance(former, str) and former.isprintable() and former else slug
+        home = f"{self._root.parent}/"
+        return path.removeprefix(home).strip("/") or slug
+
+    def _from_transcripts(self, slug: str) -> str:
+        folder = self._root / "projects" / slug
+        files = [e for e in list_folder(folder)[0] if e.name.endswith(".jsonl")]
+        for entry in sorted(files, key=_time, reverse=True)[:MOST_TRANSCRIPTS]:
+            for written in _CWD.findall(_beginning(entry.path)):
+                with suppress(ValueError):
+                    found = _project_of(json.loads(written), slug)
+                    if found:
+                        return found
+        return ""
+
+    def _from_settings(self) -> dict[str, str]:
+        if self._known is None:
+            files = [self._root / ".claude.json"]
+            if self._root.name == ".claude":
+                files.append(self._root.parent / ".claude.json")
+            keys = [
+                key for f in files for key in _keys(read_object(f, MOST_SETTINGS).get("projects"))
+            ]
+            self._known = {_NOT_IN_SLUG.sub("-", key): key for key in keys}
+        return self._known
+
+
+def _keys(value: object) -> list[str]:
+    return [key for key in value if isinstance(key, str)] if isinstance(value, dict) else []
+
+
+def _time(entry: Entry) -> float:
+    try:
+        return entry.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _beginning(path: str) -> bytes:
+    """The first bytes of a regular file; nothing of anything else."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(descriptor, MOST_READ)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _project_of(cwd: object, slug: str) -> str:
+    """The folder above `cwd`, or itself, that gives this slug; "" if none does."""
+    if not isinstance(cwd, str) or not cwd.startswith("/") or not cwd.isprintable():
+        return ""
+    path = cwd.rstrip("/")
+    while path:
+        if _NOT_IN_SLUG.sub("-", path) == slug:
+            return path
+        path = path.rpartition("/")[0]
+    return ""
+
 
 FORMAT = Format(
     name="claude-code",

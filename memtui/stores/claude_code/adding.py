@@ -11,7 +11,7 @@ from typing import Any
 from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
-from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
+from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
 from memtui.stores.claude_code.records import ClaudeContext, IndexFile, own_name, parse_index
 from memtui.stores.claude_code.rules import TYPES, checked_type, index_line, new_topic
 from memtui.stores.document_editing import named_stem, new_file, plan_file_import, planned_text
@@ -30,7 +30,7 @@ from memtui.stores.listed_texts import text_key
 from memtui.stores.markdown_documents import outline, with_body
 from memtui.stores.markdown_items import MarkdownItem, add_item, without_blanks
 from memtui.stores.plans import plan_duplicate
-from memtui.stores.scanning import EMPTY
+from memtui.stores.scanning import IS_EMPTY
 from memtui.stores.values import content_of, to_iso_seconds, word_of
 
 DEFAULT_TYPE = "project"
@@ -47,7 +47,7 @@ def open_index(folder: MemoryFolder, context: ClaudeContext) -> tuple[str | None
     """
     text = planned_text(folder.path / INDEX, context.root, context.view)
     if text == "":
-        raise Refused(EMPTY, where=str(folder.path / INDEX), do="fix the file first")
+        raise Refused(IS_EMPTY, where=str(folder.path / INDEX), do="fix the file first")
     return text, parse_index(text or "", folder, context.sidecar, folder.key)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Conflict, RefError, Refused
 from memtui.model import Memory
+from memtui.stores.claude_code import INDEX, INSTRUCTIONS, MemoryFolder
 from memtui.stores.claude_code.adding import index_edit, open_index, plan_import, plan_topic
-from memtui.stores.claude_code.layout import INDEX, INSTRUCTIONS, MemoryFolder
 from memtui.stores.claude_code.records import (
     IMPORTS,
     INDEX_LINE,

@@ -16,13 +16,24 @@ from pathlib import Path
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
 from memtui.model import Memory
-from memtui.stores.base import Reading, Shard, StoreView, Unreadable
-from memtui.stores.claude_code import editing
-from memtui.stores.claude_code.layout import (
+from memtui.stores.base import (
+    LimitUse,
+    LoadedEntry,
+    LoadedText,
+    LoadLimit,
+    Reading,
+    Shard,
+    StoreView,
+    Unreadable,
+    limit_uses,
+    loaded_whole,
+)
+from memtui.stores.claude_code import (
     INDEX,
     INSTRUCTIONS,
     MemoryFolder,
     ProjectPaths,
+    editing,
     instruction_names,
     kind_of,
     markdown_files,
@@ -45,14 +56,6 @@ from memtui.stores.claude_code.rules import (
 from memtui.stores.file_store import FileStore
 from memtui.stores.markdown_documents import parse_document, time_of_change
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
-from memtui.stores.session_start import (
-    LimitUse,
-    LoadedEntry,
-    LoadedText,
-    LoadLimit,
-    limit_uses,
-    loaded_whole,
-)
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -196,7 +199,7 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         return Reading(tuple(memories), tuple(faults))
 
 
-LIMIT = LoadLimit(
+MEMORY_LIMIT = LoadLimit(
     lines=LOADED_LINES,
     bytes=LOADED_BYTES,
     source="Claude Code: 200 lines or 25,000 bytes of MEMORY.md, whichever comes first",
@@ -250,7 +253,13 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
     title = f"{entity}: {INDEX}"
     note = "frontmatter and comments do not count; the rest is not loaded"
     return LoadedText(
-        title, counted, file, limit=LIMIT, entries=tuple(entries), note=note, lines=tuple(offsets)
+        title,
+        counted,
+        file,
+        limit=MEMORY_LIMIT,
+        entries=tuple(entries),
+        note=note,
+        lines=tuple(offsets),
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
-from memtui.stores.codex.layout import NOTES, SUFFIX, is_note
+from memtui.stores.codex import NOTES, SUFFIX, is_note
 from memtui.stores.codex.records import PENDING, STATUS, asking_note
 from memtui.stores.document_editing import (
     deletion_edits,

@@ -8,16 +8,14 @@ from datetime import datetime
 from pathlib import Path
 
 from memtui.files.reading import file_stamp
-from memtui.stores.base import Reading, StoreView, Unreadable
-from memtui.stores.codex import editing
-from memtui.stores.codex.layout import MEMORY, SUMMARY, is_note, memory_files
+from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable
+from memtui.stores.codex import MEMORY, SUMMARY, editing, is_note, memory_files
 from memtui.stores.codex.records import FIRST_LINE, file_memory, item_memories
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.markdown_documents import parse_document, time_of_change
 from memtui.stores.markdown_items import parse_item_file
 from memtui.stores.plans import PlanContext
-from memtui.stores.scanning import EMPTY, FoundShard
-from memtui.stores.session_start import LoadedText
+from memtui.stores.scanning import IS_EMPTY, FoundShard
 from memtui.stores.sidecar import Sidecar
 
 
@@ -26,7 +24,7 @@ class CodexStore(TextFileStore[PlanContext]):
 
     format = "codex"
     acts = editing.ACTS
-    empty = EMPTY
+    empty = IS_EMPTY
     rescans = True  # a note is pending until MEMORY.md is newer
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:

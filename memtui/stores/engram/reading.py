@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from memtui.model import Memory
+from memtui.stores.base import LoadedEntry, LoadedText
 from memtui.stores.engram.records import (
     PROMPT,
     DatabasePlace,
@@ -32,7 +33,6 @@ from memtui.stores.engram.records import (
     to_json_value,
 )
 from memtui.stores.engram.schema import Schema, column_names
-from memtui.stores.session_start import LoadedEntry, LoadedText
 
 SPAN = 256
 """Rows in a shard: about 1 ms to read, and few enough shards at 100,000 rows."""
@@ -248,9 +248,9 @@ def _bucket(number: int) -> int:
     return number // SPAN if number >= 0 else -(-number // SPAN)
 
 
-def shard_of_row(table: str, number: int) -> str:
-    """Key of the shard that holds the row with this number, above 0."""
-    return _key(table, number // SPAN)
+def shard_of_observation(number: int) -> str:
+    """Key of the shard that holds the observation with this row number, above 0."""
+    return _key("observations", number // SPAN)
 
 
 def _bounds(bucket: int) -> tuple[int, int]:

@@ -6,12 +6,12 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan, RowEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.accesses import (
@@ -22,7 +22,16 @@ from memtui.stores.accesses import (
     sidecar_access_file,
     with_accesses,
 )
-from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder, Written
+from memtui.stores.base import (
+    LoadedText,
+    Reading,
+    Scan,
+    Shard,
+    StoreView,
+    Unreadable,
+    WriteRecorder,
+    Written,
+)
 from memtui.stores.engram import DATABASE, NAME, SUFFIXES, database_file, rules
 from memtui.stores.engram import reading as read
 from memtui.stores.engram.adding import why_beside
@@ -42,7 +51,6 @@ from memtui.stores.engram.row_writing import apply, number_of
 from memtui.stores.engram.schema import Schema, inspect, is_engram
 from memtui.stores.plans import SidecarEntry, plan_sidecar_act, planned_before, requested_link
 from memtui.stores.scanning import SidecarReader, sidecar_faults
-from memtui.stores.session_start import LoadedText
 from memtui.stores.sidecar import apply_overlay, entry_links
 from memtui.stores.values import utc_now
 
@@ -189,7 +197,7 @@ class EngramStore:
     def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:
         """The edits that count one access of each observation. Raises Refused."""
         keys = [
-            AccessKey(MEMORIES, memory.id, read.shard_of_row("observations", int(memory.id)))
+            AccessKey(MEMORIES, memory.id, read.shard_of_observation(int(memory.id)))
             for memory in memories
             if memory.id.isdecimal()
         ]
@@ -236,7 +244,7 @@ class EngramStore:
         memory = view.get(change.ref)
         shard = ""
         if memory.kind == "observation":
-            shard = read.shard_of_row("observations", int(memory.id))
+            shard = read.shard_of_observation(int(memory.id))
         entry = SidecarEntry(memory, self.root, self.sidecar.current(), shard)
         if change.act is Act.UNLINK:
             sidecar_links = entry_links(entry.sidecar.entry(memory.id))

@@ -11,7 +11,7 @@ from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.document_editing import planned_text
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.gemini.layout import ADDED, FOLDER, GLOBAL, PROJECTS, is_note, target_of
+from memtui.stores.gemini import ADDED, FOLDER, GLOBAL, PROJECTS, is_note, target_of
 from memtui.stores.gemini.records import PATCH, apply_patch, parse_patch
 from memtui.stores.importing import (
     CONVERTED,

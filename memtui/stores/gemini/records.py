@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from memtui.dataclass import dataclass, field
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
-from memtui.stores.gemini.layout import entity_of, target_of
+from memtui.stores.gemini import entity_of, target_of
 from memtui.stores.listed_texts import importance_in, text_key
 from memtui.stores.markdown_documents import time_of_change
 from memtui.stores.markdown_items import ItemFile, item_extra, item_fields, parse_items

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.files.frontmatter import BadYaml, read_yaml
 from memtui.model import Memory, Place
-from memtui.stores.hermes.layout import MEMORY, USER
+from memtui.stores.hermes import MEMORY, USER
 from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import memory_name, whole_number

@@ -10,11 +10,18 @@ from pathlib import Path
 from memtui.changes import Edit, TextEdit
 from memtui.files.locking import make_foreign_lock
 from memtui.files.reading import file_stamp
-from memtui.stores.base import Reading, StoreView, Unreadable, WriteRecorder
+from memtui.stores.base import (
+    LimitUse,
+    LoadedEntry,
+    LoadedText,
+    Reading,
+    StoreView,
+    Unreadable,
+    WriteRecorder,
+)
 from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
-from memtui.stores.hermes import editing
-from memtui.stores.hermes.layout import CONFIG, NAMES, memory_folder
+from memtui.stores.hermes import CONFIG, NAMES, editing, memory_folder
 from memtui.stores.hermes.records import (
     DELIMITER,
     ENTITIES,
@@ -27,8 +34,7 @@ from memtui.stores.hermes.records import (
     why_refused,
 )
 from memtui.stores.listed_texts import without_kept
-from memtui.stores.scanning import EMPTY, CachedFile, FoundShard
-from memtui.stores.session_start import LimitUse, LoadedEntry, LoadedText
+from memtui.stores.scanning import IS_EMPTY, CachedFile, FoundShard
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -40,7 +46,7 @@ class HermesStore(ListedTextStore):
 
     format = "hermes"
     acts = editing.ACTS
-    empty = EMPTY
+    empty = IS_EMPTY
     rescans = True  # the limits are part of the stamp
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:

@@ -1,15 +1,168 @@
-"""Folders of Markdown notes: Serena, memory banks, basic-memory, Letta memfs, vaults, plain."""
+"""Folders of Markdown notes: Serena, memory banks, basic-memory, Letta memfs, vaults, plain.
+
+Only folders with a mark of a program are recognised by themselves; any other folder with notes is
+opened as plain notes when a person names it (`plain_folder`).
+"""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
 from memtui.stores.format import Format, TransferSupport, lazy_function
-from memtui.stores.markdown_folder.layout import (
-    configured_folders,
-    detect,
-    plain_folder,
-    profile_of,
+from memtui.stores.markdown_documents import SKIPPED, SUFFIX
+from memtui.stores.markdown_folder.rules import (
+    BANK,
+    BANK_NAMES,
+    BASIC,
+    MEMFS,
+    PLAIN,
+    PROFILES,
+    SERENA,
+    VAULT,
+    Profile,
 )
-from memtui.stores.markdown_folder.rules import PROFILES
+from memtui.stores.scanning import (
+    Entry,
+    has_entry,
+    is_markdown,
+    list_folder,
+    read_object,
+    read_place_facts,
+    read_small,
+)
+
+FEWEST_OF_BANK = 2
+"""Files of a memory bank that must be there."""
+MOST_FOLDERS, MOST_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
+"""Folders, notes of each, and bytes of a note, that are read to recognise a program."""
+MOST_AGENTS = 200
+LARGEST_SETTINGS = 1 << 20
+_NO_WORD = re.compile(r"[\W_]+")
+_VAULTS = (".obsidian", ".foam", "logseq")
+SETTINGS = Path("..", "project.yml")
+"""Serena's settings of a project, from its memories."""
+
+
+def detect(path: Path) -> Path | None:
+    """The folder of notes that this path is, or directly holds."""
+    folders = [path, path / ".serena" / "memories", path / "memory-bank"]
+    if path.name == ".serena":
+        folders.append(path / "memories")
+    if path.parent.name == "agents":
+        folders.append(path / "memory")
+    for folder in folders:
+        if profile_of(folder) is not PLAIN:
+            return folder
+    return None
+
+
+def plain_folder(path: Path) -> Path | None:
+    """The path itself, if it is a folder with notes in it or in one of its folders."""
+    if not os.path.isdir(path):
+        return None
+    return path if _has_notes(path) or has_entry(path, _holds_notes) else None
+
+
+def _holds_notes(entry: Entry) -> bool:
+    return entry.name not in SKIPPED and entry.is_dir() and _has_notes(Path(entry.path))
+
+
+def profile_of(folder: Path) -> Profile:
+    """The profile whose mark the folder has; plain if it has none.
+
+    A restored folder has the profile it had, because its mark may be the name of a folder above.
+    """
+    if not os.path.isdir(folder):
+        return PLAIN
+    former = PROFILES.get(str(read_place_facts(folder).get("profile")))
+    if former is not None:
+        return former
+    if folder.name == "memories" and folder.parent.name == ".serena":
+        return SERENA if _has_notes(folder) or has_entry(folder, _holds_notes) else PLAIN
+    if sum(os.path.isfile(folder / f"{n}{SUFFIX}") for n in BANK_NAMES) >= FEWEST_OF_BANK:
+        return BANK
+    if _has_notes(folder / "system") and (_is_agents(folder) or _is_described(folder / "system")):
+        return MEMFS
+    if any(os.path.isdir(folder / mark) for mark in _VAULTS):
+        return VAULT
+    if _has_permalinks(folder):
+        return BASIC
+    return PLAIN
+
+
+def _is_agents(folder: Path) -> bool:
+    """Whether it lies where Letta keeps an agent's memory: `agents/<id>/memory`."""
+    return folder.name == "memory" and folder.parent.parent.name == "agents"
+
+
+def _is_described(folder: Path) -> bool:
+    """Whether its first note has a `description` and no name, as Letta's hook demands."""
+    notes = [e.path for e in list_folder(folder)[0] if e.name.endswith(SUFFIX)]
+    front = _frontmatter(Path(notes[0])) if notes else {}
+    return "description" in front and not front.keys() & {"name", "title", "permalink"}
+
+
+def _has_notes(folder: Path) -> bool:
+    return has_entry(folder, is_markdown)
+
+
+def _has_permalinks(folder: Path) -> bool:
+    """Whether one of the first notes has a permalink; in basic-memory's own place also below.
+
+    Elsewhere a folder whose folders hold notes may as well be a folder of several stores, unless
+    the permalinks below begin with the folder: they are paths from the top of a project.
+    """
+    entries = [entry for entry in list_folder(folder)[0] if entry.name not in SKIPPED]
+    if _any_permalink(entries):
+        return True
+    folders = [entry for entry in entries[:MOST_AGENTS] if _is_folder(entry)]
+    return any(
+        _any_permalink(list_folder(each.path)[0], "" if folder.name == BASIC.name else each.name)
+        for each in folders[:MOST_FOLDERS]
+    )
+
+
+def _any_permalink(entries: list[Entry], folder: str = "") -> bool:
+    """Whether one of these notes has a permalink, or one that names this folder."""
+    notes = [entry for entry in entries if entry.name.endswith(SUFFIX)]
+    found = (_frontmatter(Path(e.path)).get("permalink") for e in notes[:MOST_LOOKED_INTO])
+    if not folder:
+        return any(link is not None for link in found)
+    name = _NO_WORD.sub("-", folder.lower()).strip("-")
+    return any(str(link).split("/")[-2:-1] == [name] for link in found if link is not None)
+
+
+def _is_folder(entry: Entry) -> bool:
+    try:
+        return entry.is_dir(follow_symlinks=False)
+    except OSError:
+        return False
+
+
+def _frontmatter(note: Path) -> dict[str, Any]:
+    text = read_small(note, LARGEST_LOOKED_INTO)
+    if not text:
+        return {}
+    from memtui.files.frontmatter import parse  # it loads YAML
+
+    return parse(text)
+
+
+def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:  # noqa: ARG001
+    """basic-memory's projects by its own settings, and the memory of each of Letta's agents."""
+    settings = home / ".basic-memory" / "config.json"
+    projects = read_object(settings, LARGEST_SETTINGS).get("projects")
+    for place in projects.values() if isinstance(projects, dict) else ():
+        path = place.get("path") if isinstance(place, dict) else place
+        if isinstance(path, str) and path.startswith(("/", "~/")) and "\0" not in path:
+            yield home / path[2:] if path.startswith("~/") else Path(path)
+    for entry in list_folder(home / ".letta" / "agents")[0][:MOST_AGENTS]:
+        yield Path(entry.path, "memory")
+
 
 FORMAT = Format(
     name="markdown-folder",

@@ -18,11 +18,17 @@ from memtui.changes import Act, Change, Edit, Plan, TextEdit
 from memtui.errors import ConfigError, Refused
 from memtui.files.reading import digest
 from memtui.model import Memory
-from memtui.stores.base import Reading, StoreView, Unreadable, WriteRecorder
+from memtui.stores.base import (
+    LoadedText,
+    Reading,
+    StoreView,
+    Unreadable,
+    WriteRecorder,
+    loaded_whole,
+)
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.markdown_documents import SUFFIX, documents, parse_document, time_of_change
-from memtui.stores.markdown_folder import editing
-from memtui.stores.markdown_folder.layout import SETTINGS, profile_of
+from memtui.stores.markdown_folder import SETTINGS, editing, profile_of
 from memtui.stores.markdown_folder.records import NoteContext, link_names, note_memories
 from memtui.stores.markdown_folder.rules import (
     NO_PATTERNS,
@@ -33,7 +39,6 @@ from memtui.stores.markdown_folder.rules import (
     patterns_in,
 )
 from memtui.stores.scanning import CachedFile, FoundShard, read_place_facts
-from memtui.stores.session_start import LoadedText, loaded_whole
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 

@@ -1,9 +1,122 @@
-"""The knowledge graph of MCP's reference memory server: one file of entities and relations."""
+"""The knowledge graph of MCP's reference memory server: one file of entities and relations.
+
+A store is the file itself. The server (`@modelcontextprotocol/server-memory` 2026.8.31,
+dist/index.js) takes the variable `MEMORY_FILE_PATH`, which its clients' settings set, else
+`memory.jsonl` beside its own program, which for npx lies in npm's cache.
+"""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.format import Format, TransferSupport, lazy_function
-from memtui.stores.mcp_memory.layout import configured_files, detect
+from memtui.stores.scanning import is_link_into, list_folder, read_small
+from memtui.stores.values import parse_json
+
+NAMES = ("memory.jsonl", "memory.json")
+"""The usual name, and that of the versions before 2025."""
+VARIABLE = "MEMORY_FILE_PATH"
+
+_LOOKED_AT = 4096
+"""Bytes of a file that are read to recognise it."""
+_LARGEST_SETTINGS = 32 << 20
+"""Bytes of a settings file that is read; `.claude.json` holds the history of every project."""
+_MOST_CACHED = 200
+_IN_HOME = (
+    ".claude.json",
+    ".claude/settings.json",
+    "Library/Application Support/Claude/claude_desktop_config.json",
+    ".config/Claude/claude_desktop_config.json",
+    ".cursor/mcp.json",
+    ".codeium/windsurf/mcp_config.json",
+    ".gemini/settings.json",
+)
+_IN_PROJECT = (".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".gemini/settings.json")
+_CACHE = ".npm/_npx"
+_PROGRAM = "node_modules/@modelcontextprotocol/server-memory/dist"
+
+
+def detect(path: Path) -> Path | None:
+    """The graph file that this path is, or directly holds."""
+    if os.path.isdir(path):
+        return next((path / name for name in NAMES if _is_graph(path / name, path)), None)
+    return path if _is_graph(path, None) else None
+
+
+def _is_graph(file: Path, root: Path | None) -> bool:
+    """Whether a file begins like a graph; `root`: a link must not lead out of it."""
+    try:
+        if not os.path.isfile(file) or (root is not None and not is_link_into(file, root)):
+            return False
+        with open(file, "rb") as opened:
+            data = opened.read(_LOOKED_AT)
+    except (OSError, ValueError):
+        return False
+    text = data.decode("utf-8", "replace").lstrip()
+    first = text.partition("\n")[0]
+    if first.startswith("{") and '"type"' in first:
+        is_entity = '"entity"' in first and ('"entityType"' in first or '"name"' in first)
+        return is_entity or ('"relation"' in first and '"relationType"' in first)
+    if text.startswith("{") and '"entities"' in text:
+        return '"entityType"' in text or ('"relations"' in text and file.name in NAMES)
+    return not text and file.name == NAMES[0]
+
+
+def graph_file(root: Path) -> Path:
+    """The file of a store: its root, or the usual name if the root is a folder."""
+    if not os.path.isdir(root):
+        return root
+    return next((root / name for name in NAMES if os.path.lexists(root / name)), root / NAMES[0])
+
+
+def configured_files(folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
+    """The files that the settings of MCP clients name, then those in npm's cache."""
+    config = variables.get("CLAUDE_CONFIG_DIR")
+    files = [Path(config, ".claude.json")] if config else []
+    files += [home / name for name in _IN_HOME] + [folder / name for name in _IN_PROJECT]
+    known = {"HOME": str(home), "workspaceFolder": str(folder), "userHome": str(home)}
+    for file in files:
+        for named in _named_files(_json(file)):
+            path = _expanded(named, known)
+            if path is not None:
+                yield path
+    for entry in list_folder(home / _CACHE)[0][:_MOST_CACHED]:
+        yield Path(entry.path, _PROGRAM, NAMES[0])
+
+
+def _json(file: Path) -> Any:
+    """A settings file, if it names the variable at all; parsing large ones takes a while."""
+    text = read_small(Path(os.path.realpath(file)), _LARGEST_SETTINGS)
+    return parse_json(text.removeprefix(BYTE_ORDER_MARK)) if VARIABLE in text else None
+
+
+def _named_files(settings: Any) -> Iterator[str]:
+    """The variable's values in all server tables: of the user, and of each project."""
+    if not isinstance(settings, dict):
+        return
+    projects = settings.get("projects")
+    tables = [settings, *(projects.values() if isinstance(projects, dict) else ())]
+    for table in tables:
+        for key in ("mcpServers", "servers"):
+            servers = table.get(key) if isinstance(table, dict) else None
+            for server in servers.values() if isinstance(servers, dict) else ():
+                env = server.get("env") if isinstance(server, dict) else None
+                named = env.get(VARIABLE) if isinstance(env, dict) else None
+                if isinstance(named, str):
+                    yield named
+
+
+def _expanded(named: str, known: Mapping[str, str]) -> Path | None:
+    """An absolute path; None for one that only the server can resolve."""
+    for name, value in known.items():
+        for form in (f"${{{name}}}", f"${{env:{name}}}"):
+            named = named.replace(form, value)
+    return Path(named) if named.startswith("/") and "\0" not in named else None
+
 
 FORMAT = Format(
     name="mcp-memory",

@@ -33,18 +33,16 @@ from memtui.stores.listed_texts import (
     plan_listed_add,
 )
 from memtui.stores.mcp_memory.records import (
+    ENTITY,
+    OBSERVATIONS,
+    RELATION,
     SHARD,
+    Graph,
+    GraphRecord,
     entity_notes,
     note_id,
     observation_key,
     observations,
-)
-from memtui.stores.mcp_memory.rules import (
-    ENTITY,
-    OBSERVATIONS,
-    RELATION,
-    Graph,
-    GraphRecord,
     parse_graph,
 )
 from memtui.stores.plans import (

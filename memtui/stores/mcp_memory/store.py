@@ -9,10 +9,8 @@ from pathlib import Path
 from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
-from memtui.stores.mcp_memory import editing
-from memtui.stores.mcp_memory.layout import graph_file
-from memtui.stores.mcp_memory.records import SHARD, graph_memories
-from memtui.stores.mcp_memory.rules import parse_graph
+from memtui.stores.mcp_memory import editing, graph_file
+from memtui.stores.mcp_memory.records import SHARD, graph_memories, parse_graph
 from memtui.stores.scanning import FoundShard, listed_faults
 from memtui.stores.sidecar import Sidecar
 

@@ -19,7 +19,7 @@ from memtui.stores.importing import (
 )
 from memtui.stores.listed_texts import LIST_HANDLERS, ListContext, plan_listed_add
 from memtui.stores.markdown_items import SECTION
-from memtui.stores.openclaw.layout import FOLDER, NOTES, SUFFIX, day_of, memory_name
+from memtui.stores.openclaw import FOLDER, NOTES, SUFFIX, day_of, memory_name
 from memtui.stores.openclaw.records import CURATED, DAILY, entity_of, recalls_tag
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, plan_duplicate
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.stores.listed_texts import importance_in
 from memtui.stores.markdown_documents import MarkdownFile, document_fields
 from memtui.stores.markdown_items import ItemFile, item_extra, item_fields
-from memtui.stores.openclaw.layout import FOLDER, SUFFIX, day_of
+from memtui.stores.openclaw import FOLDER, SUFFIX, day_of
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso
 

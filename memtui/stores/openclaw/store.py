@@ -7,31 +7,33 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from memtui.stores.base import Reading, StoreView, Unreadable
-from memtui.stores.document_editing import planned_text
-from memtui.stores.file_store import ListedTextStore
-from memtui.stores.markdown_documents import parse_document, time_of_change
-from memtui.stores.markdown_items import MarkdownList, parse_item_file
-from memtui.stores.openclaw import editing
-from memtui.stores.openclaw.layout import (
-    FOLDER,
-    NOT_GIVEN,
-    NOTES,
-    daily_files,
-    day_of,
-    memory_name,
-    notes,
-)
-from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, item_memories, note_memory
-from memtui.stores.scanning import EMPTY, FoundShard
-from memtui.stores.session_start import (
+from memtui.stores.base import (
     NO_LIMIT,
     LimitUse,
     LoadedEntry,
     LoadedText,
     LoadLimit,
+    Reading,
+    StoreView,
+    Unreadable,
     limit_uses,
 )
+from memtui.stores.document_editing import planned_text
+from memtui.stores.file_store import ListedTextStore
+from memtui.stores.markdown_documents import parse_document, time_of_change
+from memtui.stores.markdown_items import MarkdownList, parse_item_file
+from memtui.stores.openclaw import (
+    FOLDER,
+    NOT_GIVEN,
+    NOTES,
+    daily_files,
+    day_of,
+    editing,
+    memory_name,
+    notes,
+)
+from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, item_memories, note_memory
+from memtui.stores.scanning import IS_EMPTY, FoundShard
 from memtui.stores.sidecar import Sidecar
 
 LIMIT = LoadLimit(
@@ -64,7 +66,7 @@ class OpenClawStore(ListedTextStore):
             document = parse_document(key, str(path), text, time_of_change(path))
             return Reading((note_memory(document, self.label),) if text.strip() else ())
         if not text:
-            return Reading((), (Unreadable(str(path), EMPTY),))
+            return Reading((), (Unreadable(str(path), IS_EMPTY),))
         parsed = parse_item_file(key, path, text, sidecar)
         return Reading(tuple(item_memories(parsed, sidecar, self.label)))
 

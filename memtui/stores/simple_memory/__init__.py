@@ -1,9 +1,37 @@
-"""Simple Memory: facts, episodes and schema items as three JSON arrays."""
+"""Simple Memory: facts, episodes and schema items as three JSON arrays in three files."""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from memtui.stores.format import Format, TransferSupport, lazy_function
-from memtui.stores.simple_memory.layout import detect
+
+FACTS_FILE, EPISODES_FILE, SCHEMA_FILE = FILES = ("facts.json", "episodes.json", "schema.json")
+FEWEST_FILES = 2
+"""Of the three files: one alone, such as `schema.json`, is too common a name to go by."""
+
+
+def detect(path: Path) -> Path | None:
+    """The folder that holds the files, when this is it, or one of its files."""
+    try:
+        folder = path.parent if path.name in FILES and os.path.isfile(path) else path
+        present = [name for name in FILES if os.path.isfile(folder / name)]
+    except ValueError:
+        return None
+    enough = len(present) >= FEWEST_FILES and all(_is_array(folder / name) for name in present)
+    return folder if enough else None
+
+
+def _is_array(path: Path) -> bool:
+    """Whether the file begins as a JSON array; an empty or unreadable one counts as one."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(4_096).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except OSError:
+        return True
+    return not head or head.startswith(b"[")
+
 
 FORMAT = Format(
     name="simple-memory",

@@ -23,12 +23,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import RecordEdit, SidecarEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.model import IMPORTANCES, Link, Memory, Place
 from memtui.stores.base import Reading, Unreadable
@@ -36,7 +36,7 @@ from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_j
 from memtui.stores.plans import PlanContext, SidecarEntry
 from memtui.stores.scanning import LastRead, as_unreadable
 from memtui.stores.sidecar import Entry, Sidecar
-from memtui.stores.simple_memory.layout import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
+from memtui.stores.simple_memory import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
 from memtui.stores.values import (
     UNADDRESSABLE,
     from_iso,

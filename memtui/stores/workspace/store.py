@@ -10,21 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import Act, Change, Plan
+from memtui.dataclass import dataclass
 from memtui.errors import RefError, Refused
-from memtui.stores.base import Reading, StoreView, Unreadable
+from memtui.stores import workspace
+from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable, loaded_whole
 from memtui.stores.file_store import TextFileStore
 from memtui.stores.markdown_documents import SUFFIX, documents, parse_document, time_of_change
 from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile
-from memtui.stores.session_start import LoadedText, loaded_whole
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
-from memtui.stores.workspace import editing, layout, rules
-from memtui.stores.workspace.layout import LOG_PATH, MAP_PATH, DocumentUsage, InjectionLog
+from memtui.stores.workspace import LOG_PATH, MAP_PATH, DocumentUsage, InjectionLog, editing, rules
 from memtui.stores.workspace.records import DocumentContext, memory_of
 from memtui.stores.workspace.rules import TypeMap
 
@@ -38,7 +37,7 @@ class _SharedFiles:
     sidecar: Sidecar
 
 
-LOADED = f"the files that {layout.PROMPT_FILE} puts into the prompt, else the core documents"
+LOADED = f"the files that {workspace.PROMPT_FILE} puts into the prompt, else the core documents"
 
 
 class WorkspaceStore(TextFileStore[DocumentContext]):
@@ -50,7 +49,7 @@ class WorkspaceStore(TextFileStore[DocumentContext]):
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(root, label, now)
         self._map = CachedFile(root / MAP_PATH, root, rules.parse_type_map, rules.NO_TYPES)
-        self._log = CachedFile(root / LOG_PATH, root, layout.parse_log, layout.NO_LOG)
+        self._log = CachedFile(root / LOG_PATH, root, workspace.parse_log, workspace.NO_LOG)
         self._shared: _SharedFiles | None = None
         self._paths: list[str] = []
         self._marked_by: ParsedFile[TypeMap] | None = None
@@ -133,7 +132,7 @@ class WorkspaceStore(TextFileStore[DocumentContext]):
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The core documents, whole, in the order that the prompt has them."""
         found = []
-        for path in layout.prompt_files(self.root):
+        for path in workspace.prompt_files(self.root):
             with suppress(RefError):
                 found.append(loaded_whole(view.get(f"{self.label}:{path}"), LOADED))
         return tuple(found)

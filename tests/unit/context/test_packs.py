@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memtui.context import RECIPES, Pack, find_recipe, format_markdown
+from memtui.context.pack import estimate_tokens
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.testing.hostile_values import CONTROLS, HIDDEN, MARKUP
-from memtui.text.tokens import estimate_tokens
 from tests.unit.context.packs_for_tests import (
     FORMATS,
     NOW,

@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from memtui.library import Library
-from memtui.stores.base import StoreView
-from memtui.stores.session_start import LoadedEntry, LoadedText, LoadLimit
+from memtui.stores.base import LoadedEntry, LoadedText, LoadLimit, StoreView
 from tests.unit.context.packs_for_tests import (
     NOW,
     ListStore,

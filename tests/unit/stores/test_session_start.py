@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.stores.session_start import LoadedText, LoadLimit, find_cut
+from memtui.stores.base import LoadedText, LoadLimit, find_cut
 
 TEXTS = st.text(st.sampled_from("ab \n\r\té漢🙂\ud83d"), max_size=60)
 

@@ -12,7 +12,7 @@ from memtui.changes import Act, Change, Outcome
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.library.planning import Planned
-from memtui.stores.workspace.layout import MAP_PATH
+from memtui.stores.workspace import MAP_PATH
 
 from . import simple_memories, workspaces
 from .json_stores.opened import files_below

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from memtui.errors import UnreadableFile
 from memtui.model import Memory, from_record, to_record
+from memtui.stores import workspace
 from memtui.stores.markdown_documents import parse_document
-from memtui.stores.workspace import layout, rules
+from memtui.stores.workspace import rules
 from memtui.stores.workspace.records import memory_of
 
 LONG = 300_000
@@ -69,8 +70,8 @@ def test_any_document_becomes_a_memory_that_can_be_kept(text: str) -> None:
 @pytest.mark.slow
 @given(st.text() | st.recursive(st.none() | st.text(), st.lists).map(json.dumps))
 def test_any_log_is_added_up(text: str) -> None:
-    layout.parse_log(text)
-    layout.parse_log(f'{{"hits": {text}}}\n{text}')
+    workspace.parse_log(text)
+    workspace.parse_log(f'{{"hits": {text}}}\n{text}')
 
 
 VALUES = st.recursive(

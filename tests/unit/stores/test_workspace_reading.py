@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memtui.model import Link, Memory
-from memtui.stores.workspace.layout import LOG_PATH, MAP_PATH
+from memtui.stores.workspace import LOG_PATH, MAP_PATH
 
 from .json_stores.opened import files_below
 from .workspaces import TYPES, detected, make, opened, put, put_log, put_map

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from memtui.stores.workspace import FORMAT
-from memtui.stores.workspace.layout import LOG_PATH, MAP_PATH
+from memtui.stores.workspace import FORMAT, LOG_PATH, MAP_PATH
 from memtui.stores.workspace.store import WorkspaceStore
 
 from .json_stores.opened import LABEL, NOW, Opened

@@ -32,9 +32,8 @@ from memtui.files.json.locating import load_records
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.model import Memory, to_record
-from memtui.stores import sidecar
-from memtui.stores.agent_memory import notes
-from memtui.stores.workspace import layout
+from memtui.stores import sidecar, workspace
+from memtui.stores.agent_memory import find_notes
 from tests.long_run import count
 
 pytestmark = pytest.mark.slow
@@ -153,7 +152,7 @@ def json_lines(data: bytes, number: int) -> None:
     lines = [line for line in text.split("\n") if line.strip()]
     found = sidecar.parse_sidecar(text)
     assert len(found.entries) + found.damaged <= len(lines)
-    assert all(each <= 1 + text.count("\n") for each in layout.parse_log(text).bad_lines)
+    assert all(each <= 1 + text.count("\n") for each in workspace.parse_log(text).bad_lines)
     if number % EDITED == 0:
         edit = SidecarEdit("", "fresh", None, {"pinned": True})
         after = sidecar_lines.append_entries(text, [edit]) or ""
@@ -168,12 +167,12 @@ DAY = Path("/store/memory/2026-11-21.md")
 
 def daily_note(data: bytes, number: int) -> None:
     text = decode(data)
-    prose = notes.parse_note(DAY, text)
-    assert notes.note_to_text(prose.content, prose) == text
+    prose = find_notes.parse_note(DAY, text)
+    assert find_notes.note_to_text(prose.content, prose) == text
     if number % 2:
-        assert notes.daily(prose, "s", DAY.name).title
+        assert find_notes.daily(prose, "s", DAY.name).title
     else:
-        assert notes.summary(prose, "s", "alice", "alice", "alice").title
+        assert find_notes.summary(prose, "s", "alice", "alice", "alice").title
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)

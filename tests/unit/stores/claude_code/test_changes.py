@@ -17,8 +17,8 @@ from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.query import Query
+from memtui.stores.base import loads_at_session_start
 from memtui.stores.claude_code.rules import LOADED_BYTES, LOADED_LINES, imports_in, loaded_part
-from memtui.stores.session_start import loads_at_session_start
 from memtui.testing.fixtures import contents, differences
 
 LABEL = "claude-code"

@@ -10,7 +10,7 @@ import pytest
 from memtui import paths
 from memtui.library import Library
 from memtui.stores import registry
-from memtui.stores.claude_code.layout import ProjectPaths, detect
+from memtui.stores.claude_code import ProjectPaths, detect
 
 SAMPLES = paths.bundled_folder("sample-data")
 SLUG = "-home-ann-src-towerd-io"

@@ -13,7 +13,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.stores.codex.layout import detect
+from memtui.stores.codex import detect
 from memtui.testing.fixtures import contents, differences
 
 SAMPLES = paths.bundled_folder("sample-data")

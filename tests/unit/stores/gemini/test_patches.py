@@ -14,7 +14,7 @@ from memtui import paths
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
-from memtui.stores.gemini.layout import detect
+from memtui.stores.gemini import detect
 from memtui.stores.gemini.records import apply_patch, parse_patch
 from memtui.testing.fixtures import contents
 

@@ -24,8 +24,8 @@ from memtui.errors import Refused
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.stores.base import StoreView
+from memtui.stores.hermes import detect
 from memtui.stores.hermes.editing import EntryFile
-from memtui.stores.hermes.layout import detect
 from memtui.stores.hermes.records import parse_entries, parse_limits, why_refused
 from memtui.stores.hermes.store import HermesStore
 from memtui.stores.sidecar import Sidecar

@@ -15,7 +15,7 @@ from memtui.errors import ConfigError, Refused, StoreError
 from memtui.library import Library
 from memtui.library.opening import detect_store
 from memtui.stores import registry
-from memtui.stores.markdown_folder.layout import detect, profile_of
+from memtui.stores.markdown_folder import detect, profile_of
 from memtui.stores.markdown_folder.rules import observations, parse_patterns, relations
 from memtui.stores.markdown_folder.store import MarkdownFolder
 
