@@ -173,6 +173,12 @@ class HitSums(NamedTuple):
     """The sum for each of all slots, and a last 0; None where there was nothing to add up."""
 
 
+_NO_SUMS = HitSums(*NO_HITS, np.empty(0, np.uint8), None)
+_last_sums: tuple[Sequence[TermHits], int, float, HitSums] = ((), 0, 0.0, _NO_SUMS)
+"""What was added up last, and the sums: most letters leave each word the same hits. Assigned as a
+whole, so any thread may read it."""
+
+
 def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
     """Return the sum of hits with weights above 0.
 
@@ -181,6 +187,16 @@ def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
         size: The number of slots.
         share: What the weights are multiplied with.
     """
+    global _last_sums
+    known, *numbers, sums = _last_sums
+    if numbers == [size, share] and list(map(id, known)) == list(map(id, parts)):
+        return sums
+    sums = _sum_hits(parts, size, share)
+    _last_sums = parts, size, share, sums
+    return sums
+
+
+def _sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
     unit, one = np.float32(share), (np.uint8 if len(parts) < 256 else np.uint16)(1)
     first, *others = sorted(parts, key=lambda part: -len(part.slots))
     if not others or not len(others[0].slots):
