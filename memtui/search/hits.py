@@ -173,30 +173,16 @@ class HitSums(NamedTuple):
     """The sum for each of all slots, and a last 0; None where there was nothing to add up."""
 
 
-_NO_SUMS = HitSums(*NO_HITS, np.empty(0, np.uint8), None)
-_last_sums: tuple[Sequence[TermHits], int, float, HitSums] = ((), 0, 0.0, _NO_SUMS)
-"""What was added up last, and the sums: most letters leave each word the same hits. Assigned as a
-whole, so any thread may read it."""
+_last_sums: tuple[Sequence[TermHits], int, float, HitSums | None] = ((), 0, 0.0, None)
+"""What was added up last, for the next letter. Assigned as a whole, for any thread."""
 
 
 def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
-    """Return the sum of hits with weights above 0.
-
-    Args:
-        parts: The hits.
-        size: The number of slots.
-        share: What the weights are multiplied with.
-    """
+    """Return the sum of hits with weights above 0, over `size` slots, times `share`."""
     global _last_sums
     known, *numbers, sums = _last_sums
-    if numbers == [size, share] and list(map(id, known)) == list(map(id, parts)):
+    if sums is not None and numbers == [size, share] and [*map(id, known)] == [*map(id, parts)]:
         return sums
-    sums = _sum_hits(parts, size, share)
-    _last_sums = parts, size, share, sums
-    return sums
-
-
-def _sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
     unit, one = np.float32(share), (np.uint8 if len(parts) < 256 else np.uint16)(1)
     first, *others = sorted(parts, key=lambda part: -len(part.slots))
     if not others or not len(others[0].slots):
@@ -214,7 +200,9 @@ def _sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
         before += one
         counts[part.slots] = before
     slots = np.concatenate(found)
-    return HitSums(slots, values.take(slots), counts.take(slots), values)
+    sums = HitSums(slots, values.take(slots), counts.take(slots), values)
+    _last_sums = parts, size, share, sums
+    return sums
 
 
 _Cached = TypeVar("_Cached")

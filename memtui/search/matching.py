@@ -105,8 +105,8 @@ def match_terms(
         score, word = _score(tiers, slots, count), get_whole_word(term)
         scored.append(ScoredTerm(*score, word, is_open=term.last_is_prefix))
     scores = [each.hits for each in scored]
-    sums = hits.sum_hits(scores, slots, 1 / sum(each.highest for each in scored))
-    missing = (n.term.text for n, s in zip(positive, scores, strict=True) if not len(s.slots))
+    sums = hits.sum_hits(scores, slots, 1 / sum([each.highest for each in scored]))
+    missing = [n.term.text for n, s in zip(positive, scores, strict=True) if not len(s.slots)]
     found = hits.make_match(
         sums,
         slots,
@@ -115,7 +115,7 @@ def match_terms(
         missing=tuple(dict.fromkeys(missing)),
         substituted=tuple(search.substituted),
         terms=tuple(
-            each for term, each in zip(positive, scored, strict=True) if not has_just_begun(term)
+            [each for term, each in zip(positive, scored, strict=True) if not has_just_begun(term)]
         ),
         is_plain=not query_terms.required and not query_terms.excluded,
         bonuses=MatchBonuses(query_terms, segments, literals, dates),
