@@ -91,9 +91,12 @@ class ChipLine(ThemedWidget):
         alerts = self._fitting_alerts(room)
         room -= sum(text.width(alert) + 2 for alert, _ in alerts)
         segments: list[Segment] = [Segment(" ")]
-        used, spans = 1, []
+        used = 1
+        spans: list[tuple[int, int, str]] = []
         for chip in self._chips:
             label, value, close = _chip_words(chip)
+            if not spans:
+                value = text.cut(value, max(1, room - used - text.width(label + close)))
             cells = text.width(label + value + close)
             if used + cells > room:
                 segments.append(Segment("…", palette.dim))
