@@ -66,7 +66,7 @@ async def test_a_small_screen_shows_the_filter_and_several_commands(root: Path) 
         await on.press(":")
         await on.sees("Filter by recency")
         await on.press("escape", "v", "v", "ctrl+v", "enter")
-        await on.sees("by importance, th… ×")
+        await on.sees("by importance, then newe… ×")
 
 
 async def test_an_input_shows_its_cursor_at_every_size(root: Path) -> None:

@@ -80,12 +80,12 @@ class DifferenceList(RowList[Difference]):
     def draw_row(self, row: Difference, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
         age = text.short_ago(row.time, self._now()) if row.time else ""
-        store = text.cut(text.one_line(row.memory.store), STORE_MAX) if width >= 60 else ""
+        store = text.cut_line(row.memory.store, STORE_MAX) if width >= 60 else ""
         kind = str(SIGNS[row.kind])
         if width >= NARROW:
             kind += f" {row.kind:<{KIND_WIDTH}} "
         room = max(4, width - len(kind) - AGE_WIDTH - 4 - (len(store) + 1 if store else 0))
-        title = text.pad(text.cut(text.one_line(row.memory.headline, 400), room), room)
+        title = text.column(row.memory.headline, room)
         return [
             (kind, kind_style(row.kind, palette)),
             (f"{age:>{AGE_WIDTH}}  ", palette.dim),
