@@ -209,7 +209,9 @@ class LineCompositor(Compositor):
                 part = Region(left - region.x, first - region.y, shown.width, end - first)
                 for y, strip in enumerate(widget.render_lines(part), first):
                     within = [cut for cut in cuts[y] if left <= cut <= right]
-                    pieces = strip.divide([cut - left for cut in within[1:]])
+                    # Undivided, it would be in its own cache: garbage that only a collection finds.
+                    is_whole = within[1:] == [left + strip.cell_length]
+                    pieces = [strip] if is_whole else strip.divide([c - left for c in within[1:]])
                     for at, piece in zip(within, pieces, strict=False):
                         if lines[y].get(at) is None:
                             lines[y][at] = piece
