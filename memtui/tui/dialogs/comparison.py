@@ -78,9 +78,9 @@ class DifferenceList(RowList[Difference]):
     def draw_row(self, row: Difference, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
         age = text.short_ago(row.time, self._now()) if row.time else ""
-        store = text.cut(text.one_line(row.memory.store), STORE_MAX) if width >= 60 else ""
+        store = text.cut_line(row.memory.store, STORE_MAX) if width >= 60 else ""
         room = max(4, width - KIND_WIDTH - AGE_WIDTH - 7 - (len(store) + 1 if store else 0))
-        title = text.pad(text.cut(text.one_line(row.memory.headline, 400), room), room)
+        title = text.column(row.memory.headline, room)
         return [
             (f"{SIGNS[row.kind]} {row.kind:<{KIND_WIDTH}} ", kind_style(row.kind, palette)),
             (f"{age:>{AGE_WIDTH}}  ", palette.dim),

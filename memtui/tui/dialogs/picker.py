@@ -25,7 +25,7 @@ WHOLE_ROWS = 3
 """Rows for the choice under the cursor where its line cannot show all of it."""
 KEYS_WIDTH = 40
 """Columns of the keys below the list."""
-FRAME = 4
+FRAME_LINES = 4
 """Lines around the list: two borders, a blank line, the keys."""
 
 
@@ -83,7 +83,7 @@ class Picker(FittingDialog[tuple[str, ...]]):
 
     def fill(self) -> None:
         # The list shrinks so that the keys below it stay visible.
-        most = int(self.app.size.height * BOX_SHARE) - FRAME - self._narrows
+        most = int(self.app.size.height * BOX_SHARE) - FRAME_LINES - self._narrows
         if self._list.widest > self.app.size.width * WIDTH_SHARE // 100 - FRAME_COLUMNS:
             most -= WHOLE_ROWS
         self._list.styles.max_height = max(1, most)

@@ -160,7 +160,7 @@ class TransferScreen(FittingDialog[bool]):
             self.dismiss(None)
 
 
-WHOLE = "all stores, complete"
+ALL_STORES = "all stores, complete"
 
 
 def default_name(day: str, form: str) -> str:

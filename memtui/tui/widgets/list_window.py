@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 CACHED_STRIPS = 512
-"""Drawn lines that are cached: enough to page back and forth."""
+"""Drawn lines that are cached: enough to page back and forth. Not in an `LRUCache`, whose links
+are cycles: what is cleared would stay in memory until the collector finds it."""
 WHEEL_LINES = 3
 
 

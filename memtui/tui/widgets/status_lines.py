@@ -160,7 +160,7 @@ class ChipLine(ThemedWidget):
 def _chip_words(chip: Chip) -> tuple[str, str, str]:
     """Label, value and cross of a chip."""
     label = f" {chip.label} " if chip.label else " "
-    return label, text.cut(text.one_line(chip.value), CHIP_MAX), " × " if chip.key else " "
+    return label, text.cut_line(chip.value, CHIP_MAX), " × " if chip.key else " "
 
 
 def _fitting_note(note: str, room: int, *, whole: bool) -> str:
@@ -269,7 +269,7 @@ class ProgressLine(ThemedWidget):
         if not self._what:
             return Strip.blank(width, self.ground)
         share = f"{self._done * 100 // self._total:>3} %" if self._total else "  …  "
-        words = text.cut(text.one_line(self._what), max(8, width // 3))
+        words = text.cut_line(self._what, max(8, width // 3))
         room = max(4, width - text.width(words) - text.width(share) - 4)
         full = room * self._done // self._total if self._total else 0
         segments = [
