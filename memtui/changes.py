@@ -8,12 +8,12 @@ or table row, and what to tell the person. Each edit holds the text before and a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memtui.acts import DESTRUCTIVE as DESTRUCTIVE
 from memtui.acts import Act as Act
 from memtui.acts import Outcome as Outcome
+from memtui.dataclass import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
+
+from memtui.dataclass import dataclass, field, fields
 
 KINDS = ("fact", "event", "episode", "schema", "observation", "document", "note")
 IMPORTANCES = ("high", "medium", "low")

@@ -10,13 +10,13 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from memtui.bundle import archive as archives
 from memtui.bundle.archive import Archive
-from memtui.bundle.archive_paths import parse_entry_name, quote_name
+from memtui.bundle.bundle_writer import parse_entry_name, quote_name
+from memtui.dataclass import dataclass, replace
 from memtui.errors import BundleError
 from memtui.model import Memory, find_defect, from_record
 from memtui.stores import registry

@@ -14,11 +14,11 @@ import secrets
 import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.bundle import OpenStores, archive, memories_of
 from memtui.bundle.bundle_writer import pack_stores
+from memtui.dataclass import dataclass
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.files.staging_dir import sync
 from memtui.model import CURRENT, UNTYPED, Memory, to_record
@@ -61,7 +61,7 @@ def export_forms() -> dict[str, ExportForm]:
     return {form.name: form for form in (*_FORMS, *own)}
 
 
-STEP = 256
+PIECES_PER_REPORT = 256
 """Pieces between two progress reports."""
 
 
@@ -171,7 +171,7 @@ def _with_progress(
     pieces: Iterable[bytes], report: Report, cancelled: IsCancelled
 ) -> Iterator[bytes]:
     for count, piece in enumerate(pieces):
-        if count % STEP == 0:
+        if count % PIECES_PER_REPORT == 0:
             if cancelled():
                 raise Cancelled("stopped; nothing was written")
             report(Progress("writing", count))

@@ -29,7 +29,7 @@ from memtui.text import counted, cut, number, one_line, pad, short_ago
 if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.library.store_catalog import StoreSummary
-    from memtui.upkeep.store_comparison import SharedMemory
+    from memtui.upkeep.similar_memories import SharedMemory
 
 _UNDATED = datetime(2026, 9, 1, tzinfo=UTC)
 """The time that the demo gives files without a date."""
@@ -272,7 +272,7 @@ def compare(
     same statement if at least half of their different words are common. --entity finds an entity
     whatever path a store gives it: people/alice is also alice.
     """
-    from memtui.upkeep.store_comparison import comparison_record
+    from memtui.upkeep.similar_memories import comparison_record
 
     library = load_library(list(dict.fromkeys([left, right])))
     labels = _labels(library, left, right)

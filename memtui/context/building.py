@@ -17,7 +17,6 @@ has none.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
@@ -44,6 +43,7 @@ from memtui.context.task import (
     task_words,
 )
 from memtui.context.tiers import build_tiers
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused
 from memtui.query import Query, Sort, Term, TermKind
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 
 from memtui.context.pack import DroppedEntry, PackEntry, Section
 from memtui.context.task import Task
+from memtui.dataclass import dataclass, replace
 from memtui.errors import RefError
 from memtui.model import Memory
 from memtui.search.array_types import Longs

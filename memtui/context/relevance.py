@@ -8,7 +8,6 @@ one topic does not fill the pack. Similarity is the Jaccard share of the words o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from memtui.context.entries import (
     MAX_DROPPED,
@@ -21,6 +20,7 @@ from memtui.context.entries import (
 )
 from memtui.context.pack import DroppedEntry, PackEntry, Section
 from memtui.context.task import Task
+from memtui.dataclass import dataclass, replace
 from memtui.model import UNTYPED, Memory
 from memtui.query import Sort
 from memtui.search import analysis

@@ -18,9 +18,9 @@ import stat
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import ownership
 from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, MissingFile, error_text, read_bytes

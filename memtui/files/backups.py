@@ -16,9 +16,9 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from memtui.dataclass import dataclass
 from memtui.errors import UnreadableFile
 from memtui.files.json.locating import load
 from memtui.files.reading import decode, digest, read_bytes, real_path

@@ -24,11 +24,11 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Act
+from memtui.dataclass import asdict, dataclass, field, replace
 from memtui.errors import MemtuiError, SaveError
 from memtui.files.reading import decode, encode
 from memtui.model import Memory, Place

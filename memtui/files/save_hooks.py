@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -52,12 +52,11 @@ class WriteRecorder(Protocol):
 class NullRecorder:
     """A recorder that records nothing: for tests, and for changes that need no undo."""
 
-    def __init__(self, state: Path, accepted: Collection[Path] = ()) -> None:
+    def __init__(self, state: Path) -> None:
         self.state = state
-        self._accepted = accepted
 
-    def accepts_owner(self, path: Path) -> bool:
-        return path in self._accepted
+    def accepts_owner(self, path: Path) -> bool:  # noqa: ARG002
+        return False
 
     def intend(self, path: str, pre: str, post: str) -> None:
         """Record nothing."""

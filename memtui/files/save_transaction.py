@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TreeEdit, ValueEdit, invert_edits
+from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, sidecar_lines
 from memtui.files.atomic_replace import PAUSE, SETTLING, read_if_exists

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.stores.values import from_iso
 

@@ -6,11 +6,11 @@ import difflib
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.model import CURRENT, Memory, format_time
 from memtui.text import date, one_line, visible
 

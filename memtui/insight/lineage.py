@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.model import Link, Memory
 
 if TYPE_CHECKING:

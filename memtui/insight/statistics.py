@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from memtui.dataclass import dataclass, field
 from memtui.model import IMPORTANCES, STATUSES, format_time
 
 if TYPE_CHECKING:

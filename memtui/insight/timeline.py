@@ -5,9 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Literal, NamedTuple
+
+from memtui.dataclass import dataclass
 
 Unit = Literal["day", "week", "month", "year"]
 UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")

@@ -16,11 +16,11 @@ that time goes before all this.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.insight.lineage import Lineage
 from memtui.insight.link_statements import SUPERSEDES, last_change, stated_end
 from memtui.model import CURRENT, Memory

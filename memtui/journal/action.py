@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -20,6 +19,7 @@ from memtui.changes import (
     ValueEdit,
     invert_edits,
 )
+from memtui.dataclass import dataclass, field
 from memtui.files.merging import is_same_value, record_key
 
 _KINDS = (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit, TreeEdit)

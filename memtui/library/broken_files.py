@@ -9,12 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui.changes import Plan, StoreEdits, TextEdit
+from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files import backups
 from memtui.files.reading import decode, read_bytes

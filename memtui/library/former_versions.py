@@ -11,12 +11,12 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit
+from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError
 from memtui.files.git_history import GitHistory
 from memtui.files.sidecar_lines import read_entries, sidecar_path

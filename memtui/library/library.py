@@ -21,7 +21,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.stores.values import utc_now
-from memtui.text import cut, one_line
+from memtui.text import cut_line, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.library.reverted_edits import RevertedEdit
     from memtui.upkeep.checks import Finding, TextChecks
-    from memtui.upkeep.store_comparison import StoreComparison
+    from memtui.upkeep.similar_memories import StoreComparison
 
 
 class Library(LibraryReader):
@@ -262,7 +262,7 @@ class Library(LibraryReader):
             if value != getattr(memory, name) and (name in editable or name == "content"):
                 fields[name] = value
         change = Change(Act.EDIT, memory.store, memory.ref, fields)
-        return self.plan([change], f"restore text: {cut(one_line(former.headline), 45)}")
+        return self.plan([change], f"restore text: {cut_line(former.headline, 45)}")
 
     @property
     def _change_writer(self) -> ChangeWriter:
@@ -291,11 +291,11 @@ class Library(LibraryReader):
             left, right: their labels.
             subject: an entity; only what is about it is compared, whatever path a store gives it.
         """
-        from memtui.upkeep import store_comparison
+        from memtui.upkeep import similar_memories
 
         both = [m for label in (left, right) for m in self.memories(label)]
-        about = [m for m in both if store_comparison.is_about(m, subject)]
-        return store_comparison.compare_stores(left, right, about)
+        about = [m for m in both if similar_memories.is_about(m, subject)]
+        return similar_memories.compare_stores(left, right, about)
 
     # --- checking --------------------------------------------------------------------------
 

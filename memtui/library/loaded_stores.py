@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from memtui.dataclass import dataclass
 from memtui.insight import lineage as lineages
 from memtui.insight.lineage import Lineage
 from memtui.library import slots as slot_lookup

@@ -6,10 +6,10 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.errors import ConfigError, MemtuiError, StoreError
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from memtui.changes import (
@@ -18,6 +17,7 @@ from memtui.changes import (
     TextEdit,
     ValueEdit,
 )
+from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files.save_transaction import FileDiff, preview
 from memtui.model import Memory

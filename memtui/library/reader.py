@@ -247,7 +247,9 @@ class LibraryReader:
             segments=index.segments,
             is_indexed=index.is_ready,
             provisional=self._index.provisional,
-            exact=self._index.whoosh_search(self.loaded.caches, self.loaded.slots),
+            exact=lambda term: self._index.search_whoosh(
+                term, self.loaded.caches, self.loaded.slots
+            ),
             weights=self.weights,
             semantic=self.semantic,
             linked_to=lambda name: self.links.linked_to(name),
@@ -347,18 +349,16 @@ class LibraryReader:
         relations: Collection[str] = (),
         at: datetime | None = None,
         most: int | None = None,
-        cancelled: IsCancelled = never,
     ) -> Neighbourhood:
         """Return what is reached from a node by following links breadth-first.
 
         Args:
             start: see `resolve_node`.
             depth, direction, relations, at, most: see `traversal.traverse`; else both directions.
-            cancelled: asked while the index is built.
         """
         from memtui.insight import traversal
 
-        with self.links.reading(cancelled) as index:
+        with self.links.reading() as index:
             return traversal.traverse(
                 index.graph,
                 start,

@@ -6,10 +6,10 @@ import logging
 import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from memtui.changes import Edit, Plan, RowEdit, SidecarEdit, StoreEdits
+from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
 from memtui.files.reading import file_stamp
 from memtui.files.revert_detection import find_statuses

@@ -37,7 +37,6 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.format import GENERAL_RULES
-from memtui.upkeep.duplicates import find_across
 from memtui.upkeep.integrity import proposals_from
 from memtui.upkeep.model_requests import (
     ModelRequest,
@@ -59,6 +58,7 @@ from memtui.upkeep.proposals import (
 )
 from memtui.upkeep.retention import due_batches, propose_summary
 from memtui.upkeep.scanning import scan
+from memtui.upkeep.similar_memories import find_across
 
 if TYPE_CHECKING:
     from memtui.library.planning import Planned

@@ -16,7 +16,6 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
@@ -25,6 +24,7 @@ from typing import Any
 
 import memtui
 from memtui import paths
+from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError
 from memtui.upkeep import instruction_meanings, instructions, secrets
 from memtui.upkeep.proposals import RULES, Proposal, from_record, to_record

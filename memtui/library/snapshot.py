@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import overload
 
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.search import numbering
 from memtui.search.catalog import CachedRows, CatalogRow, encode_row

@@ -8,10 +8,10 @@ import logging
 import os
 import time
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from memtui.dataclass import dataclass, replace
 from memtui.errors import UnreadableFile
 from memtui.files import backups
 from memtui.files.reading import read_bytes, real_path

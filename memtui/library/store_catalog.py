@@ -11,10 +11,10 @@ import contextlib
 import json
 import os
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
+from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError
 from memtui.library.library import Library
 from memtui.library.opening import unique_label

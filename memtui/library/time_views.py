@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.insight import activity
 from memtui.insight.activity import Growth, TimeSpan
 from memtui.insight.comparison import Difference, compare

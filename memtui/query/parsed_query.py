@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 from math import inf
 from typing import NamedTuple
+
+from memtui.dataclass import dataclass, replace
 
 Span = tuple[int, int]
 """Start and end of a part in the line that it was parsed from."""

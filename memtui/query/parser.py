@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import accumulate
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import QueryError
 from memtui.query import query_fields
 from memtui.query.parsed_query import (

@@ -11,10 +11,10 @@ Days are those of UTC, as everywhere in memtui, and weeks begin on Monday (ISO 8
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from math import inf
 
+from memtui.dataclass import dataclass
 from memtui.errors import QueryError
 from memtui.query.parsed_query import Range, TimeCondition
 

@@ -10,12 +10,12 @@ import math
 import re
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
 
+from memtui.dataclass import dataclass
 from memtui.errors import QueryError
 from memtui.model import IMPORTANCES, KINDS, STATUSES, UNTYPED
 from memtui.query.parsed_query import Condition, Range, Sort

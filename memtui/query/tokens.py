@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum, auto
 
+from memtui.dataclass import dataclass
 from memtui.model import UNTYPED
 from memtui.query.parsed_query import Condition, Node, Query, Term, TermKind
 from memtui.query.query_fields import FIELDS, REGEX, suggest_field

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
-from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.dataclass import dataclass, field
 from memtui.model import IMPORTANCES, KINDS, STATUSES
 from memtui.search.array_types import sort_unique
 from memtui.search.columns import COUNTED_FIELDS, DAY_SECONDS, Columns, entities_at, to_array

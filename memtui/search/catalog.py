@@ -25,7 +25,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -33,6 +32,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from memtui import __version__
+from memtui.dataclass import asdict, dataclass
 from memtui.model import Memory, from_record, to_record
 from memtui.search import cache_files
 from memtui.search.columns import ARRAYS, VOCABULARY_OF, Columns

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.dataclass import dataclass, field, fields, replace
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
 from memtui.search.array_types import Mask

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.model import Memory, Place
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from typing import NamedTuple
@@ -17,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.dataclass import dataclass
 from memtui.model import CURRENT, KINDS, STATUSES
 from memtui.query import (
     Condition,
@@ -84,8 +84,7 @@ class ValueFilters:
         return passing
 
 
-@dataclass(frozen=True)
-class Filters:
+class Filters(NamedTuple):
     """The filters of one query over these columns."""
 
     columns: Columns

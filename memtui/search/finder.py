@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from memtui.dataclass import dataclass, replace
 from memtui.model import STATUSES
 from memtui.progress import IsCancelled, never
 from memtui.query import Condition, Query, Sort, TermKind, filter_values, format_condition

@@ -7,11 +7,12 @@ new slot, keeps its place.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
+from memtui.dataclass import dataclass
 from memtui.model import KINDS
 from memtui.search import analysis
 from memtui.search.array_types import Floats, Ints, Longs
@@ -112,8 +113,7 @@ def _index_names(names: Sequence[str]) -> Names:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """What the memories around a match, and other marks of the query, add to its score."""
 
     slots: Longs

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.dataclass import dataclass, field
 from memtui.search.array_types import Doubles, Floats, Longs, Mask, sort_unique
 from memtui.search.groups import Context
 from memtui.search.postings import MAX_WEIGHT, Segment

@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -130,8 +129,7 @@ def _fold_fields(rows: SearchedRows, slot: int) -> list[str]:
     return texts
 
 
-@dataclass(frozen=True, slots=True)
-class LiteralSearch:
+class LiteralSearch(NamedTuple):
     """Searches the texts of a table's memories for literal text."""
 
     rows: SearchedRows

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits, literals
@@ -284,7 +284,7 @@ class _Search:
             return
         word = term.compound or term.parts[0]
         for parts in expansion.split_word(word, self.segments):
-            apart = replace(term, kind=TermKind.PHRASE, parts=parts, compound="")
+            apart = term._replace(kind=TermKind.PHRASE, parts=parts, compound="")
             found = self._gather(partial(literals.find_phrase, term=apart))
             if len(found.slots):
                 self._note(term, (" ".join(parts),), words)

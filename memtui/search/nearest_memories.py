@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.dataclass import dataclass, field
 from memtui.model import CURRENT, STATUSES
 from memtui.progress import Cancelled, IsCancelled
 from memtui.search import analysis, hits

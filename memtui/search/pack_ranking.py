@@ -7,11 +7,11 @@ The **relevance** of a memory to a task is what its text, the texts around it an
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 
+from memtui.dataclass import dataclass, replace
 from memtui.model import IMPORTANCES, KINDS
 from memtui.search import ranking
 from memtui.search.array_types import Doubles, Longs, Mask

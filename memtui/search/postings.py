@@ -28,13 +28,13 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.dataclass import dataclass, field
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis
 from memtui.search.array_types import Ints, Longs

@@ -22,13 +22,13 @@ import os
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.dataclass import dataclass
 from memtui.errors import EmbeddingBusy, EmbeddingError
 from memtui.search import cache_files
 from memtui.search.array_types import Floats, Longs

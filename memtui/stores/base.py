@@ -12,12 +12,12 @@ falls is worked out here, the same way for all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
+from typing import Any, NamedTuple, Protocol, TypeGuard
 
 from memtui.changes import Act, Change, Edit, Plan
+from memtui.dataclass import dataclass
 from memtui.files.save_hooks import WriteRecorder as WriteRecorder
 from memtui.model import Memory
 
@@ -207,8 +207,7 @@ def is_writable(store: Store) -> TypeGuard[WritableStore]:
 # ---- what is loaded when a session starts --------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class LoadLimit:
+class LoadLimit(NamedTuple):
     """How much of a text a program loads; whichever of the limits comes first. None: no limit."""
 
     lines: int | None = None
@@ -222,8 +221,7 @@ class LoadLimit:
 NO_LIMIT = LoadLimit()
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedEntry:
+class LoadedEntry(NamedTuple):
     """A memory and where its text stands in the loaded text."""
 
     ref: str
@@ -233,8 +231,7 @@ class LoadedEntry:
     """Offset behind its last character."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedText:
+class LoadedText(NamedTuple):
     """One text that the program would load: a file, or a block that it builds."""
 
     title: str
@@ -269,13 +266,12 @@ class LoadedText:
 
 
 def loaded_whole(memory: Memory, note: str) -> LoadedText:
-    """The text of one memory, loaded without a limit."""
+    """The text of one `memory`, loaded without a limit; `note` as in `LoadedText`."""
     entry = LoadedEntry(memory.ref, 0, len(memory.content))
     return LoadedText(memory.id, memory.content, memory.origin.file, entries=(entry,), note=note)
 
 
-@dataclass(frozen=True, slots=True)
-class LimitUse:
+class LimitUse(NamedTuple):
     """How much of a limit one text uses that is loaded at the start of a session."""
 
     store: str
@@ -306,7 +302,7 @@ class LimitUse:
 
 
 def limit_uses(store: str, texts: Iterable[LoadedText]) -> tuple[LimitUse, ...]:
-    """The use of the limit of each text that has one; `store` is the label."""
+    """The use of the limit of each of the `texts` that has one; `store` is the label."""
     found = []
     for text in texts:
         limit, cut = text.limit, text.cut
@@ -349,7 +345,7 @@ class LimitsLoading(Store, Protocol):
     """A store whose program limits the size of what it loads."""
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
-        """How much of its limit each loaded text uses now; statistics show it."""
+        """How much of its limit each loaded text uses; `view` and `now` as in `session_start`."""
         ...
 
 
@@ -364,7 +360,7 @@ def loads_at_session_start(store: Store) -> TypeGuard[LoadsAtSessionStart]:
 
 
 def find_cut(text: str, limit: LoadLimit) -> int:
-    """The offset from which on a text is over the limit; its length if it is within.
+    """The offset from which on the `text` is over the `limit`; its length if it is within.
 
     A byte limit never splits a character. A line counts as loaded up to its line feed.
     """

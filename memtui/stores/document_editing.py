@@ -6,11 +6,11 @@ import os
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.dataclass import dataclass, field
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.frontmatter import set_field, split
 from memtui.files.reading import decode, read_bytes, real_path, safe_join

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from memtui.changes import Plan
+from memtui.dataclass import dataclass, field, fields, is_dataclass, replace
 from memtui.errors import ConfigError
 from memtui.files.reading import decode, digest
 from memtui.model import Link, Memory

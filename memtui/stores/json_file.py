@@ -9,11 +9,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, RecordEdit, TextEdit
+from memtui.dataclass import dataclass, field
 from memtui.errors import UnreadableFile
 from memtui.files.json.editing import new_record, put_member
 from memtui.files.json.locating import Record, load_records

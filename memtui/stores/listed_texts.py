@@ -14,12 +14,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.base import StoreView

@@ -10,12 +10,12 @@ import os
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from memtui.dataclass import dataclass
 from memtui.files.frontmatter import parse_block, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import error_text, walk

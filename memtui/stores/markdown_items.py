@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.model import Memory, Place
 from memtui.stores.listed_texts import ListedText, ListFile, name_texts, text_key
@@ -27,7 +27,7 @@ from memtui.stores.markdown_documents import (
     time_of_change,
     with_body,
 )
-from memtui.stores.scanning import EMPTY
+from memtui.stores.scanning import IS_EMPTY
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import memory_name
 
@@ -64,17 +64,11 @@ class MarkdownItem:
         return bool(self.marker)
 
 
-def parse_items(text: str, start: int = 0) -> list[MarkdownItem]:
-    """The items of a text, in order.
-
-    Args:
-        text: the whole text of a file, with plain line feeds.
-        start: where to begin, as after the frontmatter.
-    """
-    lines = list(_lines(text, start))
+def parse_items(text: str) -> list[MarkdownItem]:
+    """The items of a text with plain line feeds, in order."""
+    lines = list(_lines(text))
     items: list[MarkdownItem] = []
     section, at = "", 0
-    number = 1 + text.count("\n", 0, start)
     while at < len(lines):
         line = lines[at][1]
         heading = _HEADING.match(line)
@@ -88,12 +82,13 @@ def parse_items(text: str, start: int = 0) -> list[MarkdownItem]:
             bullet = _BULLET.match(line)
             marker = bullet[0] if bullet else ""
             end = _after_bullet(lines, at) if bullet else _after_paragraph(lines, at)
-            items.append(_item(text, lines[at:end], number + at, marker, section))
+            items.append(_item(text, lines[at:end], at + 1, marker, section))
         at = end
     return items
 
 
-def _lines(text: str, start: int) -> Iterator[tuple[int, str]]:
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
@@ -205,18 +200,18 @@ def name_items(
 # ---- changes ------------------------------------------------------------------------------------
 
 
-def replace_item(text: str, item: MarkdownItem, new_text: str, start: int = 0) -> str:
+def replace_item(text: str, item: MarkdownItem, new_text: str) -> str:
     """The text with another text in this item; all other bytes stay. Raises Refused.
 
     Further lines are indented as the item's are. Refused if the new text would not be read as this
     one item, as when it holds a blank line in a paragraph.
     """
-    before = parse_items(text, start)
+    before = parse_items(text)
     at = next(number for number, other in enumerate(before) if other.start == item.start)
     for indent in dict.fromkeys((item.indent, " " * _width(item.marker))):
         result = text[: item.start] + item.marker + _indented(new_text, indent) + item.tail
         result += text[item.end :]
-        after = parse_items(result, start)
+        after = parse_items(result)
         texts = [other.text for other in before]
         if [other.text for other in after] == [*texts[:at], new_text, *texts[at + 1 :]]:
             return result
@@ -233,12 +228,12 @@ def remove_item(text: str, item: MarkdownItem) -> str:
     return text[: item.start] + text[item.end :]
 
 
-def add_item(text: str, new_text: str, start: int = 0, section: str = "") -> str:
+def add_item(text: str, new_text: str, section: str = "") -> str:
     """The text with one more bullet, after the last one of the section or of the file.
 
     Raises Refused if the text would not be read as one item.
     """
-    items = parse_items(text, start)
+    items = parse_items(text)
     bullets = [item for item in items if item.is_bullet]
     after = next((i for i in reversed(bullets) if section and i.section == section), None)
     after = after or (bullets[-1] if bullets else None)
@@ -251,7 +246,7 @@ def add_item(text: str, new_text: str, start: int = 0, section: str = "") -> str
         line = line if not head.strip() or head.endswith("\n\n") else f"\n{line}"
     result = head + ("" if not head or head.endswith("\n") else "\n") + line + tail
     texts = sorted([*(item.text for item in items), new_text])
-    if sorted(item.text for item in parse_items(result, start)) != texts:
+    if sorted(item.text for item in parse_items(result)) != texts:
         raise Refused("this text would not be read as one item", do="put it on fewer lines")
     return result
 
@@ -309,7 +304,7 @@ class MarkdownList(ListFile):
     ) -> None:
         """`title`: of a new file, with its mark; empty: it has none."""
         if before is not None and not before.strip():
-            raise Refused(EMPTY, where=str(file), do="fix the file first")
+            raise Refused(IS_EMPTY, where=str(file), do="fix the file first")
         self.path, self.shard, self.before, self.title = file, path, before, title
         self.parsed = parse_item_file(path, file, before or "", sidecar)
         self.items = [

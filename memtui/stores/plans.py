@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypedDict, TypeVar
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, SidecarEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import RefError, Refused
 from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView

@@ -12,11 +12,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from memtui.dataclass import dataclass
 from memtui.stores import (
     agent_memory,
     ambient,

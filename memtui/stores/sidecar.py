@@ -40,13 +40,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from memtui.changes import SidecarEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.files.sidecar_lines import sidecar_path

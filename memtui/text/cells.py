@@ -149,11 +149,14 @@ def cut(text: str, cells: int) -> str:
         return text if len(text) <= cells else text[: cells - 1] + ELLIPSIS
     if 2 * len(text) <= cells:  # a character has two cells at most
         return text
-    if has_glue(text) is None:  # without sequences, ten times faster than what follows
-        for piece in (text[: 4 * cells], text):  # the beginning of a long text is mostly enough
-            ends = list(accumulate(map(_WIDTHS.__getitem__, piece)))
-            if ends[-1] > cells:
-                return text[: bisect_right(ends, cells - 1)] + ELLIPSIS
+    for piece in (text[: 4 * cells], text):  # the beginning of a long text is mostly enough
+        if has_glue(piece) is not None:
+            break
+        # Without sequences, ten times faster than what follows.
+        ends = list(accumulate(map(_WIDTHS.__getitem__, piece)))
+        if ends[-1] > cells:
+            return text[: bisect_right(ends, cells - 1)] + ELLIPSIS
+    else:
         return text
     at = used = end = 0
     for cluster, wide in _clusters(text):
@@ -180,7 +183,8 @@ def pad(text: str, cells: int) -> str:
 def wrap(text: str, cells: int) -> list[str]:
     """Return lines of at most so many cells, broken at blanks, inside words only where necessary.
 
-    Newlines are kept as breaks, indentation stays with its line; an empty text is one empty line.
+    A path or an id is broken behind a slash or a hyphen where it has one. Newlines are kept as
+    breaks, indentation stays with its line; an empty text is one empty line.
     A single character wider than `cells` gets a line of its own.
     """
     cells = max(1, cells)
@@ -194,6 +198,13 @@ def wrap(text: str, cells: int) -> list[str]:
 
 
 _WORD = re.compile(r"[ ]+|[^ ]+")
+
+
+def _break_of(word: str, start: int, end: int) -> int:
+    """Where a line that begins at `start` ends: behind a slash or a hyphen of a path or an id, if
+    there is one in its second half, else at `end`."""
+    middle = (start + end) // 2
+    return max(word.rfind("/", middle, end), word.rfind("-", middle, end)) + 1 or end
 
 
 def _wrap_paragraph(paragraph: str, cells: int) -> Iterator[str]:
@@ -213,9 +224,12 @@ def _wrap_paragraph(paragraph: str, cells: int) -> Iterator[str]:
                 yield line.rstrip(" ")
                 line, used = "", 0
             if word.isascii():  # a line without a blank may have a million characters
-                full_cells = (len(word) - 1) // cells * cells
-                yield from (word[at : at + cells] for at in range(0, full_cells, cells))
-                line, used = word[full_cells:], len(word) - full_cells
+                at = 0
+                while len(word) - at > cells:
+                    end = _break_of(word, at, at + cells)
+                    yield word[at:end]
+                    at = end
+                line, used = word[at:], len(word) - at
                 continue
             for cluster, room in _clusters(word):
                 if line and used + room > cells:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from zlib import crc32
+
+from memtui.dataclass import dataclass, field
 
 DEFAULT = "dusk"
 MONO = "mono"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -28,8 +29,8 @@ from memtui.tui.controllers.session import SessionState
 from memtui.tui.key_queue import KeyQueue
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
-from memtui.tui.widgets.text_selection import SelectableText
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.terminal_output import erases_background
+from memtui.tui.widgets.line_api import SelectableText, ThemedWidget
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -61,7 +62,7 @@ class MemtuiApp(AppInterface):
 
     def __init__(self, launch: Launch) -> None:
         self._backstop = OutputFilter()
-        self._screen_buffer = ScreenBuffer()
+        self._screen_buffer = ScreenBuffer(erases=erases_background(os.environ))
         self.launch = launch
         self.settings = launch.loaded.settings
         self.colours = ThemeRegistry(launch.themes)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from memtui import text
 from memtui.changes import Act, Change
+from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict
 from memtui.model import IMPORTANCES, Memory
 from memtui.stores.base import WritableStore

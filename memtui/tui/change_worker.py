@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui import text
 from memtui.changes import Change, Outcome
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import ForeignOwner, MemtuiError, RefError, Refused
 from memtui.library.planning import Planned
 from memtui.model import Memory
@@ -20,7 +20,7 @@ from memtui.tui.diff_lines import DiffLine, TextChange, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.text_blocks import is_markdown
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan, StoreImport
@@ -249,7 +249,7 @@ def _count_more(count: int) -> list[OutcomeLine]:
 
 def _headline(ref: str, get: Callable[[str], Memory]) -> str:
     try:
-        return get(ref).headline[:400]
+        return get(ref).headline[: text.MOST_READ]
     except MemtuiError:
         return ref
 
@@ -350,7 +350,7 @@ def _list_group(heading: str, tone: Tone, rows: Iterable[str]) -> list[OutcomeLi
 
 
 def _shorten(headline: str) -> str:
-    return text.cut(text.one_line(headline, 400), 60)
+    return text.cut_line(headline, 60)
 
 
 def _count_memories(count: int) -> str:

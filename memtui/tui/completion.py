@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import NamedTuple
 
+from memtui.dataclass import dataclass, field
 from memtui.model import UNTYPED
 from memtui.query import FIELDS, TokenKind, tokenize
 from memtui.text import has_hidden

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -20,6 +19,7 @@ from memtui.context import (
     find_recipe,
     list_recipes,
 )
+from memtui.dataclass import dataclass, replace
 from memtui.progress import Cancelled
 from memtui.query import Query
 

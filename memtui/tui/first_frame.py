@@ -38,9 +38,9 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 VARIABLES = ("TERM", "COLORTERM", "NO_COLOR", "FORCE_COLOR", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
 PREFIXES = ("MEMTUI_", "TEXTUAL_")
 """Of the other variables that a frame depends on."""
-_ESCAPES = re.compile("\x1b\\[[0-9;]*[CGHm]")
-"""The sequences of a frame: moves to the right, columns, positions, colours (ECMA-48, 8.3.20,
-8.3.9, 8.3.21, 8.3.117)."""
+_ESCAPES = re.compile("\x1b\\[[0-9;]*[CDGHm]|[\b\v]")
+"""The sequences of a frame: moves to the right and to the left, columns, positions, colours
+(ECMA-48, 8.3.20, 8.3.18, 8.3.9, 8.3.21, 8.3.117), and a step back or down."""
 _BLANK = " memtui /"
 """Shown where no frame is kept: where the search line will be."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.errors import RefError
 from memtui.insight.graph_layout import PlacedNode
 from memtui.insight.link_graph import Edge, Node, NodeKind

@@ -94,9 +94,7 @@ class LibraryWorker:
         """Read ahead what `go_to` needs, so that it is fast."""
         self.run("past", lambda library, _: self.past_views(library).prepare(), present=True)
 
-    def go_to(
-        self, at: TimeCondition, done: Callable[[object], object], failed: Failed | None = None
-    ) -> None:
+    def go_to(self, at: TimeCondition, done: Callable[[object], object]) -> None:
         """Show the stores as of a time; calls `done` once they are shown."""
 
         def went(past: PastLibrary) -> None:
@@ -107,7 +105,6 @@ class LibraryWorker:
             "past",
             lambda library, job: self.past_views(library).at(at.time, job.is_cancelled),
             went,
-            failed,
             present=True,
         )
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.message import Message
+
+from memtui.dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage

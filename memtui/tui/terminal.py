@@ -33,6 +33,7 @@ from memtui.errors import SaveError
 from memtui.model import Place
 from memtui.tui import first_frame
 from memtui.tui.app_interface import CopyOutcome
+from memtui.tui.terminal_output import RESET
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import AppInterface
@@ -80,6 +81,7 @@ class TerminalDriver(LinuxDriver):
 
     def stop_application_mode(self) -> None:
         self._is_active = False
+        self.write(RESET)  # what is drawn leaves its colours on
         super().stop_application_mode()
 
     def _sigcont_application(self, *_: object) -> None:
@@ -299,7 +301,7 @@ def suspend() -> str:
     return ""
 
 
-SECONDS = 2.0
+TOOL_SECONDS = 2.0
 """Time limit of a tool; it hands the text over and ends, or goes on in the background."""
 TAKES_OSC_52 = {
     "KITTY_WINDOW_ID": "",
@@ -349,7 +351,7 @@ def _run_tool(command: list[str], words: str) -> bool:
             input=words.encode(coding, "replace"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=SECONDS,
+            timeout=TOOL_SECONDS,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
@@ -383,7 +385,7 @@ def _tmux_setting(environ: Mapping[str, str]) -> str:
             [program, "show-options", "-sv", "set-clipboard"],
             capture_output=True,
             env=dict(environ),
-            timeout=SECONDS,
+            timeout=TOOL_SECONDS,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache, reduce
 from operator import or_
 from pathlib import Path
 from typing import Any
+
+from memtui.dataclass import dataclass
 
 WORDS = Path(__file__).with_name("instruction_words.toml")
 _ADDRESS = re.compile(

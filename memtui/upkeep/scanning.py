@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
-from memtui.upkeep.duplicates import find_clusters, find_duplicates
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, UpkeepContext, fingerprint
 from memtui.upkeep.retention import find_compactions, find_expired, find_merged_branches
+from memtui.upkeep.similar_memories import find_clusters, find_duplicates
 from memtui.upkeep.staleness import (
     find_contradictions,
     find_long_history,

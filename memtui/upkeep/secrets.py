@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
+from memtui.dataclass import dataclass
 from memtui.upkeep.filtered_pattern import ExpressionFilter, fold
 
 _UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"

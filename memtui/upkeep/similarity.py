@@ -13,8 +13,9 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from memtui.dataclass import dataclass
 
 Step = Callable[[int, int], None]
 STEP = 512

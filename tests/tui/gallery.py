@@ -26,7 +26,7 @@ from memtui.library.store_catalog import KnownStore, StoreCatalog
 from memtui.tui.app import MemtuiApp
 from memtui.tui.dialogs import diff, prompts, review
 from memtui.tui.view_state import ViewState
-from memtui.tui.widgets.outcome import OutcomeLine
+from memtui.tui.widgets.text_window import OutcomeLine
 from memtui.upkeep.model_requests import ModelRequest
 
 from .stage import FACTS, NOW, Stage, fact, stage, write_store

@@ -16,6 +16,7 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from memtui.tui.changed_cells import ScreenBuffer
+from memtui.tui.terminal_output import erases_background
 
 COLUMNS, LINES = 24, 3
 STYLES = [
@@ -65,9 +66,11 @@ def feed(screen: pyte.Screen, words: str) -> None:
 
 
 @pytest.mark.slow
-@given(frames)
-def test_what_is_left_out_was_there_already(frames: list[list[list[Segment]]]) -> None:
-    buffer = ScreenBuffer()
+@given(frames, some.booleans())
+def test_what_is_left_out_was_there_already(
+    frames: list[list[list[Segment]]], erases: bool
+) -> None:
+    buffer = ScreenBuffer(erases=erases)
     painted = pyte.Screen(COLUMNS, LINES)
     for frame in frames:
         update = LayoutUpdate(strips(frame), Region(0, 0, COLUMNS, LINES))
@@ -75,6 +78,75 @@ def test_what_is_left_out_was_there_already(frames: list[list[list[Segment]]]) -
         whole = pyte.Screen(COLUMNS, LINES)
         feed(whole, update.render_segments(CONSOLE))
         assert shown(painted) == shown(whole)
+
+
+narrow = some.text(some.sampled_from("ab│◇"), max_size=3)
+pieces_of_words = some.tuples(narrow, some.integers(0, 9), some.sampled_from(STYLES)).map(
+    lambda piece: Segment(piece[0] + " " * piece[1], piece[2])
+)
+places = some.dictionaries(
+    some.integers(0, LINES - 1),
+    some.tuples(some.integers(0, COLUMNS - 1), some.lists(pieces_of_words, min_size=1, max_size=4)),
+)
+"""What stands from a column of a line on."""
+
+
+@pytest.mark.slow
+@given(some.lists(places, min_size=1, max_size=6), some.booleans())
+def test_pieces_anywhere_are_shown_as_if_written_one_by_one(
+    frames: list[dict[int, tuple[int, list[Segment]]]], erases: bool
+) -> None:
+    """However the cursor gets there, and whether blanks are written or erased."""
+    buffer = ScreenBuffer(erases=erases)
+    painted, whole = pyte.Screen(COLUMNS, LINES), pyte.Screen(COLUMNS, LINES)
+    for screen in (painted, whole):
+        feed(screen, "\x1b[1;4;31;44m")  # what a shell has left on
+        screen.erase_in_display(2)
+    for frame in frames:
+        cut = [(x, y, Strip(line).crop(0, COLUMNS - x)) for y, (x, line) in frame.items()]
+        feed(painted, buffer.write(iter(cut), CONSOLE))
+        for x, y, strip in cut:
+            update = LayoutUpdate([[strip]], Region(x, y, strip.cell_length, 1))
+            feed(whole, f"\x1b[0m{update.render_segments(CONSOLE)}")
+        assert shown(painted) == shown(whole)
+
+
+def test_a_look_takes_no_more_than_what_differs() -> None:
+    buffer = ScreenBuffer(erases=True)
+
+    def write(x: int, y: int, words: str, style: str) -> str:
+        strip = Strip([Segment(words, Style.parse(style))])
+        return buffer.write(iter([(x, y, strip)]), CONSOLE)
+
+    write(0, 0, " " * COLUMNS, "on #445566")
+    write(0, 1, " " * COLUMNS, "on #445566")
+    assert write(2, 0, "ab", "bold #112233 on #445566") == "\x1b[1;38;2;17;34;51m\x1b[1;3Hab"
+    assert write(6, 0, "ab", "bold #112233 on #445566") == "\x1b[1;7Hab"
+    assert write(9, 0, "a", "#112233 on #445566") == "\x1b[22m\x1b[1;10Ha"
+    buffer.forget()
+    assert (
+        write(0, 0, "a", "#112233 on #445566") == "\x1b[0;38;2;17;34;51;48;2;68;85;102m\x1b[1;1Ha"
+    )
+
+
+@pytest.mark.parametrize(
+    ("environ", "erases"),
+    [
+        ({"TERM": "xterm-256color"}, True),
+        ({"TERM": "xterm-kitty"}, True),
+        ({"TERM": "linux"}, True),
+        ({"TERM": "tmux-256color"}, False),
+        ({"TERM": "tmux-256color", "TERM_PROGRAM": "tmux"}, True),
+        ({"TERM": "screen-256color"}, False),
+        ({"TERM": "xterm-256color", "STY": "7.pts-0"}, False),
+        ({"TERM": "vt220"}, False),
+        ({}, False),
+    ],
+)
+def test_blanks_are_erased_where_they_get_the_background(
+    environ: dict[str, str], erases: bool
+) -> None:
+    assert erases_background(environ) is erases
 
 
 def update_of(*lines: str) -> LayoutUpdate:
@@ -92,6 +164,16 @@ def test_what_did_not_change_is_not_written() -> None:
     assert "x" in changed
     assert "another" not in changed
     assert "one" not in changed
+
+
+def test_a_frame_of_another_size_is_written_whole() -> None:
+    """The last frame for the size before is cut by the edge of a terminal that is smaller now."""
+    buffer, screen = ScreenBuffer(), pyte.Screen(12, 1)
+    buffer.reduced(update_of("left" + " " * 8 + "review")).render_segments(CONSOLE)
+    feed(screen, "left" + " " * 7 + "w")
+    narrow = LayoutUpdate([[Strip([Segment("left" + " " * 8, STYLES[1])])]], Region(0, 0, 12, 1))
+    feed(screen, buffer.reduced(narrow).render_segments(CONSOLE))
+    assert screen.display[0] == "left" + " " * 8
 
 
 @pytest.mark.parametrize("wide", ["\U0001f469\U0001f3fd\u200d\U0001f4bb", "❤️", "日本", "🇪🇸"])
@@ -117,7 +199,7 @@ def test_of_256_colours_the_nearest_is_taken(colour: str, code: str) -> None:
     console = Console(color_system="256", force_terminal=True)
     strip = Strip([Segment("words", Style.parse(f"on {colour}"))])
     update = LayoutUpdate([[strip]], Region(0, 0, 5, 1))
-    assert f"\x1b[{code}m" in ScreenBuffer().reduced(update).render_segments(console)
+    assert f"\x1b[0;{code}m" in ScreenBuffer().reduced(update).render_segments(console)
 
 
 def test_after_another_program_wrote_everything_is_written_again() -> None:

@@ -13,7 +13,7 @@ from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.log import LogScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
+from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 
 from .sample_stage import ChangingStage, changing, touched
 

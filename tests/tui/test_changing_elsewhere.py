@@ -23,7 +23,7 @@ from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.import_ import CopyScreen, ImportScreen
 from memtui.tui.dialogs.transfer import ExportScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen
-from memtui.tui.widgets.text_inputs import TextInput
+from memtui.tui.widgets.inputs import TextInput
 
 from .sample_stage import ChangingStage, changing, touched
 

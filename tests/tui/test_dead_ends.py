@@ -10,7 +10,7 @@ from memtui import config
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.link import LinkScreen
 from memtui.tui.dialogs.picker import SavedFilterPicker
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
+from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 
 from .sample_stage import changing
 from .stage import stage, write_store
@@ -81,10 +81,16 @@ async def test_saved_filters_are_renamed_and_deleted_in_place(root: Path, tmp_pa
         await on.type("drinks")
         await on.press("enter")
         assert on.app.saved == {"drinks": "tea", "old": "type:bug"}
+        await on.press("f2")  # the list is open again, on the same filter
+        await on.press("ctrl+u")
+        await on.type("old")
+        await on.press("enter")
+        assert on.app.saved == {"drinks": "tea", "old": "type:bug"}, "no name replaces another"
         await on.press("f", "home")
         await on.press("delete")
-        assert "old" not in on.app.saved
-        await on.press("f", "enter")
+        assert on.app.saved == {"drinks": "tea"}
+        assert isinstance(on.app.screen, SavedFilterPicker)
+        await on.press("enter")
         assert "tea" in on.query
     assert config.load(file).settings.saved == {"drinks": "tea"}
     assert "# mine" in file.read_text()

@@ -12,9 +12,9 @@ from memtui.errors import TerminalError
 from memtui.tui import key_bindings, refuse_terminal
 from memtui.tui.dialogs.help import MOST_RECENT, with_recent
 from memtui.tui.dialogs.picker import Choice, Picker
-from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog, Reply
 from memtui.tui.layout import Pane
-from memtui.tui.widgets.outcome import OutcomeLine
+from memtui.tui.widgets.text_window import OutcomeLine
 
 from .stage import Stage, fact, stage, write_store
 
@@ -41,6 +41,25 @@ async def test_a_question_of_one_line_is_a_small_box(root: Path, size: tuple[int
         assert _box(on).outer_size.width <= 40
         assert _box(on).outer_size.height <= 6
         assert "esc cancel" in on.text()
+
+
+async def test_the_end_of_a_toast_is_on_the_screen(root: Path) -> None:
+    async with stage(root, (40, 12), toasts=True) as on:
+        for words in ("Saved 2 memories · u undo", "Exported 9 memories to /tmp/some/folder/a END"):
+            on.app.clear_notifications()
+            on.app.notify(words)
+            await on.sees(words[-4:])
+            assert "? help" in on.text()
+
+
+async def test_an_input_shows_its_cursor_at_every_size(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        on.app.push_screen(PromptDialog("Save filter", hint="tea"))
+        await on.settle()
+        await on.type(f"{LONG}END")
+        for size in (*SIZES, SIZES[0]):
+            await on.resize(*size)
+            assert "END" in on.text()
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")

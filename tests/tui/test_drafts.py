@@ -9,7 +9,7 @@ import pytest
 
 from memtui.tui.dialogs.diff import ConflictScreen
 from memtui.tui.dialogs.edit_form import FormScreen
-from memtui.tui.widgets.text_inputs import TextInput
+from memtui.tui.widgets.inputs import TextInput
 
 from .sample_stage import ChangingStage, changing
 

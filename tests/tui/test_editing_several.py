@@ -47,6 +47,7 @@ async def test_one_form_changes_all_marked_memories_of_two_stores(tmp_path: Path
             assert (memory.importance, memory.pinned) == ("high", True)
             assert "autumn" in memory.tags
         assert not on.browse.memories.marked
+        assert on.browse.memories.cursor == len(on.browse.memories.slots) - 1, "it stays"
         await on.keys("u")
         assert on.files() == before
 

@@ -20,7 +20,8 @@ from textual.widgets import Input, TextArea
 
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
-from memtui.tui.controllers.panes import RUN
+from memtui.tui.changed_cells import ScreenBuffer
+from memtui.tui.controllers.panes import RUN_SECONDS
 from memtui.tui.dialogs.unreadable import UnreadableScreen
 from tests.long_run import count
 
@@ -46,6 +47,7 @@ class OnTerminal(MemtuiApp):
         super().__init__(launch)
         self.terminal = pyte.Screen(COLUMNS, LINES)
         self.frames: list[str] = []
+        self._screen_buffer = ScreenBuffer(erases=True)
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
         if isinstance(renderable, CompositorUpdate) and not self._batch_count:
@@ -291,7 +293,9 @@ async def test_a_step_is_one_frame_and_a_burst_few(
     many = {"shop": [fact(n, f"Number {n}", "2026-10-01") for n in range(200)]}
     async with stage(write_store(tmp_path, many), (COLUMNS, LINES), app_class=OnTerminal) as on:
         assert isinstance(on.app, OnTerminal)
-        await asyncio.sleep(RUN)  # since the first memory was shown: two within it are a run
+        await asyncio.sleep(
+            RUN_SECONDS
+        )  # since the first memory was shown: two within it are a run
         on.app.frames, terminal = [], copy.deepcopy(on.app.terminal)
         await on.press("j")
         step = on.app.frames[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widget import Widget
 
-from memtui.tui.widgets.text_selection import character_at, word_at
+from memtui.tui.widgets.line_api import character_at, word_at
 
 from .stage import Stage, fact, stage, write_store
 

@@ -18,7 +18,7 @@ from memtui.library.store_catalog import FILE, KnownStore, StoreCatalog
 from memtui.stores.registry import FORMATS
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
-from memtui.tui.dialogs.store_chooser import StoreChooser, StoreList
+from memtui.tui.dialogs.stores import StoreChooser, StoreList
 from tests.synthetic_home import build_home
 
 from .stage import NOW, Stage, compare, fact, write_store

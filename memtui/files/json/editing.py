@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.files.json.locating import (
     BYTE_ORDER_MARK,
@@ -106,10 +106,10 @@ class JsonStyle:
         return cls(opening, between, colon, closing, unit)
 
     @classmethod
-    def indented(cls, indent: str, unit: str = "  ") -> JsonStyle:
+    def indented(cls, indent: str) -> JsonStyle:
         """Two spaces a level, on lines that begin with `indent`."""
-        opening = "\n" + indent + unit
-        return cls(opening, "," + opening, ": ", "\n" + indent, unit)
+        opening = "\n" + indent + "  "
+        return cls(opening, "," + opening, ": ", "\n" + indent, "  ")
 
     def deeper(self) -> JsonStyle:
         """The style of an object that is a value in this one."""

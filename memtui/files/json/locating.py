@@ -10,10 +10,10 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any
 
+from memtui.dataclass import dataclass, field
 from memtui.errors import Refused, UnreadableFile
 
 _SPACE = re.compile(r"[ \t\n\r]*")

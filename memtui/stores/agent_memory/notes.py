@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Act, Change, Edit, Plan, TextEdit
+from memtui.dataclass import dataclass
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Plan, RecordEdit, SidecarEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, UnreadableFile
 from memtui.files.json.locating import load
 from memtui.files.reading import decode, read_bytes, safe_join

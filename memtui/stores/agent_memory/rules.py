@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.stores.format import UpkeepRules
 

@@ -12,11 +12,11 @@ import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan
+from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import ambient

@@ -16,11 +16,11 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import BundleError, UnreadableFile
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import read_bytes

@@ -10,12 +10,12 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, TextEdit, ValueEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused
 from memtui.files.json.editing import raw_value
 from memtui.files.reading import safe_join

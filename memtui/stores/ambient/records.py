@@ -16,12 +16,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import RecordEdit
+from memtui.dataclass import dataclass, field
 from memtui.errors import UnreadableFile
 from memtui.files.json.locating import load
 from memtui.files.reading import decode, read_bytes

@@ -21,9 +21,9 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from memtui.dataclass import dataclass
 from memtui.stores.base import Unreadable
 from memtui.stores.format import Format, TransferSupport, lazy_function
 from memtui.stores.scanning import (

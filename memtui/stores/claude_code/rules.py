@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
+from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.files.frontmatter import parse_block, set_field, split
 from memtui.files.json.locating import BYTE_ORDER_MARK

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from memtui.dataclass import dataclass, replace
 from memtui.model import Link, Memory
 from memtui.stores.codex import MEMORY, NOTES, ROLLOUTS, SUMMARY
 from memtui.stores.markdown_documents import MarkdownFile, document_fields, outline, to_json_value

@@ -40,12 +40,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 from urllib.parse import quote
 
+from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError, StoreError
 from memtui.files.save_hooks import failpoint
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from memtui.changes import Outcome, Plan, RowEdit
+from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, Refused
 from memtui.model import Memory
 from memtui.stores.base import Store
@@ -210,23 +210,23 @@ class _Import:
 
     def _session(self, row: Row) -> None:
         """Add a session that is not there; as in Engram, an existing one stays."""
-        if self._is_new("sessions", row["id"]):
+        if self._is_new_session(row["id"]):
             columns = imported_session_row(self.schema, row)
             self.edits.append(RowEdit(self.path, "sessions", {"id": row["id"]}, None, columns))
 
     def _session_of(self, row: Row) -> None:
         """Add the session of this row, without a summary, if nothing describes it."""
         session, project = text(row["session_id"]), text(row.get("project"))
-        if self._is_new("sessions", session):
+        if self._is_new_session(session):
             self.edits += session_edits(
                 self.path, self.connection, self.schema, session, project, row["created_at"]
             )
 
-    def _is_new(self, table: str, key: str) -> bool:
+    def _is_new_session(self, key: str) -> bool:
         """Whether neither the database nor the document before this row holds it."""
-        known = (table, key) in self._keys
-        self._keys.add((table, key))
-        found = self.connection.execute(f"SELECT 1 FROM {table} WHERE id = ?", (key,))
+        known = ("sessions", key) in self._keys
+        self._keys.add(("sessions", key))
+        found = self.connection.execute("SELECT 1 FROM sessions WHERE id = ?", (key,))
         return not known and found.fetchone() is None
 
     def _observation(self, row: Row) -> dict[str, Any]:

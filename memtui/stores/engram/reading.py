@@ -248,9 +248,9 @@ def _bucket(number: int) -> int:
     return number // SPAN if number >= 0 else -(-number // SPAN)
 
 
-def shard_of_row(table: str, number: int) -> str:
-    """Key of the shard that holds the row with this number, above 0."""
-    return _key(table, number // SPAN)
+def shard_of_observation(number: int) -> str:
+    """Key of the shard that holds the observation with this row number, above 0."""
+    return _key("observations", number // SPAN)
 
 
 def _bounds(bucket: int) -> tuple[int, int]:

@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+from memtui.dataclass import dataclass, replace
 from memtui.model import ENDED_LINKS, Link, Memory, Place
 from memtui.stores.format import UpkeepRules
 from memtui.stores.sidecar import link_to_json

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, RowEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, SaveError
 from memtui.stores.base import WriteRecorder
 from memtui.stores.engram.connection import transaction

@@ -7,13 +7,13 @@ import json
 import os
 import sqlite3
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import RowEdit
+from memtui.dataclass import dataclass
 from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.files.revert_detection import CHANGED, HELD, EditSequence, EditState, EditStatus
 from memtui.stores.engram.connection import run_read

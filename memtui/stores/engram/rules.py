@@ -11,11 +11,11 @@ import json
 import re
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memtui.changes import Change, Outcome, Plan
+from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.engram.records import is_valid_text

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from memtui.dataclass import dataclass
 
 NEWEST_VERSION = 1
 """Highest `PRAGMA user_version` known: 0 is the July 2026 schema, 1 is v3."""

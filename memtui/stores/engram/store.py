@@ -6,12 +6,12 @@ import os
 import sqlite3
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan, RowEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
 from memtui.stores.accesses import (
@@ -197,7 +197,7 @@ class EngramStore:
     def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:
         """The edits that count one access of each observation. Raises Refused."""
         keys = [
-            AccessKey(MEMORIES, memory.id, read.shard_of_row("observations", int(memory.id)))
+            AccessKey(MEMORIES, memory.id, read.shard_of_observation(int(memory.id)))
             for memory in memories
             if memory.id.isdecimal()
         ]
@@ -244,7 +244,7 @@ class EngramStore:
         memory = view.get(change.ref)
         shard = ""
         if memory.kind == "observation":
-            shard = read.shard_of_row("observations", int(memory.id))
+            shard = read.shard_of_observation(int(memory.id))
         entry = SidecarEntry(memory, self.root, self.sidecar.current(), shard)
         if change.act is Act.UNLINK:
             sidecar_links = entry_links(entry.sidecar.entry(memory.id))

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from memtui.dataclass import dataclass, field
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.files.frontmatter import BadYaml, read_yaml
 from memtui.model import Memory, Place
 from memtui.stores.hermes import MEMORY, USER

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from memtui.dataclass import dataclass
 from memtui.model import Link, Memory, Place
 from memtui.stores.importing import slug
 from memtui.stores.markdown_documents import (

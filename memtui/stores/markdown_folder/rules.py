@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from memtui.dataclass import dataclass, field
 from memtui.files.frontmatter import BadYaml, parse, read_yaml, split
 from memtui.stores.format import UpkeepRules
 from memtui.stores.listed_texts import text_key

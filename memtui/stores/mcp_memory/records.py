@@ -17,9 +17,9 @@ a line that is no JSON, and writes all of it anew with the keys that it knows.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from memtui.dataclass import dataclass, field
 from memtui.errors import UnreadableFile
 from memtui.files.json.editing import JsonStyle, Spelling, splice
 from memtui.files.json.editing import insert_record as insert_json
@@ -27,7 +27,7 @@ from memtui.files.json.editing import remove_records as remove_json
 from memtui.files.json.locating import load_records
 from memtui.model import Link, Memory, Place
 from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
-from memtui.stores.scanning import EMPTY
+from memtui.stores.scanning import IS_EMPTY
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import memory_name, parse_json, parse_object
 
@@ -119,7 +119,7 @@ def parse_graph(text: str) -> Graph:
     """Parse a whole file. Raises UnreadableFile if nothing of it can be read."""
     first = next((line for line in text.split("\n") if line.strip()), "")
     if not first:
-        raise UnreadableFile(EMPTY)
+        raise UnreadableFile(IS_EMPTY)
     value = parse_json(first)
     if text.lstrip().startswith("{") and not (isinstance(value, dict) and "type" in value):
         document = _parse_document(text)

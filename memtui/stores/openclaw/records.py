@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.stores.listed_texts import importance_in
 from memtui.stores.markdown_documents import MarkdownFile, document_fields

@@ -23,12 +23,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import RecordEdit, SidecarEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.model import IMPORTANCES, Link, Memory, Place
 from memtui.stores.base import Reading, Unreadable

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from memtui.changes import Change, Edit, SidecarEdit
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import IMPORTANCES, Memory

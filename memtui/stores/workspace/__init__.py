@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from memtui import toml_file
+from memtui.dataclass import asdict, dataclass, replace
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.format import Format, TransferSupport, lazy_function
@@ -152,6 +152,6 @@ FORMAT = Format(
     nearby=(".", "workspace"),
     transfer=TransferSupport(
         belongings=(MAP_PATH, LOG_PATH, "gptme.toml"),
-        convert=lazy_function("memtui.stores.workspace.importing", "convert"),
+        convert=lazy_function("memtui.stores.workspace.records", "convert"),
     ),
 )

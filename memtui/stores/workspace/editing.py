@@ -39,8 +39,7 @@ from memtui.stores.values import (
     to_iso_seconds,
     word_of,
 )
-from memtui.stores.workspace.importing import plan_import
-from memtui.stores.workspace.records import LESSONS, TASKS, DocumentContext, state_key
+from memtui.stores.workspace.records import LESSONS, TASKS, DocumentContext, plan_import, state_key
 from memtui.stores.workspace.rules import (
     EXACT,
     PATTERNS,

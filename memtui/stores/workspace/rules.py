@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+from memtui.dataclass import dataclass, replace
 from memtui.errors import UnreadableFile
 from memtui.files.json.locating import load
 from memtui.model import UNTYPED, Memory

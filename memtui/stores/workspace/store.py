@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import Act, Change, Plan
+from memtui.dataclass import dataclass
 from memtui.errors import RefError, Refused
 from memtui.stores import workspace
 from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable, loaded_whole

@@ -14,7 +14,7 @@ from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.tui import actions, appearance, change_worker
 from memtui.tui.change_worker import ChangeWorker, Preview
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
@@ -127,8 +127,11 @@ class Selection:
         return able, next((why for _, why in reasons if why), "")
 
 
-SHOWN = 50
-"""Cells of a headline in a toast."""
+CREATING = frozenset({Act.ADD, Act.SUPERSEDE, Act.MERGE})
+"""Acts whose result is a memory that was not there before."""
+
+HEADLINE_CELLS = 50
+"""Cells of a headline or a draft's text in a toast."""
 
 
 class ChangeActions:
@@ -237,11 +240,16 @@ class ChangeActions:
         self.writer.apply(planned, done, self.failed)
 
     def report_written(self, planned: Planned, words: str = "") -> None:
-        """Report a finished write in a toast and move the cursor to what it created."""
-        if self.screen.memories.marked:
+        """Report a finished write in a toast and move the cursor to what it created.
+
+        After a change of the marked memories the cursor stays, unless they became one.
+        """
+        was_marked = bool(self.screen.memories.marked)
+        if was_marked:
             self.screen.memories.unmark()
         self.screen.app.report(words or self._done_words(planned))
-        if planned.refs:
+        acts = {change.act for plan in planned.plans for change in plan.changes}
+        if planned.refs and (not was_marked or acts & CREATING):
             self.screen.await_memory(planned.refs[0])
 
     def _done_words(self, planned: Planned) -> str:
@@ -255,7 +263,7 @@ class ChangeActions:
         change = changes[0]
         memory = self.screen.worker.find_memory(change.ref)
         title = memory.headline if memory else change.ref or str(change.fields.get("content", ""))
-        return f"{word}: {text.cut(text.one_line(title, 400), SHOWN)}"
+        return f"{word}: {text.cut_line(title, HEADLINE_CELLS)}"
 
     def failed(self, error: MemtuiError) -> None:
         """Report why nothing was changed, and refresh what another program changed."""

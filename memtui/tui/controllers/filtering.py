@@ -110,7 +110,8 @@ class FilterActions:
         counted = {span: filtered(span).query(screen.now()) for span in spans}
         screen.worker.count(counted, picker.if_open(picker.set_counts))
 
-    def _pick_saved(self) -> None:
+    def _pick_saved(self, at: int = 0) -> None:
+        """Open the saved filters; `at`: line of the cursor, 0: on the one in use."""
         from memtui.tui.dialogs.picker import Choice, SavedFilterPicker
 
         screen = self._screen
@@ -130,9 +131,10 @@ class FilterActions:
                 return
             name, *act = values
             if act == ["rename"]:
-                self._save(saved[name], rename=name)
+                self._rename(name)
             elif act == ["delete"]:
-                self._change_saved(lambda: screen.app.remove_filter(name), f'Deleted "{name}".')
+                at = list(saved).index(name)
+                self._change_saved(lambda: screen.app.remove_filter(name), at)
             elif name:
                 screen.set_view(ViewState(saved[name]).settled(screen.now()))
             else:
@@ -140,33 +142,53 @@ class FilterActions:
 
         keys = screen.app.press(("filter.saved", "to save it"))
         empty = f"Nothing to save: search or filter first. {keys}".rstrip()
-        screen.app.ask(SavedFilterPicker("Saved filters", choices, empty=empty), done)
+        screen.app.ask(SavedFilterPicker("Saved filters", choices, empty=empty, at=at), done)
 
-    def _change_saved(self, change: Callable[[], None], done: str) -> None:
-        app = self._screen.app
+    def _change_saved(self, change: Callable[[], None], at: int) -> None:
+        """Rename or delete a filter; then show the filters again, with the cursor on a line."""
         try:
             change()
         except MemtuiError as error:
-            app.report_error(error)
+            self._screen.app.report_error(error)
         else:
-            app.notify(done, timeout=3)
+            self._pick_saved(at)
 
-    def _save(self, current: str, *, rename: str = "") -> None:
-        """Save a filter under a name that is asked for; `rename`: its name until now."""
+    def _rename(self, name: str) -> None:
+        """Ask for another name of a filter."""
+        from memtui.tui.dialogs.prompts import PromptDialog
+
+        app = self._screen.app
+        names = list(app.saved)
+
+        def rename(new: str) -> None:
+            app.save_filter(new, app.saved[name])
+            app.remove_filter(name)
+
+        def named(new: str | None) -> None:
+            if not new or new == name:
+                self._pick_saved(names.index(name))
+            elif new in names:
+                app.report_refusal(f'there is a filter "{new}" already')
+            else:
+                self._change_saved(lambda: rename(new), len(names) - 1)
+
+        app.push_screen(PromptDialog("Rename filter", hint=app.saved[name], value=name), named)
+
+    def _save(self, current: str) -> None:
+        """Save a filter under a name that is asked for."""
         from memtui.tui.dialogs.prompts import PromptDialog
 
         app = self._screen.app
 
-        def change(name: str) -> None:
-            app.save_filter(name, current)
-            if rename and rename != name:
-                app.remove_filter(rename)
-
         def named(name: str) -> None:
-            self._change_saved(lambda: change(name), f'Saved filter "{name}".')
+            try:
+                app.save_filter(name, current)
+            except MemtuiError as error:
+                app.report_error(error)
+            else:
+                app.notify(f'Saved filter "{name}".', timeout=3)
 
-        title = "Rename filter" if rename else "Save filter"
-        app.ask(PromptDialog(title, hint=current, value=rename), named)
+        app.ask(PromptDialog("Save filter", hint=current), named)
 
 
 _ORDERED: Mapping[str, tuple[Sequence[str], Mapping[str, str]]] = {

@@ -69,7 +69,7 @@ class StoreActions:
             app.notify(f"{text.one_line(summary.program)}: {where}{keys}", title="New store")
 
     def _choose(self) -> None:
-        from memtui.tui.dialogs.store_chooser import StoreChooser
+        from memtui.tui.dialogs.stores import StoreChooser
 
         screen = self._screen
         make = screen.app.launch.catalog

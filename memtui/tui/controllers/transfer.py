@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memtui.errors import MemtuiError
     from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers
-    from memtui.upkeep.store_comparison import StoreComparison
+    from memtui.upkeep.similar_memories import StoreComparison
 
 
 class TransferActions(WritingController):
@@ -51,7 +51,7 @@ class TransferActions(WritingController):
         return [s.label for s in stores if not s.read_only and source_stores != {s.label}]
 
     def _export(self) -> None:
-        from memtui.tui.dialogs.transfer import WHOLE, ExportScreen
+        from memtui.tui.dialogs.transfer import ALL_STORES, ExportScreen
 
         screen, library = self._screen, self._writer.library
         if library is None:
@@ -65,7 +65,7 @@ class TransferActions(WritingController):
             groups.append((f"{text.number(len(shown))} shown", shown))
         past = screen.worker.past
         if past is None:
-            groups.append((WHOLE, None))
+            groups.append((ALL_STORES, None))
         elif not groups:
             screen.app.notify("Nothing is shown that could be exported.", severity="warning")
             return
@@ -103,7 +103,7 @@ class TransferActions(WritingController):
 
     def _show_comparison(self, left: str, right: str, entity: str) -> None:
         from memtui.tui.dialogs.import_ import copy_at_once, preview_copy
-        from memtui.tui.dialogs.store_comparison import StoreComparisonScreen
+        from memtui.tui.dialogs.stores import StoreComparisonScreen
 
         screen = self._screen
 

@@ -145,7 +145,7 @@ class ViewingActions:
     def _ask_to_open(self, url: str) -> None:
         """Show the whole address before anything is opened."""
         from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
-        from memtui.tui.widgets.outcome import OutcomeLine, Tone
+        from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
         host = _host(url)
         body = [OutcomeLine(url), OutcomeLine(host, Tone.QUIET, "host:")]

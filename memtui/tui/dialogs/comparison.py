@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
 from memtui.insight.comparison import (
     Difference,
@@ -28,7 +28,7 @@ from memtui.tui.dialogs.dialog import PageDialog, RowList
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.widgets.diff_view import draw_text_diff
-from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.text_window import TextWindow
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -78,9 +78,9 @@ class DifferenceList(RowList[Difference]):
     def draw_row(self, row: Difference, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
         age = text.short_ago(row.time, self._now()) if row.time else ""
-        store = text.cut(text.one_line(row.memory.store), STORE_MAX) if width >= 60 else ""
+        store = text.cut_line(row.memory.store, STORE_MAX) if width >= 60 else ""
         room = max(4, width - KIND_WIDTH - AGE_WIDTH - 7 - (len(store) + 1 if store else 0))
-        title = text.pad(text.cut(text.one_line(row.memory.headline, 400), room), room)
+        title = text.column(row.memory.headline, room)
         return [
             (f"{SIGNS[row.kind]} {row.kind:<{KIND_WIDTH}} ", kind_style(row.kind, palette)),
             (f"{age:>{AGE_WIDTH}}  ", palette.dim),

@@ -36,10 +36,10 @@ from memtui.tui.pack_explanation import (
     explain_compared,
     explain_item,
 )
-from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.pack_view import BudgetSlider, PackComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
+from memtui.tui.widgets.text_window import TextWindow
 
 if TYPE_CHECKING:
     from memtui.context import Pack
@@ -202,7 +202,7 @@ class PackScreen(FittingDialog[str]):
         when = f" as of {at}" if (at := self._host.as_of()) else ""
         about = f"Context{when} · {recipe.name}: {recipe.description} ({recipe.source})"
         room = max(8, self.app.size.width - 8)
-        box.border_title = Content(text.cut(text.one_line(about), room))
+        box.border_title = Content(text.cut_line(about, room))
         self.query_one("#task-label", Static).update(
             Content("Task" if recipe.takes == "task" else "Entity")
         )

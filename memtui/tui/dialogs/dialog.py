@@ -24,10 +24,10 @@ from textual.widgets import Static
 from memtui import text
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
-from memtui.tui.widgets.list_window import EntryList, TextWindow
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, drawn
+from memtui.tui.widgets.line_api import SelectingScreen
+from memtui.tui.widgets.list_window import EntryList
 from memtui.tui.widgets.status_lines import KeyLine
-from memtui.tui.widgets.text_selection import SelectingScreen
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, TextWindow, drawn
 
 if TYPE_CHECKING:
     from textual.css.styles import RulesMap

@@ -32,8 +32,8 @@ from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_pos
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput, TextInput
+from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
@@ -112,7 +112,7 @@ class FormScreen(FittingDialog[Planned]):
     def on_mount(self) -> None:
         self._initial = self.values()
         if self._base is not None:
-            subtitle = text.cut(text.one_line(self._base.id), 40)
+            subtitle = text.cut_line(self._base.id, 40)
             self.query_one(".box").border_subtitle = Content(subtitle)
         for widget in self._inputs():
             if widget.name == self._form.focus:

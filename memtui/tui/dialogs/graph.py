@@ -24,7 +24,7 @@ from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.graph_nodes import FoundLinks, GraphFilter, NodeTexts, find_links
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.graph_view import GraphView
-from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.text_window import TextWindow
 
 if TYPE_CHECKING:
     from memtui.library import Library

@@ -18,7 +18,8 @@ from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Ac
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.layout import Pane
-from memtui.tui.widgets.list_window import TextWindow
+from memtui.tui.widgets.inputs import FilterInput
+from memtui.tui.widgets.text_window import TextWindow
 
 if TYPE_CHECKING:
     from memtui.tui.appearance import Palette
@@ -61,17 +62,6 @@ MARKS = (
 )
 
 
-class HelpSearch(Input):
-    """The search line of the help; up and down scroll what it finds."""
-
-    BINDINGS = [
-        ("down", "screen.move('move.down')"),
-        ("up", "screen.move('move.up')"),
-        ("pagedown", "screen.move('move.page_down')"),
-        ("pageup", "screen.move('move.page_up')"),
-    ]
-
-
 class HelpScreen(TextDialog[None]):
     """Help for a pane, with key overrides applied."""
 
@@ -89,24 +79,24 @@ class HelpScreen(TextDialog[None]):
         self._search_text = ""
 
     def content(self) -> ComposeResult:
-        yield HelpSearch(placeholder="a key, a word, the id of an action", compact=True)
+        yield FilterInput(placeholder="a key, a word, the id of an action", compact=True)
         yield from super().content()
 
     def on_mount(self) -> None:
-        self.query_one(HelpSearch).display = False
+        self.query_one(FilterInput).display = False
 
     def keys(self) -> list[tuple[str, str]]:
-        searching = self.query_one(HelpSearch).has_focus
+        searching = self.query_one(FilterInput).has_focus
         return [*super().keys(), ("enter", "done") if searching else ("/", "search")]
 
     def action_search(self) -> None:
-        line = self.query_one(HelpSearch)
+        line = self.query_one(FilterInput)
         line.display = True
         line.focus()
 
     def action_leave(self) -> None:
         """Leave the search first, then the help."""
-        line = self.query_one(HelpSearch)
+        line = self.query_one(FilterInput)
         if line.display:
             line.value = ""
             line.display = False

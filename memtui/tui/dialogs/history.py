@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.tui import appearance, key_bindings
 from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.tui.text_blocks import is_markdown

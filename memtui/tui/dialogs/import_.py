@@ -30,8 +30,8 @@ from memtui.stores.format import IncomingStore
 from memtui.tui import change_worker
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.transfer import TransferScreen
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
+from memtui.tui.widgets.inputs import ChoiceInput, LineInput
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
@@ -57,9 +57,9 @@ class ImportScreen(TransferScreen):
     heading = "Import"
     AUTO_FOCUS = "LineInput"
 
-    def __init__(self, writer: ChangeWorker, stores: list[str], path: str = "") -> None:
+    def __init__(self, writer: ChangeWorker, stores: list[str]) -> None:
         super().__init__(writer)
-        self._file = LineInput(path, name="file", placeholder="file path")
+        self._file = LineInput("", name="file", placeholder="file path")
         self._into = ChoiceInput(
             [ORIGINAL_STORES, *stores, NEW_FOLDER], ORIGINAL_STORES, name="into"
         )

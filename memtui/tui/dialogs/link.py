@@ -24,9 +24,8 @@ from memtui.model import Memory
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview, preview
 from memtui.tui.dialogs.dialog import FittingDialog, RowList
-from memtui.tui.dialogs.picker import PickerInput
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
+from memtui.tui.widgets.inputs import ChoiceInput, FilterInput, LineInput
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -48,6 +47,9 @@ RELATIONS = (
 )
 """Relations suggested while typing, after those the memory already has."""
 FIRST_RELATION = "related"
+TYPE_COLUMNS = 10
+TYPE_FROM = 50
+"""Columns of the list from which types are shown; below, the text needs them."""
 
 
 class MemoryChoices(RowList[Memory]):
@@ -61,13 +63,14 @@ class MemoryChoices(RowList[Memory]):
     def draw_row(self, row: Memory, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
         age = text.short_ago(row.when, self._now()) if row.when else ""
-        kind = text.pad(text.one_line(row.type or row.kind), 10)
-        room = max(4, width - 19)
+        kind = text.pad(text.one_line(row.type or row.kind), TYPE_COLUMNS) + " "
+        kind = kind if width >= TYPE_FROM else ""
+        room = max(4, width - 8 - text.width(kind))
         label = f"{text.one_line(row.store)}: " if row.store != self._store else ""
-        words = text.pad(text.cut(label + text.one_line(row.headline, 400), room), room)
+        words = text.pad(label + text.one_line(row.headline, text.MOST_READ), room)
         return [
             (f"{age:>5}  ", palette.dim),
-            (f"{kind} ", palette.type(row.type)),
+            (kind, palette.type(row.type)),
             (words, palette.text),
         ]
 
@@ -75,7 +78,7 @@ class MemoryChoices(RowList[Memory]):
 class LinkScreen(FittingDialog[tuple[str, str]]):
     """Dismissed with the relation and the id of the other memory."""
 
-    AUTO_FOCUS = "PickerInput"
+    AUTO_FOCUS = "FilterInput"
     box_classes = "full"
     heading = "Link to another memory"
     BINDINGS = [
@@ -98,7 +101,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         allowed = link_relations(library.store(self._memory.store)) if library else ()
         used = [link.relation for link in self._memory.links]
         known = list(dict.fromkeys([*used, *RELATIONS]))
-        headline = text.one_line(self._memory.headline, 400)
+        headline = text.one_line(self._memory.headline, text.MOST_READ)
         yield Static(Content(headline), classes="line from", markup=False)
         with Horizontal(classes="row"):
             yield Static(Content("Relation"), classes="label", markup=False)
@@ -108,7 +111,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
                 yield LineInput(FIRST_RELATION, name="relation", known=known)
         with Horizontal(classes="row"):
             yield Static(Content("To"), classes="label", markup=False)
-            yield PickerInput(placeholder="search as you type", compact=True)
+            yield FilterInput(placeholder="search as you type", compact=True)
         yield self._list
         yield OutcomeLines()
 
@@ -120,7 +123,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:
-        if isinstance(event.input, PickerInput):
+        if isinstance(event.input, FilterInput):
             self._search(event.value)
 
     def action_move(self, action_id: str) -> None:

@@ -21,7 +21,7 @@ from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.widgets.diff_view import DiffView
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -73,7 +73,7 @@ class ActionList(RowList[JournalAction]):
         state = _OVERWRITTEN if lost else f"{_SIGNS[row.state]} {_WORDS[row.state]}"
         tone = palette.warning if lost or row.state is ActionState.UNSURE else palette.dim
         room = max(8, width - TIME_WIDTH - STATE_WIDTH - 6)
-        title = text.cut(text.one_line(row.title), room)
+        title = text.cut_line(row.title, room)
         return [
             (f"{when:>{TIME_WIDTH}}  ", palette.dim),
             (text.pad(title, room), palette.faint if quiet else palette.text),

@@ -12,8 +12,8 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog
-from memtui.tui.widgets.choices import Choice, ChoiceList
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.inputs import Choice, ChoiceList, FilterInput
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 __all__ = ["Choice", "Picker", "SavedFilterPicker"]
 
@@ -25,19 +25,8 @@ WHOLE_ROWS = 3
 """Rows for the choice under the cursor where its line cannot show all of it."""
 KEYS_WIDTH = 40
 """Columns of the keys below the list."""
-FRAME = 4
+FRAME_LINES = 4
 """Lines around the list: two borders, a blank line, the keys."""
-
-
-class PickerInput(Input):
-    """An input whose up and down keys move the cursor of the list below it."""
-
-    BINDINGS = [
-        ("down", "screen.move('move.down')"),
-        ("up", "screen.move('move.up')"),
-        ("pagedown", "screen.move('move.page_down')"),
-        ("pageup", "screen.move('move.page_up')"),
-    ]
 
 
 class Picker(FittingDialog[tuple[str, ...]]):
@@ -46,7 +35,7 @@ class Picker(FittingDialog[tuple[str, ...]]):
     `accept` is the label of enter: `apply` by default, `choose` if only one can be chosen.
     """
 
-    AUTO_FOCUS = "PickerInput, ChoiceList"
+    AUTO_FOCUS = "FilterInput, ChoiceList"
     BINDINGS = [
         ("escape", "dismiss"),
         Binding("enter", "accept", priority=True),
@@ -72,7 +61,7 @@ class Picker(FittingDialog[tuple[str, ...]]):
 
     def content(self) -> ComposeResult:
         if self._narrows:
-            yield PickerInput(placeholder="type to filter", compact=True)
+            yield FilterInput(placeholder="type to filter", compact=True)
         if self._empty:
             yield Static(Content(self._empty), classes="line", markup=False)
         else:
@@ -94,7 +83,7 @@ class Picker(FittingDialog[tuple[str, ...]]):
 
     def fill(self) -> None:
         # The list shrinks so that the keys below it stay visible.
-        most = int(self.app.size.height * BOX_SHARE) - FRAME - self._narrows
+        most = int(self.app.size.height * BOX_SHARE) - FRAME_LINES - self._narrows
         if self._list.widest > self.app.size.width * WIDTH_SHARE // 100 - FRAME_COLUMNS:
             most -= WHOLE_ROWS
         self._list.styles.max_height = max(1, most)
@@ -128,7 +117,7 @@ class Picker(FittingDialog[tuple[str, ...]]):
         if self._several:
             self._list.toggle()
         elif self._narrows:
-            self.query_one(PickerInput).insert_text_at_cursor(" ")
+            self.query_one(FilterInput).insert_text_at_cursor(" ")
 
     @on(ChoiceList.Accepted)
     def action_accept(self) -> None:
@@ -150,8 +139,12 @@ class SavedFilterPicker(Picker):
         Binding("delete", "change('delete')", priority=True),
     ]
 
-    def __init__(self, title: str, choices: Sequence[Choice], *, empty: str = "") -> None:
+    def __init__(
+        self, title: str, choices: Sequence[Choice], *, empty: str = "", at: int = 0
+    ) -> None:
         super().__init__(title, choices, several=False, empty=empty)
+        if at and choices:
+            self._list.cursor = min(at, len(choices) - 1)
 
     keys_width = KEYS_WIDTH + 12
 

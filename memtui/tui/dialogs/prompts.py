@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -17,10 +16,11 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError, SaveError
 from memtui.query import TimeCondition, parse_time, parse_time_end
 from memtui.tui.dialogs.dialog import FittingDialog, Result
-from memtui.tui.widgets.outcome import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import AppInterface
@@ -39,7 +39,7 @@ class Reply:
     value: str
 
 
-QUESTION_MOST = 76
+QUESTION_CELLS = 76
 """Columns of a question before its lines are wrapped."""
 
 
@@ -72,7 +72,7 @@ class ConfirmDialog(FittingDialog[str]):
         widths = [text.width(text.one_line(f"{line.head} {line.words}")) for line in self._body]
         keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
         title = text.width(text.one_line(self.heading)) + 4
-        self.fit(columns=min(QUESTION_MOST, max(*widths, keys + len(self.leave) + 8, title)))
+        self.fit(columns=min(QUESTION_CELLS, max(*widths, keys + len(self.leave) + 8, title)))
 
     def on_key(self, event: events.Key) -> None:
         for reply in self._replies:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from rich.segment import Segment
@@ -14,12 +13,12 @@ from textual.containers import Container
 from textual.content import Content
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.progress import Progress
 from memtui.tui.appearance import wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine
-from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.inputs import TextInput
 from memtui.tui.widgets.review_list import (
     ReviewList,
     ReviewRow,
@@ -28,7 +27,7 @@ from memtui.tui.widgets.review_list import (
     queue_rows,
 )
 from memtui.tui.widgets.status_lines import ProgressLine
-from memtui.tui.widgets.text_inputs import TextInput
+from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
 from memtui.upkeep.proposals import Proposal, ProposalKind
 
 if TYPE_CHECKING:

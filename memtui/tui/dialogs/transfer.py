@@ -25,10 +25,9 @@ from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.prompts import write_after_asking
-from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.outcome import OutcomeLine, Tone, drawn
+from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.status_lines import ProgressLine
-from memtui.tui.widgets.text_inputs import ChoiceInput, LineInput
+from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone, drawn
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -161,7 +160,7 @@ class TransferScreen(FittingDialog[bool]):
             self.dismiss(None)
 
 
-WHOLE = "all stores, complete"
+ALL_STORES = "all stores, complete"
 
 
 def default_name(day: str, form: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -15,10 +14,10 @@ from textual import on
 from textual.app import ComposeResult
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.library.broken_files import BrokenFile, is_database
 from memtui.tui.dialogs.dialog import FittingDialog, RowList, TextDialog
-from memtui.tui.widgets.list_window import TextWindow
-from memtui.tui.widgets.outcome import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
 
 if TYPE_CHECKING:
     from memtui.library import StoreState
@@ -167,7 +166,7 @@ class UnreadableScreen(FittingDialog[None]):
 
 def _store(store: StoreState, width: int, palette: Palette) -> Iterator[FaultRow]:
     """The lines of a store: what it is, where it lies, what of it cannot be read."""
-    label = text.cut(text.one_line(store.label), width // 2)
+    label = text.cut_line(store.label, width // 2)
     about = text.one_line(f"{text.counted(store.count, 'memory')}, {store.format}")
     head = ((label, palette.heading), (text.cut(f"  {about}", width // 2), palette.dim))
     yield head, None

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.geometry import Size
-from textual.strip import Strip
 
 from memtui import text
-from memtui.tui.diff_lines import BOTH, DiffLine, TextChange, shown_pieces, wrap_pieces
+from memtui.tui.diff_lines import BOTH_SIDES, DiffLine, TextChange, shown_pieces, wrap_pieces
 from memtui.tui.text_blocks import is_markdown, link_definitions, split_blocks
-from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.text_window import WrappedLines
 
 if TYPE_CHECKING:
     from memtui.tui.appearance import Palette
@@ -22,24 +20,20 @@ _SIGNS = {"same": " ", "gone": "-", "new": "+", "note": "·"}
 _BOLD = Style(bold=True)
 
 
-class DiffView(ListWindow):
+class DiffView(WrappedLines):
     """Shows diff lines, wrapped to the width of the widget, or the texts that change, rendered."""
-
-    ALLOW_SELECT = True
-    has_cursor = False
 
     def __init__(
         self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = (), *, id: str = "diff"
     ) -> None:
         super().__init__(id=id)
         self._diff, self._texts = diff, texts
-        self._lines: list[list[Segment]] = []
 
     def show(self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = ()) -> None:
         self._diff, self._texts = diff, texts
-        self._lay_out()
+        self.lay_out()
 
-    def _lay_out(self) -> None:
+    def lay_out(self) -> None:
         self._lines = self.laid_out(max(12, self.size.width - 1))
         self.reset(top=self.top)
 
@@ -50,31 +44,13 @@ class DiffView(ListWindow):
         return [line for one in self._diff for line in draw_diff(one, self.palette, width)]
 
     def _text_lines(self, change: TextChange, width: int) -> list[list[Segment]]:
-        heading = text.cut(f" {text.one_line(change.headline, 400)}", width)
+        heading = f" {text.cut_line(change.headline, width - 1)}"
         drawn = draw_text_diff(change.before, change.after, self.palette, width - 2)
         body = [[Segment(" "), *line] for line in drawn]
         return [[Segment(heading, self.palette.heading)], [], *body, []]
 
-    def on_resize(self) -> None:
-        self._lay_out()
-
-    def recolour(self) -> None:
-        self._lay_out()
-
-    def line_count(self) -> int:
-        return len(self._lines)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(1, len(self._lines))
-
     def draw_key(self, index: int) -> Hashable:
         return index
-
-    def draw_empty(self, y: int, width: int) -> Strip:
-        return Strip([])
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        return Strip(self._lines[index])
 
 
 def draw_diff(line: DiffLine, palette: Palette, width: int) -> list[list[Segment]]:
@@ -188,7 +164,7 @@ def draw_text_diff(
     after: str,
     palette: Palette,
     width: int,
-    shown: frozenset[str] = BOTH,
+    shown: frozenset[str] = BOTH_SIDES,
     *,
     raw: bool = False,
 ) -> list[list[Segment]]:

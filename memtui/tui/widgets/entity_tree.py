@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,6 +12,7 @@ from textual.content import Content
 from textual.strip import Strip
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import FilterChosen

@@ -15,7 +15,7 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.insight.graph_layout import GraphLayout, GraphPiece, PlacedNode, draw
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.widgets.line_api import FocusableWidget
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -29,7 +29,7 @@ COLUMNS_AROUND = 2
 StyleOf = Callable[[PlacedNode], Style]
 
 
-class GraphView(ThemedWidget, can_focus=True):
+class GraphView(FocusableWidget):
     """Shows a layout that may be larger than the widget; the selected node stays in view."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -182,9 +182,3 @@ class GraphView(ThemedWidget, can_focus=True):
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         event.stop()
         self.action_walk("up")
-
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()

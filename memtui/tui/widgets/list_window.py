@@ -7,28 +7,34 @@ and scrollbar; Textual's scrolling is not used, since it lays out the whole scre
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.cache import LRUCache
+from textual.cache import FIFOCache
 from textual.content import Content
-from textual.geometry import Offset, Region, Size
+from textual.geometry import Offset, Region
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
 from memtui.tui import actions, key_bindings
-from memtui.tui.widgets.text_selection import character_at, cut_selected, mark_selected, word_at
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.widgets.line_api import (
+    ThemedWidget,
+    character_at,
+    cut_selected,
+    mark_selected,
+    word_at,
+)
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
 CACHED_STRIPS = 512
-"""Drawn lines that are cached: enough to page back and forth."""
+"""Drawn lines that are cached: enough to page back and forth. Not in an `LRUCache`, whose links
+are cycles: what is cleared would stay in memory until the collector finds it."""
 WHEEL_LINES = 3
 
 
@@ -47,7 +53,7 @@ class ListWindow(ThemedWidget, can_focus=True):
         super().__init__(id=id)
         self.top = 0
         self.cursor = 0
-        self._strips: LRUCache[Hashable, Strip] = LRUCache(CACHED_STRIPS)
+        self._strips: FIFOCache[Hashable, Strip] = FIFOCache(CACHED_STRIPS)
         self._drag_from: int | None = None
         self._selection: Selection | None = None
         """The text selected with the mouse, by character and line."""
@@ -372,28 +378,3 @@ class EntryList(ListWindow):
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         if double:
             self.post_message(self.Opened())
-
-
-class TextWindow(ListWindow):
-    """A read-only window over ready-made lines."""
-
-    ALLOW_SELECT = True
-    has_cursor = False
-
-    def __init__(self, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._lines: Sequence[Sequence[Segment]] = ()
-
-    def show(self, lines: Sequence[Sequence[Segment]]) -> None:
-        """Show lines from the top; their text must be made visible before."""
-        self._lines = lines
-        self.reset()
-
-    def line_count(self) -> int:
-        return len(self._lines)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(1, len(self._lines))
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        return Strip(self._lines[index])

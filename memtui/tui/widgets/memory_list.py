@@ -299,7 +299,7 @@ class MemoryList(ListWindow):
         gap = max(0, columns.text - text.width(headline))
         if columns.entity:
             put(" " * (gap + 2), ground)
-            put(text.cut(text.one_line(memory.entity), columns.entity), palette.faint)
+            put(text.cut_line(memory.entity, columns.entity), palette.faint)
         elif kind and not columns.type and gap >= text.width(kind) + 2:
             put(" " * (gap - text.width(kind)), ground)
             put(kind, ink)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
@@ -15,9 +14,10 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.context import PackEntry
+from memtui.dataclass import dataclass
 from memtui.tui.context_packs import ComparedEntry, ItemKind, PackDifference, PackItem
+from memtui.tui.widgets.line_api import FocusableWidget
 from memtui.tui.widgets.list_window import EntryList, ListWindow
-from memtui.tui.widgets.themed_widget import ThemedWidget
 
 if TYPE_CHECKING:
     from textual.binding import BindingType
@@ -255,12 +255,10 @@ class PackComparisonList(EntryList):
 
 
 def _cut(entry: PackEntry | None, cells: int) -> str:
-    if entry is None:
-        return ""
-    return text.cut(text.one_line(entry.text.strip()[:LONGEST]), cells)
+    return "" if entry is None else text.cut_line(entry.text.strip(), cells)
 
 
-class BudgetSlider(ThemedWidget, can_focus=True):
+class BudgetSlider(FocusableWidget):
     """A budget of tokens, from a step to no budget; keys, clicks and drags set it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -323,12 +321,6 @@ class BudgetSlider(ThemedWidget, can_focus=True):
             self.value = value
             self.refresh()
             self.post_message(self.Changed())
-
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         first, cells = self._track

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
@@ -11,6 +10,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import FilterChosen

@@ -12,11 +12,13 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.tui.messages import ChipRemoved
-from memtui.tui.widgets.themed_widget import ThemedWidget
+from memtui.tui.widgets.line_api import ThemedWidget
 
 CHIP_MAX = 34
 FILTERS_LEAST = 12
 """Columns that filters and hint keep before the alerts are shortened."""
+HINT_LEAST = 16
+"""Columns below which a hint beside chips would say nothing."""
 UNREADABLE, REVIEW = "unreadable", "queue"
 """Key of the alert among the clickable spans."""
 
@@ -91,9 +93,7 @@ class ChipLine(ThemedWidget):
         segments: list[Segment] = [Segment(" ")]
         used, spans = 1, []
         for chip in self._chips:
-            label = f" {chip.label} " if chip.label else " "
-            value = text.cut(text.one_line(chip.value), CHIP_MAX)
-            close = " × " if chip.key else " "
+            label, value, close = _chip_words(chip)
             cells = text.width(label + value + close)
             if used + cells > room:
                 segments.append(Segment("…", palette.dim))
@@ -117,7 +117,7 @@ class ChipLine(ThemedWidget):
             if used + cells <= room:
                 segments.append(Segment(self._order + parting, palette.faint))
                 used += cells
-        note = text.cut(text.one_line(note), max(0, room - used))
+        note = _fitting_note(text.one_line(note), max(0, room - used), whole=not self._chips)
         segments.append(Segment(note, style))
         used += text.width(note)
         end = width - text.width(right) - 1
@@ -140,7 +140,9 @@ class ChipLine(ThemedWidget):
     def _fitting_alerts(self, room: int) -> list[tuple[str, str]]:
         """The alerts and their action; where there is little room, only the first, shortened."""
         alerts = [(words, at) for at, words in self._alerts.items() if words]
-        if sum(text.width(words) + 2 for words, _ in alerts) > room - FILTERS_LEAST:
+        first = "".join(_chip_words(self._chips[0])) if self._chips else ""
+        least = max(FILTERS_LEAST, text.width(first) + 1)
+        if sum(text.width(words) + 2 for words, _ in alerts) > room - least:
             short = " ".join(self._alerts[UNREADABLE].split(" ")[:2])
             alerts = [(short, at) for _, at in alerts if at == UNREADABLE]
         while alerts and sum(text.width(words) + 2 for words, _ in alerts) > room:
@@ -153,6 +155,24 @@ class ChipLine(ThemedWidget):
                 await self.run_action(f"screen.act('{key}')")
             elif start <= event.x < end and key:
                 self.post_message(ChipRemoved(key))
+
+
+def _chip_words(chip: Chip) -> tuple[str, str, str]:
+    """Label, value and cross of a chip."""
+    label = f" {chip.label} " if chip.label else " "
+    return label, text.cut_line(chip.value, CHIP_MAX), " × " if chip.key else " "
+
+
+def _fitting_note(note: str, room: int, *, whole: bool) -> str:
+    """As many of a note's parts as fit; of the first at least its beginning.
+
+    `whole`: the note has the line for itself, however short that is.
+    """
+    while text.width(note) > room and " · " in note:
+        note = note.rpartition(" · ")[0]
+    if text.width(note) > room < HINT_LEAST and not whole:
+        return ""
+    return text.cut(note, room)
 
 
 class Banner(ThemedWidget):
@@ -249,7 +269,7 @@ class ProgressLine(ThemedWidget):
         if not self._what:
             return Strip.blank(width, self.ground)
         share = f"{self._done * 100 // self._total:>3} %" if self._total else "  …  "
-        words = text.cut(text.one_line(self._what), max(8, width // 3))
+        words = text.cut_line(self._what, max(8, width // 3))
         room = max(4, width - text.width(words) - text.width(share) - 4)
         full = room * self._done // self._total if self._total else 0
         segments = [

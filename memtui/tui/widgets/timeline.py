@@ -34,7 +34,7 @@ BARS, CALENDAR, GROWTH = "bars", "calendar", "growth"
 VIEWS = (BARS, CALENDAR, GROWTH)
 
 
-class TimelinePane(BarChart, can_focus=True):
+class TimelinePane(BarChart):
     """A row of bars, the newest at the right."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.TIMELINE)]
@@ -293,12 +293,6 @@ class TimelinePane(BarChart, can_focus=True):
         cursor = self._day if self.has_focus else None
         cells = bar_chart.cells_of_day(heat, self.size.width)
         return bar_chart.draw_calendar(heat, y, self.palette, cursor, self._filter, cells)
-
-    def on_focus(self) -> None:
-        self.refresh()
-
-    def on_blur(self) -> None:
-        self.refresh()
 
     # Mouse
 

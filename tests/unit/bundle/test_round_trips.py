@@ -13,9 +13,8 @@ from random import Random
 import pytest
 
 from memtui.bundle import archive
-from memtui.bundle.archive_paths import PLACE_FACTS
 from memtui.bundle.bundle_reader import ImportDocument, read_document, verify_document
-from memtui.bundle.bundle_writer import pack_stores
+from memtui.bundle.bundle_writer import PLACE_FACTS, pack_stores
 from memtui.bundle.restoring import plan_restore
 from memtui.errors import BundleError, Refused
 from memtui.journal import ActionState

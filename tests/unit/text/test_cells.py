@@ -76,6 +76,12 @@ def test_wrap_breaks_at_blanks_and_keeps_indentation() -> None:
     assert wrap("one two three", 7) == ["one two", "three"]
     assert wrap("  code here", 6) == ["  code", "here"]
     assert wrap("abcdefgh", 3) == ["abc", "def", "gh"]
+    assert wrap("entities/alice/items.json:12  [1]", 18) == [
+        "entities/alice/",
+        "items.json:12  [1]",
+    ]
+    assert wrap("af7c30bf-5eb6-4333-8e6c", 16) == ["af7c30bf-5eb6-", "4333-8e6c"]
+    assert wrap("/ho/abcdefghijklmnop", 10) == ["/ho/abcdef", "ghijklmnop"]
     assert wrap("a\n\nb", 5) == ["a", "", "b"]
     assert wrap("", 5) == [""]
     assert wrap("日本語 text", 5) == ["日本", "語", "text"]

@@ -24,11 +24,11 @@ from memtui.upkeep.checks import (
     check_duplicate_ids,
     check_orphaned_files,
 )
-from memtui.upkeep.duplicates import find_across
 from memtui.upkeep.instructions import find_suspicions
 from memtui.upkeep.proposals import LEAST_PRECISION, RULES, Proposal, ProposalKind, UpkeepContext
 from memtui.upkeep.scanning import scan
 from memtui.upkeep.secrets import find_secrets
+from memtui.upkeep.similar_memories import find_across
 
 from . import labelled_instructions, labelled_secrets
 from .labelled_findings import (

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.model import Memory, Place
-from memtui.upkeep.store_comparison import compare_stores, is_about
+from memtui.upkeep.similar_memories import compare_stores, is_about
 
 
 def memory(store: str, id: str, content: str, entity: str = "", **more: object) -> Memory:

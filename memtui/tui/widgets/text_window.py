@@ -1,9 +1,9 @@
-"""Outcome lines: what a change would do, under a form or above a diff."""
+"""Windows over prepared lines: a text, and outcome lines (what a change would do)."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from textual.geometry import Size
 from textual.strip import Strip
 
 from memtui import text
+from memtui.dataclass import dataclass
 from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
@@ -78,17 +79,60 @@ def _hanging(words: str, width: int, indent: int) -> list[str]:
     return [first, *(text.wrap(rest, max(8, width - indent)) if rest else [])]
 
 
-class OutcomeLines(ListWindow, can_focus=False):
-    """Shows up to `MAX_HEIGHT` lines; more can be scrolled with the mouse wheel."""
+class PreparedLines(ListWindow):
+    """A read-only window over lines that are laid out before they are drawn."""
 
     ALLOW_SELECT = True
     has_cursor = False
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._lines: Sequence[Sequence[Segment]] = ()
+
+    def line_count(self) -> int:
+        return len(self._lines)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(1, len(self._lines))
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        return Strip([])
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        return Strip(self._lines[index])
+
+
+class TextWindow(PreparedLines):
+    """Shows lines as they are."""
+
+    def show(self, lines: Sequence[Sequence[Segment]]) -> None:
+        """Show lines from the top; their text must be made visible before."""
+        self._lines = lines
+        self.reset()
+
+
+class WrappedLines(PreparedLines):
+    """Lays its lines out anew for another width or theme."""
+
+    @abstractmethod
+    def lay_out(self) -> None:
+        """Set the lines for the width and the palette of now."""
+
+    def on_resize(self) -> None:
+        self.lay_out()
+
+    def recolour(self) -> None:
+        self.lay_out()
+
+
+class OutcomeLines(WrappedLines, can_focus=False):
+    """Shows up to `MAX_HEIGHT` lines; more can be scrolled with the mouse wheel."""
+
     MAX_HEIGHT = 7
 
     def __init__(self, *, id: str = "outcome") -> None:
         super().__init__(id=id)
         self._outcome_lines: tuple[OutcomeLine, ...] = ()
-        self._lines: list[list[Segment]] = []
         self._width = 0
 
     @property
@@ -98,10 +142,10 @@ class OutcomeLines(ListWindow, can_focus=False):
     def say(self, *lines: OutcomeLine) -> None:
         if lines != self._outcome_lines:
             self._outcome_lines = lines
-            self._lay_out()
+            self.lay_out()
             self.refresh(layout=True)
 
-    def _lay_out(self) -> None:
+    def lay_out(self) -> None:
         self._width = max(12, self.size.width - 1)
         self._lines = drawn(self._outcome_lines, self.palette, self._width)
         self.reset()
@@ -111,18 +155,3 @@ class OutcomeLines(ListWindow, can_focus=False):
             drawn(self._outcome_lines, self.palette, max(12, width - 1)) if width else self._lines
         )
         return max(1, min(self.MAX_HEIGHT, len(lines)))
-
-    def on_resize(self) -> None:
-        self._lay_out()
-
-    def recolour(self) -> None:
-        self._lay_out()
-
-    def line_count(self) -> int:
-        return len(self._lines)
-
-    def draw_empty(self, y: int, width: int) -> Strip:
-        return Strip([])
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        return Strip(self._lines[index])

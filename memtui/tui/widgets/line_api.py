@@ -1,26 +1,151 @@
-"""Select text with the mouse in widgets that draw their own lines.
+"""Bases of widgets that draw their own lines (Textual's line API): theme colours, text selection.
 
 Textual finds the offset of a cell through meta data in the style of every segment, which would make
-equal cells of two frames differ. Here the screen asks the widget instead.
+equal cells of two frames differ. Here the screen asks the widget instead (`SelectingScreen`).
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual._styles_cache import StylesCache
+from textual.content import Content
+from textual.css.styles import StylesBase
 from textual.errors import NoWidget
-from textual.geometry import Offset
+from textual.geometry import Offset, Region, Size
 from textual.screen import Screen
 from textual.selection import SelectEnd, Selection
 from textual.strip import Strip
+from textual.theme import Theme
 from textual.widget import Widget
+from textual.widgets import Input
 
 from memtui import text
+from memtui.tui.appearance import Palette
+
+if TYPE_CHECKING:
+    from memtui.tui.app_interface import AppInterface
+
+
+class BorderedLines(StylesCache):
+    """Textual's cache of a widget's lines, which finds out the border once and not for each line.
+
+    For the widgets here only: borders and padding, no outline, tint or opacity.
+    """
+
+    _edges: tuple[Sequence[Segment], Sequence[Segment]] | None = None
+    """What stands left and right of the content in each line."""
+
+    def clear(self) -> None:
+        super().clear()
+        self._edges = None
+
+    def render_line(
+        self,
+        styles: StylesBase,
+        y: int,
+        size: Size,
+        content_size: Size,
+        padding: Any,
+        base_background: Any,
+        background: Any,
+        render_content_line: Callable[[int], Strip],
+        *others: Any,
+    ) -> Strip:
+        gutter = styles.gutter
+        is_content = gutter.top <= y < gutter.top + content_size.height
+        if is_content and self._edges is not None:
+            content = render_content_line(y - gutter.top)
+            if content.cell_length == content_size.width:
+                left, right = self._edges
+                return Strip([*left, *content, *right], size.width)
+        line = super().render_line(
+            styles,
+            y,
+            size,
+            content_size,
+            padding,
+            base_background,
+            background,
+            render_content_line,
+            *others,
+        )
+        if is_content:
+            self._edges = (
+                list(line.crop(0, gutter.left)),
+                list(line.crop(size.width - gutter.right)),
+            )
+        return line
+
+
+class ThemedWidget(Widget):
+    """Has the palette of the theme, and redraws when the theme changes."""
+
+    ALLOW_SELECT = False
+    app: AppInterface
+
+    _ground: Style | None = None
+
+    def __init__(self, *, id: str | None = None, name: str | None = None) -> None:
+        super().__init__(id=id, name=name)
+        self._styles_cache = BorderedLines()
+
+    @property
+    def palette(self) -> Palette:
+        return self.app.palette
+
+    @property
+    def ground(self) -> Style:
+        """The background style.
+
+        Cached, because Textual computes `rich_style` from all ancestors at every access.
+        """
+        if self._ground is None:
+            self._ground = self.rich_style
+        return self._ground
+
+    def on_mount(self) -> None:
+        self.app.theme_changed_signal.subscribe(self, self._theme_changed)
+
+    def _theme_changed(self, _: Theme) -> None:
+        self._ground = None
+        self.recolour()
+
+    def notify_style_update(self) -> None:
+        self._ground = None
+        super().notify_style_update()
+
+    def say_below(self, words: Content) -> None:
+        """Set the text in the lower border and redraw only that line.
+
+        Textual's own setter redraws the whole widget: 13 KB for each step of the cursor.
+        """
+        if words == self._border_subtitle:
+            return
+        self._border_subtitle = words
+        edge = self.gutter
+        self.refresh(Region(-edge.left, self.size.height, self.outer_size.width, 1))
+
+    def recolour(self) -> None:
+        """Redraw with another palette."""
+        self.refresh()
+
+
+class FocusableWidget(ThemedWidget, can_focus=True):
+    """Looks different with the focus, so it is redrawn when it gets or loses it."""
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
 
 Result = TypeVar("Result")
 SCROLL_EVERY = 0.05
@@ -46,6 +171,19 @@ class SelectingScreen(Screen[Result]):
 
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_input_cursor)
+
+    def _show_input_cursor(self) -> None:
+        """Scroll the focused input to its cursor, which Textual leaves outside a new width."""
+        focused = self.focused
+        if isinstance(focused, Input):
+            cell = focused.cursor_screen_offset.x - focused.content_region.x
+            region = Region(cell + round(focused.scroll_x), 0, 1, 1)
+            focused.scroll_to_region(region, force=True, animate=False)
+        elif show_cursor := getattr(focused, "scroll_cursor_visible", None):  # a TextArea
+            show_cursor()
 
     def get_widget_and_offset_at(self, x: int, y: int) -> tuple[Widget | None, Offset | None]:
         if (begun := self._begun_in()) is not None:
