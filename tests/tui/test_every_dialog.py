@@ -89,11 +89,15 @@ class PaintRecorder(MemtuiApp):
         super()._display(screen, renderable)
 
 
+def _is_within(region: Region, screen: Screen[Any]) -> bool:
+    return region.height > 0 and screen.region.contains_region(region)
+
+
 @pytest.mark.slow
 async def test_every_dialog_is_whole_at_every_size() -> None:
     """It has its size when it is first painted, says how it is left (`esc cancel` where something
-    would be lost or done, `esc back` in viewers), and looks as it did."""
-    wrong, moved, looks = [], [], {}
+    would be lost or done, `esc back` in viewers), shows what has the focus, and looks as it did."""
+    wrong, hidden, moved, looks = [], [], [], {}
     async with gallery(app_class=PaintRecorder) as on:
         app = on.app
         assert isinstance(app, PaintRecorder)
@@ -111,10 +115,13 @@ async def test_every_dialog_is_whole_at_every_size() -> None:
                 shown.append(f"=== {size[0]}x{size[1]}\n{words}")
                 if f"esc {scene.way_out}" not in words and (scene.name, size) not in SHORT:
                     wrong.append((scene.name, size))
+                if app.focused is not None and not _is_within(app.focused.region, app.screen):
+                    hidden.append((scene.name, size, app.focused.region))
             looks[scene.name] = "\n".join(shown)
             await resize(on, HOME_SIZE)
             await leave(on)
     assert not wrong
+    assert not hidden
     assert not moved
     for number, (name, words) in enumerate(looks.items()):
         sizes = _sizes(number)
