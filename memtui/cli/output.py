@@ -17,7 +17,9 @@ from memtui.errors import ForeignOwner, Refused
 from memtui.model import UNTYPED, Memory
 from memtui.progress import Progress
 from memtui.text import (
+    column,
     cut,
+    cut_line,
     file_name,
     number,
     one_line,
@@ -33,8 +35,9 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.model import Memory
 
-ID_CELLS = 10
-"""Characters of an id that lists show: enough to name it, and a complete date."""
+ID_CELLS, AGE_CELLS, IMPORTANCE_CELLS = 10, 4, 6
+STORE_CELLS, TYPE_CELLS, ENTITY_CELLS = 14, 14, 22
+"""Widths of the columns of a printed memory."""
 WIDE = 10_000
 """Columns to assume without a terminal, so that nothing is cut."""
 
@@ -71,12 +74,12 @@ def print_memories(memories: Iterable[Memory], *, with_store: bool = False) -> N
     for memory in memories:
         head = "  ".join(
             (
-                *((pad(cut(one_line(memory.store), 14), 14),) if with_store else ()),
+                *((column(memory.store, STORE_CELLS),) if with_store else ()),
                 pad(one_line(memory.id)[:ID_CELLS], ID_CELLS),
-                pad(short_ago(memory.when, now), 4),
-                pad(memory.importance, 6),
-                pad(cut(one_line(memory.type or UNTYPED), 14), 14),
-                pad(cut(one_line(memory.entity), 22), 22),
+                pad(short_ago(memory.when, now), AGE_CELLS),
+                pad(memory.importance, IMPORTANCE_CELLS),
+                column(memory.type or UNTYPED, TYPE_CELLS),
+                column(memory.entity, ENTITY_CELLS),
             )
         )
         mark = "" if memory.status == "active" else f"[{memory.status}] "
@@ -199,5 +202,5 @@ def confirm_deletion(memory: Memory) -> bool:
     """Ask whether to delete the memory. Raises Refused without a terminal."""
     if not sys.stdin.isatty():
         raise Refused("confirmation required", do="use --force when not running interactively")
-    name = f"{one_line(memory.ref)} ({cut(one_line(memory.headline), 50)})"
+    name = f"{one_line(memory.ref)} ({cut_line(memory.headline, 50)})"
     return click.confirm(f"Delete {name}? `memtui undo` restores it", err=True)

@@ -17,7 +17,7 @@ from typing import Literal
 from memtui.dataclass import dataclass, field
 from memtui.insight.link_graph import Edge, Node
 from memtui.insight.traversal import Neighbourhood, Reached
-from memtui.text import cut, one_line, pad, width
+from memtui.text import cut, cut_line, pad, width
 
 MOST_PER_LAYER = 20
 """Nodes of a layer that are shown unless another number is given."""
@@ -306,7 +306,7 @@ def _columns(
 
 
 def _relation(edge: Edge) -> str:
-    return cut(one_line(edge.relation), LONGEST_RELATION)
+    return cut_line(edge.relation, LONGEST_RELATION)
 
 
 def _connect(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from memtui.dataclass import dataclass, field, replace
 from memtui.insight import statistics as insight_statistics
@@ -124,8 +124,7 @@ class SimilarMemories:
     """The rows that the slots index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Searchable:
+class Searchable(NamedTuple):
     """The rows and indexes that one query runs on."""
 
     rows: Rows
@@ -152,7 +151,7 @@ def find(
 ) -> SearchResult:
     """Run the query. Raises Cancelled."""
     alive = scope.columns.alive
-    rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to)
+    rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to, [])
     leaves = _Leaves(scope, rows, cancelled)
     match = _match(query, scope, leaves)
     ids = _match_ids(query, scope, slots_of)
@@ -182,8 +181,7 @@ def find(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Leaves:
+class _Leaves(NamedTuple):
     """Evaluates what the columns cannot for one query: terms in groups, and memories to read."""
 
     scope: Searchable
@@ -208,7 +206,7 @@ class _Leaves:
         subquery = query if is_whole else replace(query, terms=terms, groups=())
         segments = scope.segments
         if terms and not scope.is_indexed:
-            segments = scope.provisional.cover(scope.rows, size, self.cancelled)
+            segments = scope.provisional.extend_to(scope.rows, size, self.cancelled)
         alive = scope.columns.alive
         literals = LiteralSearch(scope.rows, alive, self.cancelled)
         dates = find_date_hits(terms, segments, scope.columns, scope.now)

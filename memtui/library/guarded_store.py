@@ -32,7 +32,7 @@ from memtui.stores.base import (
     limits_loading,
     loads_at_session_start,
 )
-from memtui.text import cut, one_line
+from memtui.text import cut, cut_line, one_line
 
 log = logging.getLogger(__name__)
 
@@ -171,7 +171,7 @@ def _list_faults(shard: Shard, faults: Sequence[tuple[Memory, str]]) -> Iterator
     for memory, why in faults[:MOST_NAMED]:
         where = getattr(getattr(memory, "origin", None), "file", "")
         id = getattr(memory, "id", "of no id")
-        named = cut(one_line(f"the memory {id}: {why}"), _REASON_CELLS)
+        named = cut_line(f"the memory {id}: {why}", _REASON_CELLS)
         yield Unreadable(where if isinstance(where, str) and where else file, named)
     if len(faults) > MOST_NAMED:
         yield Unreadable(file, f"{len(faults) - MOST_NAMED} more memories like these")

@@ -24,7 +24,6 @@ from memtui.search.array_types import Mask
 from memtui.search.columns import Slots, to_sorted_array
 from memtui.search.documents import IndexedDocument, to_document
 from memtui.search.index_worker import build_index
-from memtui.search.matching import ExactLookup
 from memtui.search.numbering import renumber_slot
 from memtui.search.postings import Segment
 
@@ -115,7 +114,7 @@ class ProvisionalIndex:
         self._segments: list[Segment] = []
         self._lock = Lock()
 
-    def cover(
+    def extend_to(
         self, rows: Sequence[Memory], size: int, cancelled: IsCancelled = never
     ) -> tuple[Segment, ...]:
         """Return segments of the first `size` of these `rows`. Raises Cancelled.
@@ -182,7 +181,7 @@ class Index:
             with self._lock:
                 self.state = replace(self.state, bases=(*self.state.bases, segment))
 
-    def cover(self, rows: Rows, alive: Mask) -> None:
+    def extend_to(self, rows: Rows, alive: Mask) -> None:
         """Index the rows that no segment covers; meant for few rows beside the bases."""
         with self._lock:
             self.state = self.state.covering(rows.__getitem__, alive)
@@ -207,9 +206,13 @@ class Index:
             with self._lock:
                 self._whoosh[cache.store.label] = (version, cache.home)
 
-    def whoosh_search(self, caches: Sequence[StoreCache], slots_of: SlotsOf) -> ExactLookup | None:
-        """Return a search by Whoosh, for terms that are more than words; None unless the Whoosh
-        indexes on disk cover every row."""
+    def search_whoosh(
+        self, term: Term, caches: Sequence[StoreCache], slots_of: SlotsOf
+    ) -> Slots | None:
+        """Look up a term that is more than words in the Whoosh indexes on disk.
+
+        None unless they cover every row and know such terms.
+        """
         with self._lock:
             indexed = [self._whoosh.get(cache.store.label) for cache in caches]
         if not all(
@@ -218,19 +221,15 @@ class Index:
         ):
             return None
         homes = [index_and_slots[1] for index_and_slots in indexed if index_and_slots is not None]
-
-        def slots(term: Term) -> Slots | None:
-            found: list[int] = []
-            known = slots_of()
-            for home in homes:
-                with self._whoosh_lock:
-                    refs = self._open_whoosh(home).search([replace(term, negated=False)])
-                if refs is None:
-                    return None
-                found.extend(known[ref] for ref in refs if ref in known)
-            return to_sorted_array(found)
-
-        return slots
+        found: list[int] = []
+        known = slots_of()
+        for home in homes:
+            with self._whoosh_lock:
+                refs = self._open_whoosh(home).search([replace(term, negated=False)])
+            if refs is None:
+                return None
+            found.extend(known[ref] for ref in refs if ref in known)
+        return to_sorted_array(found)
 
     def _open_whoosh(self, home: Path) -> WhooshIndex:
         from memtui.search.whoosh_index import WhooshIndex
@@ -331,12 +330,12 @@ class IndexUpdates:
         with self._lock:
             rows = self._loaded.snapshot.rows
             self._semantic.load(self._loaded.caches, len(rows))
-            self._semantic.cover(rows)
+            self._semantic.extend_to(rows)
 
     def _cover_new_rows(self) -> None:
         loaded = self._loaded.state
-        self._index.cover(loaded.snapshot.rows, loaded.columns.alive)
-        self._semantic.cover(loaded.snapshot.rows)
+        self._index.extend_to(loaded.snapshot.rows, loaded.columns.alive)
+        self._semantic.extend_to(loaded.snapshot.rows)
 
     def _compact(self) -> None:
         loaded, index = self._loaded.state, self._index.state

@@ -247,7 +247,9 @@ class LibraryReader:
             segments=index.segments,
             is_indexed=index.is_ready,
             provisional=self._index.provisional,
-            exact=self._index.whoosh_search(self.loaded.caches, self.loaded.slots),
+            exact=lambda term: self._index.search_whoosh(
+                term, self.loaded.caches, self.loaded.slots
+            ),
             weights=self.weights,
             semantic=self.semantic,
             linked_to=lambda name: self.links.linked_to(name),

@@ -84,8 +84,7 @@ class ValueFilters:
         return passing
 
 
-@dataclass(frozen=True)
-class Filters:
+class Filters(NamedTuple):
     """The filters of one query over these columns."""
 
     columns: Columns

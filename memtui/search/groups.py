@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -112,8 +113,7 @@ def _index_names(names: Sequence[str]) -> Names:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(NamedTuple):
     """What the memories around a match, and other marks of the query, add to its score."""
 
     slots: Longs

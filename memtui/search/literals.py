@@ -11,11 +11,10 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis, hits
@@ -130,8 +129,7 @@ def _fold_fields(rows: SearchedRows, slot: int) -> list[str]:
     return texts
 
 
-@dataclass(frozen=True, slots=True)
-class LiteralSearch:
+class LiteralSearch(NamedTuple):
     """Searches the texts of a table's memories for literal text."""
 
     rows: SearchedRows

@@ -135,34 +135,48 @@ def _as_typed(
     return shares
 
 
+# Most letters leave the last word the same completions, and so the best memories the same: what was
+# read of them is kept for the next letter. Assigned as a whole, so any thread may read it.
+_last_may_hold: tuple[object, Mask] = (None, np.zeros(0, np.bool_))
+_last_widths: tuple[object, Floats] = (None, np.zeros(0, np.float32))
+
+
 def _may_hold(segments: Sequence[Segment], slots: Longs, text: str) -> Mask:
     """Whether each of these slots may hold a text as it was typed, as far as the index knows.
 
     Plain words must follow each other. A word that a memory has, but not as a token, is part of
     what is written together there (`leaseQueue`), which only the text itself can tell.
     """
+    global _last_may_hold
     words = analysis.fold_text(text).split()
     if len(words) < 2 or not all(
         word.isascii() and word.isalpha() and len(word) <= analysis.MAX_WORD_CHARS for word in words
     ):
         return np.ones(len(slots), np.bool_)
+    all_ranges = [word_ranges(segment, words, last_is_prefix=True) for segment in segments]
+    key = (segments, slots.tolist(), all_ranges)
+    known, may = _last_may_hold
+    if known == key:
+        return may
     may = np.zeros(len(slots), np.bool_)
-    for segment in segments:
-        if (ranges := word_ranges(segment, words, last_is_prefix=True)) is None:
+    for segment, ranges in zip(segments, all_ranges, strict=True):
+        if ranges is None:
             continue
         at, tokens, starts = _read_tokens(segment, slots)
         if not len(at):
             continue
-        is_word = np.array([in_range(tokens, *each) for each in ranges])
-        follows = is_word[0].copy()
-        for step, mask in enumerate(is_word[1:], 1):
+        # One mask a word: as rows of one array they take three times as long on long notes.
+        masks = [in_range(tokens, *each) for each in ranges]
+        follows = masks[0].copy()
+        for step, mask in enumerate(masks[1:], 1):
             follows[:-step] &= mask[step:]
         may[at] = np.logical_or.reduceat(follows, starts)
-        lacks_word = ~np.logical_or.reduceat(is_word, starts, axis=1)
-        for word, memory in zip(*(each.tolist() for each in lacks_word.nonzero()), strict=True):
-            low, high = ranges[word]
+        for (low, high), mask in zip(ranges, masks, strict=True):
+            lacking = at.take((~np.logical_or.reduceat(mask, starts)).nonzero()[0])
             ids = segment.ids[segment.indptr[low] : segment.indptr[high]]
-            may[at[memory]] |= bool((ids == slots[at[memory]] - segment.first).any())
+            for number in lacking.tolist():
+                may[number] |= bool((ids == slots[number] - segment.first).any())
+    _last_may_hold = key, may
     return may
 
 
@@ -200,6 +214,17 @@ def _passage_widths(
     segments: Sequence[Segment], slots: Longs, terms: Sequence[QueryTerm]
 ) -> Floats:
     """For each slot the words from first to last of the narrowest place with all terms."""
+    global _last_widths
+    looked_up = [
+        [each.prefix_range(term.parts[0]) for each in segments]
+        if term.last_is_prefix and len(term.parts) == 1
+        else term[1:]
+        for term in terms
+    ]
+    key = (segments, slots.tolist(), looked_up)
+    known, widths = _last_widths
+    if known == key:
+        return widths
     widths = np.full(len(slots), np.inf, np.float32)
     left = MAX_PASSAGE_TOKENS
     for segment in segments:
@@ -207,6 +232,7 @@ def _passage_widths(
         if len(at):
             widths[at] = _narrowest(tokens, starts, segment, terms)
             left -= len(tokens)
+    _last_widths = key, widths
     return widths
 
 

@@ -284,7 +284,7 @@ class _Search:
             return
         word = term.compound or term.parts[0]
         for parts in expansion.split_word(word, self.segments):
-            apart = replace(term, kind=TermKind.PHRASE, parts=parts, compound="")
+            apart = term._replace(kind=TermKind.PHRASE, parts=parts, compound="")
             found = self._gather(partial(literals.find_phrase, term=apart))
             if len(found.slots):
                 self._note(term, (" ".join(parts),), words)

@@ -14,8 +14,8 @@ Question words (`what did we...`) are dropped if any other term remains.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from memtui.dataclass import dataclass, field, replace
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion
 
@@ -32,11 +32,10 @@ MAX_TYPED = 8
 """Texts that are looked for as typed."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerm:
+class QueryTerm(NamedTuple):
     """A word, compound, phrase or pattern to look up in the index."""
 
-    term: Term = field(compare=False)
+    term: Term
     """The term of the query that it comes from."""
     kind: TermKind
     """WORD, PHRASE, WILDCARD or FUZZY."""
@@ -61,8 +60,7 @@ class QueryTerm:
         return (*self.parts, self.compound) if self.compound else self.parts
 
 
-@dataclass(frozen=True, slots=True)
-class QueryTerms:
+class QueryTerms(NamedTuple):
     """The analyzed terms of a query."""
 
     optional: tuple[QueryTerm, ...] = ()
@@ -104,7 +102,7 @@ def analyze_terms(terms: Sequence[Term]) -> QueryTerms:
     significant = [query_term for query_term in optional if not _is_question_word(query_term)]
     positive = [term for term in terms if not term.negated]
     return QueryTerms(
-        tuple(dict.fromkeys(significant if significant or required else optional))[:MAX_TERMS],
+        _drop_repeated(significant if significant or required else optional),
         tuple(required)[:MAX_TERMS],
         tuple(excluded)[:MAX_TERMS],
         tuple(word for term in positive for word in analysis.list_words(term.text)),
@@ -121,11 +119,19 @@ def _analyze_plain_words(terms: Sequence[Term], words: Sequence[str]) -> QueryTe
         for term in significant
     ]
     return QueryTerms(
-        tuple(optional if len(set(words)) == len(words) else dict.fromkeys(optional))[:MAX_TERMS],
+        _drop_repeated(optional),
         title_words=tuple(words),
         last_is_prefix=terms[-1].kind is TermKind.PREFIX,
         typed=(" ".join(words),) if len(words) > 1 else (),
     )
+
+
+def _drop_repeated(terms: Sequence[QueryTerm]) -> tuple[QueryTerm, ...]:
+    """The first of each that look up the same."""
+    found: dict[tuple[object, ...], QueryTerm] = {}
+    for term in terms:
+        found.setdefault(term[1:], term)
+    return tuple(found.values())[:MAX_TERMS]
 
 
 def _list_typed(positive: Sequence[Term]) -> tuple[str, ...]:
@@ -211,7 +217,7 @@ def _analyze_words(term: Term) -> Iterable[QueryTerm]:
             found.append(QueryTerm(term, TermKind.WORD, parts, compounds[-1] if compounds else ""))
     typing = term.kind is TermKind.PREFIX and term.text[-1:].isalnum()
     if found and typing:
-        found[-1] = replace(found[-1], last_is_prefix=True)
+        found[-1] = found[-1]._replace(last_is_prefix=True)
     return found
 
 

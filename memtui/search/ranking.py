@@ -154,36 +154,49 @@ class _Factors:
     """`Weights.tier`."""
 
 
-_last: _Factors | None = None
-"""The factors of the last keystroke; assigned as a whole, so any thread may read them."""
+_known: tuple[_Factors, ...] = ()
+"""Of the last keystrokes, the newest first: with a filter by type and without, as people switch.
+Assigned as a whole, so any thread may read it."""
+_MAX_KNOWN = 2
 
 
 def _factors(
     columns: Columns, now: datetime, weights: Weights, preferred_types: Collection[str]
 ) -> _Factors:
-    global _last
+    global _known
     folded_types = frozenset(name.casefold() for name in preferred_types)
     minute = int(now.timestamp() // 60)
-    last = _last
-    if (
-        last is not None
-        and last.columns is columns
-        and (last.weights, last.preferred_types, last.minute) == (weights, folded_types, minute)
-    ):
-        return last
+    alike = [
+        factors
+        for factors in _known
+        if factors.columns is columns and (factors.weights, factors.minute) == (weights, minute)
+    ]
+    for factors in alike:
+        if factors.preferred_types == folded_types:
+            return factors
+    each = alike[0].each if alike else _untyped_factors(columns, minute, weights)
+    each = {**each, "type": _type(columns, folded_types, weights)}
+    whole = each["recency"].copy()
+    for values in list(each.values())[1:]:
+        whole += values
+    whole += 1.0
+    made = _Factors(columns, weights, folded_types, minute, each, whole, weights.tier)
+    _known = (made, *alike[: _MAX_KNOWN - 1])
+    return made
+
+
+def _untyped_factors(columns: Columns, minute: int, weights: Weights) -> dict[str, Doubles]:
+    """The factors that do not depend on the query, and nothing in the place of the type."""
     importance = np.array([weights.importance_high, 0.0, weights.importance_low])
     status = np.array([0.0, weights.proposed, weights.superseded, weights.retired, weights.deleted])
-    each = {
+    return {
         "recency": _recency(columns, minute, weights),
         "importance": importance[columns.importance],
-        "type": _type(columns, folded_types, weights),
+        "type": np.zeros(0),
         "status": status[columns.status],
         "pinned": weights.pinned * columns.pinned,
         "salience": weights.salience * columns.salience.astype(np.float64),
     }
-    whole = 1.0 + np.sum(list(each.values()), axis=0)
-    _last = _Factors(columns, weights, folded_types, minute, each, whole, weights.tier)
-    return _last
 
 
 def _tier(match: Match, factors: _Factors) -> float:

@@ -20,12 +20,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Thread
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 
 from memtui import child_processes
-from memtui.dataclass import dataclass, field
+from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import REGEX, Condition
@@ -64,17 +64,16 @@ _cached: tuple[object, dict[Condition, Mask]] = (None, {})
 """The rows of the last query, and masks over them; assigned as a whole, for any thread."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowFilters:
+class RowFilters(NamedTuple):
     """The memories of one table, read for the filters of one query."""
 
     rows: SearchedRows
     alive: Mask
     slots_of: SlotsOf
     has_secret: HasSecret
-    cancelled: IsCancelled = never
-    linked_to: LinkedTo = lambda _: None
-    remarks: list[str] = field(default_factory=list)
+    cancelled: IsCancelled
+    linked_to: LinkedTo
+    remarks: list[str]
     """What the person should know about the result."""
 
     def mask(self, part: Condition) -> Mask:

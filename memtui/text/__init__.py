@@ -17,6 +17,9 @@ from memtui.text.highlights import (
 )
 from memtui.text.humanized import ago, counted, date, number, scored_words, short_ago, size
 from memtui.text.safe_text import (
+    MOST_READ,
+    column,
+    cut_line,
     file_name,
     has_hidden,
     hidden_count,
@@ -30,11 +33,14 @@ from memtui.text.safe_text import (
 
 __all__ = [
     "MAX_PASSAGE_CHARS",
+    "MOST_READ",
     "Passage",
     "ago",
+    "column",
     "count_words",
     "counted",
     "cut",
+    "cut_line",
     "date",
     "excerpt",
     "file_name",

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from memtui.text.cells import CACHED_BELOW, GLUE, SEQUENCE, has_glue
+from memtui.text.cells import CACHED_BELOW, GLUE, SEQUENCE, cut, has_glue, pad
 
 LOST = "�"
 """Replaces C1 controls, surrogates, unassigned, private use and noncharacters."""
@@ -183,6 +183,21 @@ def one_line(text: str, most: int | None = None) -> str:
     if _is_plain(text):
         return _BLANKS.sub(" ", text).strip() if "  " in text else text.strip()
     return _SPACE.sub(_join_run, visible(text).strip())
+
+
+MOST_READ = 400
+"""Characters of a text that are enough for a line of the screen."""
+
+
+def cut_line(text: str, cells: int) -> str:
+    """Return the visible text on one line, cut to at most so many cells; a long one is not read
+    whole."""
+    return cut(one_line(text, max(MOST_READ, 4 * cells)), cells)
+
+
+def column(text: str, cells: int) -> str:
+    """Return the visible text on one line, cut or padded to exactly so many cells."""
+    return pad(cut_line(text, cells), cells)
 
 
 def _join_run(run: re.Match[str]) -> str:

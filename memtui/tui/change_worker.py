@@ -249,7 +249,7 @@ def _count_more(count: int) -> list[OutcomeLine]:
 
 def _headline(ref: str, get: Callable[[str], Memory]) -> str:
     try:
-        return get(ref).headline[:400]
+        return get(ref).headline[: text.MOST_READ]
     except MemtuiError:
         return ref
 
@@ -350,7 +350,7 @@ def _list_group(heading: str, tone: Tone, rows: Iterable[str]) -> list[OutcomeLi
 
 
 def _shorten(headline: str) -> str:
-    return text.cut(text.one_line(headline, 400), 60)
+    return text.cut_line(headline, 60)
 
 
 def _count_memories(count: int) -> str:

@@ -222,7 +222,7 @@ class MemoryDetail:
         """The memories that references were followed from, the nearest last."""
         if not self._trail:
             return
-        names = [text.cut(text.one_line(name), TRAIL_NAME) for name in self._trail]
+        names = [text.cut_line(name, TRAIL_NAME) for name in self._trail]
         words = " › ".join(names)
         while len(names) > 1 and text.width(words) > self._width - 4:
             del names[0]
@@ -348,7 +348,7 @@ class MemoryDetail:
                 if heading:
                     yield _line()
                 heading = reference.relation
-                words = text.cut(text.one_line(heading), self._width)
+                words = text.cut_line(heading, self._width)
                 yield _line(Segment(words[:1].upper() + words[1:], palette.heading))
             if not reference.ref:
                 name = text.one_line(reference.words)
@@ -356,7 +356,7 @@ class MemoryDetail:
                 style = palette.faint if reference.is_missing else palette.text
                 yield _line(Segment(text.cut(line, self._width), style))
                 continue
-            words = text.cut(text.one_line(reference.words), self._width - 3 - len(reference.age))
+            words = text.cut_line(reference.words, self._width - 3 - len(reference.age))
             gap = " " * max(1, self._width - 2 - text.width(words) - len(reference.age))
             yield _line(
                 Segment("→ ", palette.accent),

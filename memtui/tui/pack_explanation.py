@@ -81,7 +81,7 @@ def _reasons(entry: PackEntry, palette: Palette, width: int, bars: bool) -> Line
     lines = _wrap(words, palette.text, width) if words else []
     most = max((abs(part.value) for part in entry.parts), default=0.0) or 1.0
     for part in entry.parts:
-        name = text.cut(text.one_line(part.name), width - BAR_CELLS - 10)
+        name = text.cut_line(part.name, width - BAR_CELLS - 10)
         cells = bar(abs(part.value) / most, BAR_CELLS)
         lines.append(
             [
@@ -122,7 +122,7 @@ def explain_compared(line: ComparedEntry | None, palette: Palette, width: int) -
 
 
 def _headline(entry: PackEntry) -> str:
-    return text.cut(text.one_line(entry.text.strip()[:400]), 120)
+    return text.cut_line(entry.text.strip(), 120)
 
 
 def _size(entry: PackEntry) -> str:

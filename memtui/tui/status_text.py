@@ -160,7 +160,7 @@ class StatusText:
         if memory is None:
             return Reference(relation, relative.id, note=note, is_missing=relative.is_missing)
         age = text.short_ago(memory.when, self._screen.now()) if memory.when else ""
-        return Reference(relation, memory.headline[:400], memory.ref, note, age)
+        return Reference(relation, memory.headline[: text.MOST_READ], memory.ref, note, age)
 
 
 MOST_LIMITS = 5

@@ -23,7 +23,7 @@ from memtui.config import ReviewSettings
 from memtui.dataclass import dataclass, field, replace
 from memtui.model import Memory
 from memtui.stores.format import GENERAL_RULES, UpkeepRules
-from memtui.text import cut, one_line
+from memtui.text import cut_line
 from memtui.upkeep.secrets import find_secrets, mask_secrets
 from memtui.upkeep.similarity import Step, no_step
 
@@ -187,7 +187,7 @@ def join_digests(digests: Iterable[bytes]) -> str:
 
 def headline_of(memory: Memory) -> str:
     """The beginning of a memory on one line, its secrets masked."""
-    return cut(one_line(mask_secrets(memory.headline)[0]), _TITLE)
+    return cut_line(mask_secrets(memory.headline)[0], _TITLE)
 
 
 def propose(

@@ -202,7 +202,7 @@ class PackScreen(FittingDialog[str]):
         when = f" as of {at}" if (at := self._host.as_of()) else ""
         about = f"Context{when} · {recipe.name}: {recipe.description} ({recipe.source})"
         room = max(8, self.app.size.width - 8)
-        box.border_title = Content(text.cut(text.one_line(about), room))
+        box.border_title = Content(text.cut_line(about, room))
         self.query_one("#task-label", Static).update(
             Content("Task" if recipe.takes == "task" else "Entity")
         )

@@ -112,7 +112,7 @@ class FormScreen(FittingDialog[Planned]):
     def on_mount(self) -> None:
         self._initial = self.values()
         if self._base is not None:
-            subtitle = text.cut(text.one_line(self._base.id), 40)
+            subtitle = text.cut_line(self._base.id, 40)
             self.query_one(".box").border_subtitle = Content(subtitle)
         for widget in self._inputs():
             if widget.name == self._form.focus:

@@ -67,7 +67,7 @@ class MemoryChoices(RowList[Memory]):
         kind = kind if width >= TYPE_FROM else ""
         room = max(4, width - 8 - text.width(kind))
         label = f"{text.one_line(row.store)}: " if row.store != self._store else ""
-        words = text.pad(text.cut(label + text.one_line(row.headline, 400), room), room)
+        words = text.pad(label + text.one_line(row.headline, text.MOST_READ), room)
         return [
             (f"{age:>5}  ", palette.dim),
             (kind, palette.type(row.type)),
@@ -101,7 +101,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         allowed = link_relations(library.store(self._memory.store)) if library else ()
         used = [link.relation for link in self._memory.links]
         known = list(dict.fromkeys([*used, *RELATIONS]))
-        headline = text.one_line(self._memory.headline, 400)
+        headline = text.one_line(self._memory.headline, text.MOST_READ)
         yield Static(Content(headline), classes="line from", markup=False)
         with Horizontal(classes="row"):
             yield Static(Content("Relation"), classes="label", markup=False)

@@ -85,14 +85,14 @@ class StoreList(RowList[StoreSummary | str]):
     def draw_row(self, row: StoreSummary | str, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
         if isinstance(row, str):
-            return [(text.cut(text.one_line(row), width - 1), palette.heading)]
+            return [(text.cut_line(row, width - 1), palette.heading)]
         is_chosen = row.store.key in self.chosen
         count = text.number(row.count) if self.is_counted else "…"
         age = text.short_ago(row.last_write, self._now) if self.is_counted else ""
         remarks = _remarks(row, is_new=row.store.key in self._fresh)
         room = max(0, width - 5 - PROGRAM_CELLS - COUNT_CELLS - AGE_CELLS - 2)
-        label = text.cut(text.one_line(row.store.label), max(0, room - text.width(remarks) - 2))
-        program = text.pad(text.cut(text.one_line(row.program), PROGRAM_CELLS), PROGRAM_CELLS)
+        label = text.cut_line(row.store.label, max(0, room - text.width(remarks) - 2))
+        program = text.column(row.program, PROGRAM_CELLS)
         return [
             ("[✓] ", palette.chosen) if is_chosen else ("[ ] ", palette.faint),
             (program, palette.text if is_chosen else palette.dim),
@@ -196,7 +196,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         lines += wrapped(explanation, palette.text, width)
         for program, places in self._places:
             if places:
-                name = text.pad(text.cut(program, PROGRAM_CELLS), PROGRAM_CELLS)
+                name = text.pad(program, PROGRAM_CELLS)
                 where = text.cut(", ".join(places), width - PROGRAM_CELLS - 4)
                 lines.append(
                     [Segment(f"   {name} ", palette.dim), Segment(where, palette.text)],
@@ -275,7 +275,7 @@ class ComparisonList(RowList[ComparedLine]):
         palette, words = self.palette, text.one_line(row.words)
         if row.memory is None:
             return [(text.cut(words, width - 1), palette.heading)]
-        store = text.cut(text.one_line(row.memory.store), STORE_CELLS)
+        store = text.cut_line(row.memory.store, STORE_CELLS)
         room = max(1, width - SHARE_CELLS - STORE_CELLS - 3)
         return [
             (f"{row.share:>{SHARE_CELLS - 1}} ", palette.chosen),

@@ -166,7 +166,7 @@ class UnreadableScreen(FittingDialog[None]):
 
 def _store(store: StoreState, width: int, palette: Palette) -> Iterator[FaultRow]:
     """The lines of a store: what it is, where it lies, what of it cannot be read."""
-    label = text.cut(text.one_line(store.label), width // 2)
+    label = text.cut_line(store.label, width // 2)
     about = text.one_line(f"{text.counted(store.count, 'memory')}, {store.format}")
     head = ((label, palette.heading), (text.cut(f"  {about}", width // 2), palette.dim))
     yield head, None

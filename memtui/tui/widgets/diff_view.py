@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
-from memtui.tui.diff_lines import BOTH, DiffLine, TextChange, shown_pieces, wrap_pieces
+from memtui.tui.diff_lines import BOTH_SIDES, DiffLine, TextChange, shown_pieces, wrap_pieces
 from memtui.tui.text_blocks import is_markdown, link_definitions, split_blocks
 from memtui.tui.widgets.text_window import WrappedLines
 
@@ -44,7 +44,7 @@ class DiffView(WrappedLines):
         return [line for one in self._diff for line in draw_diff(one, self.palette, width)]
 
     def _text_lines(self, change: TextChange, width: int) -> list[list[Segment]]:
-        heading = text.cut(f" {text.one_line(change.headline, 400)}", width)
+        heading = f" {text.cut_line(change.headline, width - 1)}"
         drawn = draw_text_diff(change.before, change.after, self.palette, width - 2)
         body = [[Segment(" "), *line] for line in drawn]
         return [[Segment(heading, self.palette.heading)], [], *body, []]
@@ -164,7 +164,7 @@ def draw_text_diff(
     after: str,
     palette: Palette,
     width: int,
-    shown: frozenset[str] = BOTH,
+    shown: frozenset[str] = BOTH_SIDES,
     *,
     raw: bool = False,
 ) -> list[list[Segment]]:

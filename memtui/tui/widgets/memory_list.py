@@ -15,9 +15,9 @@ from memtui import text
 from memtui.model import Memory
 from memtui.tui import appearance, key_bindings
 from memtui.tui.appearance import marked_segments
-from memtui.tui.cursor_restore import CursorPosition, follow_serials
 from memtui.tui.layout import ENTITY_MAX, SIGNS_WIDTH, TYPE_MAX, Pane, RowColumns, row_columns
 from memtui.tui.messages import MemoryShown, MoveWaits
+from memtui.tui.view_state import CursorPosition, follow_serials
 from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ class MemoryList(ListWindow):
         gap = max(0, columns.text - text.width(headline))
         if columns.entity:
             put(" " * (gap + 2), ground)
-            put(text.cut(text.one_line(memory.entity), columns.entity), palette.faint)
+            put(text.cut_line(memory.entity, columns.entity), palette.faint)
         elif kind and not columns.type and gap >= text.width(kind) + 2:
             put(" " * (gap - text.width(kind)), ground)
             put(kind, ink)

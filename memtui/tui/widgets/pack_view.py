@@ -255,9 +255,7 @@ class PackComparisonList(EntryList):
 
 
 def _cut(entry: PackEntry | None, cells: int) -> str:
-    if entry is None:
-        return ""
-    return text.cut(text.one_line(entry.text.strip()[:LONGEST]), cells)
+    return "" if entry is None else text.cut_line(entry.text.strip(), cells)
 
 
 class BudgetSlider(FocusableWidget):

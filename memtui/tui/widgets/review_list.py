@@ -105,7 +105,7 @@ class ReviewList(EntryList):
             noun = "hint" if row.is_hint else "proposal"
             count = f" {text.counted(row.count, noun)} "
             room = max(8, width - 3 - len(count))
-            heading = text.pad(text.cut(RULES[row.kind].heading, room), room)
+            heading = text.pad(RULES[row.kind].heading, room)
             style = palette.dim if row.is_hint else palette.heading
             return Strip(
                 [
@@ -117,9 +117,9 @@ class ReviewList(EntryList):
             )
         sign = "·" if row.is_hint else "◆"
         style = palette.dim if row.is_hint else palette.text
-        store = text.cut(text.one_line(row.proposal.store), max(0, width // 4))
+        store = text.cut_line(row.proposal.store, max(0, width // 4))
         room = max(8, width - 6 - text.width(store) - 1)
-        title = text.pad(text.cut(text.one_line(row.proposal.title), room), room)
+        title = text.column(row.proposal.title, room)
         return Strip(
             [
                 bar,

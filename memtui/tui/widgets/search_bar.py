@@ -91,7 +91,7 @@ class SearchInput(Input):
         keys = [("enter", "done", ""), ("esc", "back", "")]
         if not self._offers:
             return [*keys, ("↓", "list", ""), ("↑", "history", "")]
-        words = [text.cut(text.one_line(offer.words), OFFER_WIDTH) for offer in self._offers]
+        words = [text.cut_line(offer.words, OFFER_WIDTH) for offer in self._offers]
         others = [("or", ", ".join(words[1:]), "")] if words[1:] else []
         return [(accept, words[0], ""), *keys, *others]
 

@@ -6,7 +6,6 @@ import math
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -190,7 +189,7 @@ def test_plain_words_are_analyzed_as_any_terms(drawn: list[tuple[str, bool]]) ->
     terms = [Term(word, TermKind.PREFIX if is_open else TermKind.WORD) for word, is_open in drawn]
     other = Term("zz", TermKind.WORD, negated=True)  # which takes the way for all terms
     plain, whole = (analyze_terms(some) for some in (terms, [*terms, other]))
-    assert plain == replace(whole, excluded=())
+    assert plain == whole._replace(excluded=())
 
 
 @given(st.integers(0, 5), st.lists(st.floats(0, 1, width=32), max_size=60), st.integers(1, 20))
