@@ -206,7 +206,7 @@ class _Leaves(NamedTuple):
         subquery = query if is_whole else replace(query, terms=terms, groups=())
         segments = scope.segments
         if terms and not scope.is_indexed:
-            segments = scope.provisional.cover(scope.rows, size, self.cancelled)
+            segments = scope.provisional.extend_to(scope.rows, size, self.cancelled)
         alive = scope.columns.alive
         literals = LiteralSearch(scope.rows, alive, self.cancelled)
         dates = find_date_hits(terms, segments, scope.columns, scope.now)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.query import Condition, Query, TimeCondition
-from memtui.tui import cursor_restore, messages
+from memtui.tui import messages, view_state
 from memtui.tui.jobs import Failed, FileWatcher, Job, JobRunner
 
 if TYPE_CHECKING:
@@ -207,8 +207,8 @@ class LibraryWorker:
         removed_serials, added_serials = library.diff_memories(before, self._present)
         removed = before.rows.with_serials(removed_serials) if before is not None else {}
         added = self._present.rows.with_serials(added_serials)
-        fresh = cursor_restore.find_changed(removed, added)
-        again = cursor_restore.map_replaced(removed, added)
+        fresh = view_state.find_changed(removed, added)
+        again = view_state.map_replaced(removed, added)
         job.post(messages.RowsChanged(complete=True, fresh=fresh, again=again))
 
     def _post_vocabulary(self, library: Library, job: Job) -> None:

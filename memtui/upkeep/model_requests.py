@@ -17,7 +17,6 @@ from memtui.changes import Act, Change
 from memtui.config import LanguageModel
 from memtui.dataclass import dataclass, replace
 from memtui.errors import ModelError, Refused
-from memtui.json_server import JsonServer
 from memtui.model import IMPORTANCES, Memory
 from memtui.text import without_hidden, without_lone_surrogates
 from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext
@@ -225,6 +224,8 @@ class ChatServer:
                 "no language model is set",
                 do=f'set [{SETTING.partition(".")[0]}] model = {{ model = "..." }} in config.toml',
             )
+        from memtui.json_server import JsonServer  # 1 MiB, for those who have a model
+
         self._model = choice.model
         self._server = JsonServer(
             choice.url,

@@ -79,7 +79,7 @@ def test_a_signal_meanwhile_gives_the_terminal_back(
         before = termios.tcgetattr(on._line)
         on.wait_for(CHECKING)
         assert not termios.tcgetattr(on._line)[3] & (termios.ECHO | termios.ICANON)
-        on.send("hello")
+        on.send("hello\x1c")  # ^\\ does not end it with the terminal as it is
         if number is signal.SIGINT:
             on.send("\x03")
         else:

@@ -52,6 +52,23 @@ async def test_the_end_of_a_toast_is_on_the_screen(root: Path) -> None:
             assert "? help" in on.text()
 
 
+async def test_what_the_help_finds_is_whole_where_there_is_room(root: Path) -> None:
+    async with stage(root, (80, 24)) as on:
+        await on.press("?", "/")
+        await on.type("bookmark")
+        await on.sees("bookmark.go")
+        await on.press("escape", "escape")
+        assert on.app.screen is on.browse
+
+
+async def test_a_small_screen_shows_the_filter_and_several_commands(root: Path) -> None:
+    async with stage(root, (40, 12)) as on:
+        await on.press(":")
+        await on.sees("Filter by recency")
+        await on.press("escape", "v", "v", "ctrl+v", "enter")
+        await on.sees("by importance, then newe… ×")
+
+
 async def test_an_input_shows_its_cursor_at_every_size(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         on.app.push_screen(PromptDialog("Save filter", hint="tea"))

@@ -142,9 +142,9 @@ class PaneActions:
         screen.lay_out()
 
 
-REST = 0.06
+REST_SECONDS = 0.06
 """Seconds the cursor must rest before a run of moves is over and references are asked for."""
-RUN = 0.1
+RUN_SECONDS = 0.1
 """Seconds between two moves up to which they are a run; a held key sends one each 0.03 to 0.09."""
 
 
@@ -168,7 +168,7 @@ class DetailController:
             library = screen.worker.library
             stores = library.snapshot.stores if library else ()
             screen.detail.roots = {store.label: store.root for store in stores}
-        is_run = now - self._moved < RUN
+        is_run = now - self._moved < RUN_SECONDS
         screen.detail.show(memory, words, later=changed and is_run)
         if not changed:
             return
@@ -177,14 +177,14 @@ class DetailController:
         self._moved = now
         self.resting = memory is not None
         if not self._waits:
-            self._check_after(REST)
+            self._check_after(REST_SECONDS)
 
     def _check_after(self, seconds: float) -> None:
         self._waits = True
         self._screen.set_timer(seconds, self._end_run_if_rested)
 
     def _end_run_if_rested(self) -> None:
-        left = self._moved + REST - monotonic()
+        left = self._moved + REST_SECONDS - monotonic()
         if not self._waits:
             return
         if left > 0:

@@ -25,7 +25,7 @@ WHOLE_ROWS = 3
 """Rows for the choice under the cursor where its line cannot show all of it."""
 KEYS_WIDTH = 40
 """Columns of the keys below the list."""
-FRAME = 4
+FRAME_LINES = 4
 """Lines around the list: two borders, a blank line, the keys."""
 
 
@@ -83,7 +83,9 @@ class Picker(FittingDialog[tuple[str, ...]]):
 
     def fill(self) -> None:
         # The list shrinks so that the keys below it stay visible.
-        most = int(self.app.size.height * BOX_SHARE) - FRAME - self._narrows
+        small, height = self.has_class("-small"), self.app.size.height
+        most = height + 1 if small else int(height * BOX_SHARE)
+        most -= FRAME_LINES + self._narrows
         if self._list.widest > self.app.size.width * WIDTH_SHARE // 100 - FRAME_COLUMNS:
             most -= WHOLE_ROWS
         self._list.styles.max_height = max(1, most)
@@ -189,7 +191,7 @@ class ThemePicker(FittingDialog[None]):
         yield ThemePreviewList(choices, several=False)
 
     def keys(self) -> list[tuple[str, str]]:
-        return [("↑↓", "preview"), ("enter", "apply")]
+        return [("enter", "apply"), ("↑↓", "preview")]
 
     def action_cancel(self) -> None:
         self.app.theme = self._before

@@ -58,6 +58,12 @@ def file_value(setting: Setting, words: str) -> Any:
     return words
 
 
+def _told(setting: Setting) -> list[str]:
+    """What a setting is, and when it takes effect unless at once."""
+    about = " ".join(setting.about.split("\n"))
+    return [about, "takes effect at the next start"] if setting.at_start else [about]
+
+
 class SettingList(RowList[Setting]):
     """One setting per line: key, value, and whether it is the default."""
 
@@ -113,6 +119,11 @@ class SettingsScreen(FittingDialog[None]):
     def _list(self) -> SettingList:
         return self.query_one(SettingList)
 
+    def fill(self) -> None:
+        width = max(1, self.inner_width - 2)
+        told = max(len(text.wrap(" ".join(_told(setting)), width)) for setting in SCHEMA)
+        self.fit(rows=len(SCHEMA) + 1 + told)
+
     def _show(self) -> None:
         self._list.settings = self.app.settings
         self._list.redraw()
@@ -122,9 +133,8 @@ class SettingsScreen(FittingDialog[None]):
     def _explain(self) -> None:
         """Describe the setting under the cursor, and show the keys that change it."""
         setting = self._list.setting
-        lines = [OutcomeLine(" ".join(setting.about.split("\n")))]
-        if setting.at_start:
-            lines.append(OutcomeLine("takes effect at the next start", Tone.WARNING))
+        about, *warning = _told(setting)
+        lines = [OutcomeLine(about), *(OutcomeLine(words, Tone.WARNING) for words in warning)]
         self.query_one(OutcomeLines).say(*lines)
         self.update_keys()
 

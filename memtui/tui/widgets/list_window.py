@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.cache import LRUCache
+from textual.cache import FIFOCache
 from textual.content import Content
 from textual.geometry import Offset, Region
 from textual.message import Message
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 CACHED_STRIPS = 512
-"""Drawn lines that are cached: enough to page back and forth."""
+"""Drawn lines that are cached: enough to page back and forth. Not in an `LRUCache`, whose links
+are cycles: what is cleared would stay in memory until the collector finds it."""
 WHEEL_LINES = 3
 
 
@@ -52,7 +53,7 @@ class ListWindow(ThemedWidget, can_focus=True):
         super().__init__(id=id)
         self.top = 0
         self.cursor = 0
-        self._strips: LRUCache[Hashable, Strip] = LRUCache(CACHED_STRIPS)
+        self._strips: FIFOCache[Hashable, Strip] = FIFOCache(CACHED_STRIPS)
         self._drag_from: int | None = None
         self._selection: Selection | None = None
         """The text selected with the mouse, by character and line."""
