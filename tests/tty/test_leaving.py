@@ -58,7 +58,7 @@ def wait_until(holds: Callable[[], object], on: Any) -> None:
     end = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < end
-        on._read(0.01)
+        on._read(0.05)  # each look at the processes starts one
 
 
 def test_quitting_while_the_index_is_built_leaves_no_process(memtui: Start, tmp_path: Path) -> None:

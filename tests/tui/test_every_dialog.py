@@ -90,12 +90,16 @@ class PaintRecorder(MemtuiApp):
         super()._display(screen, renderable)
 
 
+def _is_within(region: Region, screen: Screen[Any]) -> bool:
+    return region.height > 0 and screen.region.contains_region(region)
+
+
 @pytest.mark.slow
 async def test_every_dialog_is_whole_at_every_size() -> None:
     """It has its size when it is first painted, says how it is left (`esc cancel` where something
-    would be lost or done, `esc back` in viewers), looks as it did, and is the same again after the
-    terminal had other sizes."""
-    wrong, moved, other, looks = [], [], {}, {}
+    would be lost or done, `esc back` in viewers), shows what has the focus, looks as it did, and is
+    the same again after the terminal had other sizes."""
+    wrong, hidden, moved, other, looks = [], [], [], {}, {}
     async with gallery(app_class=PaintRecorder) as on:
         app = on.app
         assert isinstance(app, PaintRecorder)
@@ -113,12 +117,15 @@ async def test_every_dialog_is_whole_at_every_size() -> None:
                 shown.append(f"=== {size[0]}x{size[1]}\n{words}")
                 if f"esc {scene.way_out}" not in words and (scene.name, size) not in SHORT:
                     wrong.append((scene.name, size))
+                if app.focused is not None and not _is_within(app.focused.region, app.screen):
+                    hidden.append((scene.name, size, app.focused.region))
             looks[scene.name] = "\n".join(shown)
             await resize(on, HOME_SIZE)
             if on.text() != first and scene.dialog not in FILLED_LATER:
                 other[scene.name] = list(unified_diff(first.split("\n"), on.text().split("\n")))
             await leave(on)
     assert not wrong
+    assert not hidden
     assert not moved
     assert not other
     for number, (name, words) in enumerate(looks.items()):
