@@ -12,7 +12,7 @@ from textual.content import Content
 
 from memtui import text
 from memtui.config import SCHEMA, Settings
-from memtui.config.loading import line_of
+from memtui.config.loading import find_setting
 from memtui.config.schema import Setting
 from memtui.errors import MemtuiError
 from memtui.model import Place
@@ -216,17 +216,11 @@ class SettingsScreen(FittingDialog[None]):
         path = self.app.launch.config_file
         if path is None:
             return
-        from memtui.config import default_text
-        from memtui.paths import write_private
-
         try:
-            if not path.exists():
-                write_private(path, default_text())
-            content = path.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            self.app.notify(f"config.toml: {error.strerror}", severity="error")
+            line = find_setting(path, self._list.setting.key)
+        except MemtuiError as error:
+            self.app.report_error(error)
             return
-        line = line_of(content, tuple(self._list.setting.key.split("."))) or 1
         terminal.open_source(self.app, Place(str(path), line))
         for problem in self.app.reload_settings():
             self.app.notify(str(problem), title="Settings", severity="warning", timeout=12)
