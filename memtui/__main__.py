@@ -8,9 +8,10 @@ from __future__ import annotations
 import gc
 import sys
 
-GARBAGE = (100_000, 50, 100)
+GARBAGE = (10_000, 500, 100)
 """Thresholds of the collector: to look for cycles among tens of thousands of memories each time 700
-objects were made takes half of the time that reading them takes, and the screen waits for it."""
+objects were made takes half of the time that reading them takes. To look at 10,000 new objects
+takes 5 ms, at 100,000 up to 90 ms, and no key is answered meanwhile."""
 
 
 def main() -> int:
