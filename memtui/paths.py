@@ -90,14 +90,14 @@ def make_private_folders(path: Path) -> list[Path]:
     return [path]
 
 
-MOST_BYTES = 4_000_000
+MAX_FILE_BYTES = 4_000_000
 """A larger file is not one of memtui's own."""
 
 
 def read_private(path: Path) -> dict[str, Any]:
     """Read the JSON object in one of memtui's own small files; empty if there is none."""
     try:
-        if path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > MAX_FILE_BYTES:
             return {}
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

@@ -17,7 +17,7 @@ import os
 import stat
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -63,7 +63,7 @@ def is_safe_name(name: str) -> bool:
 # ---- writing ------------------------------------------------------------------------------------
 
 
-def _manifest(stores: Iterator[Any] | Any, rows: list[dict[str, Any]]) -> bytes:
+def _manifest(stores: Iterable[Mapping[str, Any]], rows: list[dict[str, Any]]) -> bytes:
     head = {_FORM: VERSION, "stores": [dict(store) for store in stores], "entries": rows}
     return json.dumps(head, indent=1, sort_keys=True).encode("ascii") + b"\n"
 
@@ -205,7 +205,7 @@ class _ArchiveReader:
 
     def _read_manifest(self) -> dict[str, Any]:
         """Read the manifest, which determines all bytes after it."""
-        found = first_entry_size(self._file.read(FIRST))
+        found = first_entry_size(self._file.read(LOCAL_HEADER_BYTES))
         if found is None:
             raise BundleError("it does not start with a manifest")
         if found > min(MOST_MANIFEST, self._size):
@@ -228,14 +228,14 @@ class _ArchiveReader:
         name, size = row["name"], row["size"]
         header = self._file.read(len(ZipDirectory().header(name, 0, 0)))
         at = self._file.tell()
-        crc, hash, left = 0, hashlib.sha256(), size
+        crc, sha256, left = 0, hashlib.sha256(), size
         while left:
             data = self._file.read(min(left, _PIECE))
             if not data:
                 raise BundleError("it is truncated")
             crc, left = zlib.crc32(data, crc), left - len(data)
-            hash.update(data)
-        if hash.hexdigest() != row["sha256"]:
+            sha256.update(data)
+        if sha256.hexdigest() != row["sha256"]:
             raise BundleError(f"{visible(name)} does not match its SHA-256")
         if header != self._directory.header(name, size, crc):
             raise BundleError("its bytes differ from what its contents require")
@@ -276,6 +276,8 @@ def close_archive(archive: Archive) -> None:
             archive.entries.file.close()
 
 
+# ---- zip records --------------------------------------------------------------------------------
+
 LONGEST_NAME = 4096
 """Most bytes of an entry's name; zip allows 65,535."""
 
@@ -285,7 +287,7 @@ _UNIX = 3
 _DATE = 0x21
 """1980-01-01 as an MS-DOS date, the earliest possible."""
 _MODE = 0o100600 << 16
-MOST_IN_END = 0xFFFE
+MAX_WITHOUT_ZIP64 = 0xFFFE
 """Entries up to which a plain end record suffices; more need zip64."""
 
 _LOCAL = struct.Struct("<4s5H3L2H")
@@ -294,13 +296,13 @@ _END = struct.Struct("<4s4H2LH")
 _END_64 = struct.Struct("<4sQ2H2L4Q")
 _LOCATOR_64 = struct.Struct("<4sLQL")
 
-FIRST = _LOCAL.size
+LOCAL_HEADER_BYTES = _LOCAL.size
 """Bytes of a local header before the name."""
 
 
 def first_entry_size(data: bytes) -> int | None:
     """The entry size in the first local header; None when it is no local header."""
-    if len(data) < FIRST or not data.startswith(b"PK\3\4"):
+    if len(data) < LOCAL_HEADER_BYTES or not data.startswith(b"PK\3\4"):
         return None
     return int(_LOCAL.unpack(data)[8])
 
@@ -330,7 +332,7 @@ class ZipDirectory:
     def end(self) -> bytes:
         """Return the central directory and end records that follow the last entry."""
         size, at, count = len(self._central), self._offset, self._count
-        if count <= MOST_IN_END:
+        if count <= MAX_WITHOUT_ZIP64:
             return bytes(self._central) + _END.pack(b"PK\5\6", 0, 0, count, count, size, at, 0)
         wide = _END_64.pack(
             b"PK\6\6", _END_64.size - 12, _VERSION_64, _VERSION_64, 0, 0, count, count, size, at

@@ -61,7 +61,7 @@ def export_forms() -> dict[str, ExportForm]:
     return {form.name: form for form in (*_FORMS, *own)}
 
 
-STEP = 256
+PIECES_PER_REPORT = 256
 """Pieces between two progress reports."""
 
 
@@ -171,7 +171,7 @@ def _with_progress(
     pieces: Iterable[bytes], report: Report, cancelled: IsCancelled
 ) -> Iterator[bytes]:
     for count, piece in enumerate(pieces):
-        if count % STEP == 0:
+        if count % PIECES_PER_REPORT == 0:
             if cancelled():
                 raise Cancelled("stopped; nothing was written")
             report(Progress("writing", count))

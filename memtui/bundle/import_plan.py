@@ -138,7 +138,7 @@ def list_differences(item: MappedMemory, existing: Memory) -> tuple[str, ...]:
     return () if imported in existing.content else ("content",)
 
 
-STEP = 50
+MEMORIES_PER_REPORT = 50
 """Memories between two progress reports."""
 
 
@@ -223,7 +223,7 @@ def plan_import(
         into: label of the store that gets everything; else each store of the document goes to the
             open store of its label and format, or to the only one of its format.
         report: called with the memories planned.
-        cancelled: asked every `STEP` memories.
+        cancelled: asked every `MEMORIES_PER_REPORT` memories.
 
     Raises:
         Refused: there is no such store, or it is read-only.
@@ -280,7 +280,7 @@ class _Planner:
         format = incoming.format or guess_format(incoming.label)
         new, unchanged, conflicts, refused = [], [], [], []
         for number, memory in enumerate(incoming.memories):
-            if number % STEP == 0:
+            if number % MEMORIES_PER_REPORT == 0:
                 self._report(f"planning {incoming.label}", number, len(incoming.memories))
             item = map_memory(memory, format, target, incoming.text_of(memory))
             found = existing.find(item)

@@ -137,7 +137,8 @@ def _add_store(tree: Tree, store: IncomingStore, base: Path) -> Tree:
     return Tree(files, databases)
 
 
-BESIDE = ("-wal", "-shm", "-journal")
+FILES_PER_REPORT = 50
+DATABASE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Suffixes of files that SQLite creates while a database is open."""
 
 
@@ -231,7 +232,7 @@ def _fill(tree: Tree, stage: Path, report: Report) -> None:
     """Write every file below the stage and sync it."""
     written: list[Path] = []
     for number, (name, (text, changed)) in enumerate(tree.files.items()):
-        if number % 50 == 0:
+        if number % FILES_PER_REPORT == 0:
             report(Progress("restoring", number, len(tree.files)))
         target = stage / name
         private_folder(target.parent)
@@ -296,7 +297,7 @@ def _exclusive(tree: Tree, place: Path) -> Iterator[None]:
 
 def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
     """Raise Refused when the folder holds anything but what was installed."""
-    database_files = {name + suffix for name in tree.databases for suffix in BESIDE}
+    database_files = {name + suffix for name in tree.databases for suffix in DATABASE_SUFFIXES}
     for path in _files_below(folder):
         name = str(path.relative_to(folder))
         if name in tree.databases or name in database_files:

@@ -111,12 +111,12 @@ def _settings() -> ContextSettings:
     """The settings of recipes; a constant that there is none of is told."""
     from memtui import config, paths
     from memtui.context import read_settings
-    from memtui.context.task import NAMES
+    from memtui.context.task import CONSTANT_NAMES
 
     settings = config.load(paths.config_file()).settings  # its faults are told on opening
     for name in settings.recipe_constants:
-        if name not in NAMES:
-            similar = get_close_matches(name, NAMES, 1)
+        if name not in CONSTANT_NAMES:
+            similar = get_close_matches(name, CONSTANT_NAMES, 1)
             advice = f"; did you mean {similar[0]}?" if similar else ""
             click.echo(f"config.toml: context.constants has no {one_line(name)}{advice}", err=True)
     return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)

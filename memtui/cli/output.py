@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from memtui.library.planning import Planned
     from memtui.model import Memory
 
-ID_CELLS = 10
-"""Characters of an id that lists show: enough to name it, and a complete date."""
+ID_CELLS, AGE_CELLS, IMPORTANCE_CELLS = 10, 4, 6
+STORE_CELLS, TYPE_CELLS, ENTITY_CELLS = 14, 14, 22
+"""Widths of the columns of a printed memory."""
 WIDE = 10_000
 """Columns to assume without a terminal, so that nothing is cut."""
 
@@ -73,12 +74,12 @@ def print_memories(memories: Iterable[Memory], *, with_store: bool = False) -> N
     for memory in memories:
         head = "  ".join(
             (
-                *((column(memory.store, 14),) if with_store else ()),
+                *((column(memory.store, STORE_CELLS),) if with_store else ()),
                 pad(one_line(memory.id)[:ID_CELLS], ID_CELLS),
-                pad(short_ago(memory.when, now), 4),
-                pad(memory.importance, 6),
-                column(memory.type or UNTYPED, 14),
-                column(memory.entity, 22),
+                pad(short_ago(memory.when, now), AGE_CELLS),
+                pad(memory.importance, IMPORTANCE_CELLS),
+                column(memory.type or UNTYPED, TYPE_CELLS),
+                column(memory.entity, ENTITY_CELLS),
             )
         )
         mark = "" if memory.status == "active" else f"[{memory.status}] "

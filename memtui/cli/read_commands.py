@@ -41,7 +41,7 @@ from memtui.text import (
 )
 
 if TYPE_CHECKING:
-    from memtui.library import SearchResult
+    from memtui.library import Library, SearchResult
 
 SIMILAR_LIMIT = 10
 """Memories that `similar` prints without `--limit`."""
@@ -131,35 +131,49 @@ def search(
     library.embed_query(query)
     found = library.find(query)
     memories = _first_memories(found, limit, everything)
-    parts = [library.explain(found, at) for at in range(len(memories))] if explain else []
     if as_json:
-        records = [to_record(memory) for memory in memories]
-        for at, record in enumerate(records):
-            record["score"] = found.scores[at] if found.scores is not None else None
-            record["passage"] = _passage_record(memories[at], library.passage(found, at))
-            if explain:
-                record["parts"] = {score_part.name: score_part.value for score_part in parts[at]}
-                record["near_words"] = dict(library.near_words(found, at))
-        print_json(records)
+        print_json(
+            [_hit_record(library, found, at, memory, explain) for at, memory in enumerate(memories)]
+        )
     else:
         for at, memory in enumerate(memories):
-            print_memories([memory])
-            if line := _passage_line(memory, library.passage(found, at), found.words):
-                print(line)
-            if explain:
-                shares = "  ".join(
-                    f"{score_part.name} {score_part.value:+.3f}" for score_part in parts[at]
-                )
-                score = found.scores[at] if found.scores is not None else 0.0
-                print(f"          {score:.3f} = {shares}")
-                if near_words := library.near_words(found, at):
-                    print(f"          nearest words: {scored_words(near_words)}")
+            _print_hit(library, found, at, memory, explain)
         _print_rest(len(memories), found.total)
     for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
         click.echo(one_line(hint), err=True)
     if not found.total:
         click.echo("no matches", err=True)
         raise click.exceptions.Exit(1)
+
+
+def _hit_record(
+    library: Library, found: SearchResult, at: int, memory: Memory, explain: bool
+) -> dict[str, Any]:
+    """One hit as JSON; with the parts of its score if `explain`."""
+    record = to_record(memory)
+    record["score"] = found.scores[at] if found.scores is not None else None
+    record["passage"] = _passage_record(memory, library.passage(found, at))
+    if explain:
+        parts = library.explain(found, at)
+        record["parts"] = {score_part.name: score_part.value for score_part in parts}
+        record["near_words"] = dict(library.near_words(found, at))
+    return record
+
+
+def _print_hit(
+    library: Library, found: SearchResult, at: int, memory: Memory, explain: bool
+) -> None:
+    """Print one hit with its passage, and the parts of its score if `explain`."""
+    print_memories([memory])
+    if line := _passage_line(memory, library.passage(found, at), found.words):
+        print(line)
+    if explain:
+        parts = library.explain(found, at)
+        shares = "  ".join(f"{score_part.name} {score_part.value:+.3f}" for score_part in parts)
+        score = found.scores[at] if found.scores is not None else 0.0
+        print(f"{' ' * ID_CELLS}{score:.3f} = {shares}")
+        if near_words := library.near_words(found, at):
+            print(f"{' ' * ID_CELLS}nearest words: {scored_words(near_words)}")
 
 
 def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] | None:

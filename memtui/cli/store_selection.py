@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 
 def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
-    """Open the screen on the stores that these paths or labels name, or on the default ones.
+    """Open the screen on stores, or print a summary of them where there is no terminal.
 
-    With `looks` the screen also offers the stores that are found and not open.
+    It runs without click, so that it starts faster.
 
-    Without a terminal a summary is printed instead. This runs without click, which starts faster.
+    Args:
+        names: Paths or labels of stores; none: the default ones.
+        looks: Whether the screen also offers stores that are found and not open.
 
     Returns:
         The exit code.
@@ -150,7 +152,7 @@ def find_catalog(names: Sequence[str], *, looks: bool = True) -> StoreCatalog:
 
 
 def _named(names: Sequence[str]) -> list[KnownStore]:
-    return [root for name in names if Path(name).exists() for root in _stores_within(Path(name))]
+    return [each for name in names if Path(name).exists() for each in _stores_within(Path(name))]
 
 
 def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
@@ -208,11 +210,11 @@ def _stores_at(store: StorePath) -> list[KnownStore]:
 
 
 def _listed_stores(settings: Settings) -> list[KnownStore]:
-    """List the stores of MEMTUI_STORES, else of config.toml; none: those that are found."""
+    """The stores of MEMTUI_STORES, else of config.toml; [] if neither names any."""
     if listed := os.environ.get("MEMTUI_STORES", ""):
-        paths = [Path(path) for path in listed.split(os.pathsep) if path]
-        return [root for path in paths for root in _stores_within(path)]
-    return [root for store in settings.stores for root in _stores_at(store)]
+        folders = [Path(path) for path in listed.split(os.pathsep) if path]
+        return [store for folder in folders for store in _stores_within(folder)]
+    return [store for listed_path in settings.stores for store in _stores_at(listed_path)]
 
 
 def _unknown_store(name: str, labels: Sequence[str]) -> StoreError:

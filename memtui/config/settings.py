@@ -111,7 +111,7 @@ class Settings:
     saved: Mapping[str, str] = field(default_factory=dict)
     """Name -> query text of a saved search."""
     recipe_constants: Mapping[str, float] = field(default_factory=dict)
-    """Name of `memtui.context.task.NAMES` -> value."""
+    """Name of `memtui.context.task.CONSTANT_NAMES` -> value."""
     salience_types: Mapping[str, float] = field(default_factory=dict)
     """Type -> the salience that its memories start with."""
     recipes: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -52,7 +52,7 @@ class Section:
     entries: tuple[PackEntry, ...]
     """In the order of the text."""
     heading: str = ""
-    """Text before the entries; `COUNT` in it stands for their number if `is_counted`."""
+    """Text before the entries; if `is_counted`, `COUNT_PLACEHOLDER` stands for their number."""
     ending: str = ""
     """Text behind the entries."""
     rule: str = ""
@@ -73,7 +73,9 @@ class Section:
     def shown_heading(self) -> str:
         """The heading with the number of entries."""
         count = str(len(self.entries))
-        return self.heading.replace(COUNT, count, 1) if self.is_counted else self.heading
+        return (
+            self.heading.replace(COUNT_PLACEHOLDER, count, 1) if self.is_counted else self.heading
+        )
 
     @property
     def text(self) -> str:
@@ -82,7 +84,7 @@ class Section:
         return f"{self.shown_heading}{body}{self.ending}"
 
 
-COUNT = "\N{NULL}"
+COUNT_PLACEHOLDER = "\N{NULL}"
 """Stands in a heading for the number of entries that the budget leaves."""
 
 

@@ -15,7 +15,7 @@ from memtui.search.array_types import Mask
 from memtui.search.columns import Columns
 from memtui.search.finder import RankedHits
 from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
-from memtui.search.salience import NUMBERS, ScoreConstants
+from memtui.search.salience import NUMBER_NAMES, ScoreConstants
 from memtui.stores.base import Store
 
 
@@ -87,7 +87,7 @@ class RecipeConstants:
 
 DEFAULTS = RecipeConstants()
 _OWN = tuple(field.name for field in fields(RecipeConstants) if field.name != "scores")
-NAMES = (*_OWN, *NUMBERS)
+CONSTANT_NAMES = (*_OWN, *NUMBER_NAMES)
 """All that `[context.constants]` may set."""
 
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 
 from memtui.context.entries import MAX_DROPPED, over_limit, slots_of_role
-from memtui.context.pack import COUNT, PackEntry, Section
+from memtui.context.pack import COUNT_PLACEHOLDER, PackEntry, Section
 from memtui.context.task import Found, Task
 from memtui.dataclass import dataclass
 from memtui.model import Memory
@@ -153,7 +153,7 @@ def _summaries(task: Task, query: TiersQuery, found: Found, slots: Longs, facts:
     return Section(
         "Entities",
         tuple(entries[:limit]),
-        f"## Entities ({COUNT} matched)\n\n",
+        f"## Entities ({COUNT_PLACEHOLDER} matched)\n\n",
         "\n",
         f"summaries of up to {limit} entities that the query names, most recent first",
         is_counted=True,
@@ -200,7 +200,7 @@ def _facts(task: Task, query: TiersQuery, found: Found, slots: Longs) -> Section
     return Section(
         "Facts",
         tuple(entries[:limit]),
-        f"## Facts ({COUNT} matched)\n\n",
+        f"## Facts ({COUNT_PLACEHOLDER} matched)\n\n",
         "\n",
         f"up to {limit} active facts with a word of the query, most recent first",
         is_counted=True,
@@ -221,7 +221,7 @@ def _notes(task: Task, query: TiersQuery, notes: Sequence[Memory]) -> Section:
     return Section(
         "Daily Notes",
         tuple(entries[:limit]),
-        f"## Daily Notes ({COUNT} snippets)\n\n",
+        f"## Daily Notes ({COUNT_PLACEHOLDER} snippets)\n\n",
         "\n",
         f"up to {limit} lines with a word of the query from the notes of the last {days} days",
         is_counted=True,

@@ -194,7 +194,7 @@ def _is_similar(first: str, second: str) -> bool:
     return matcher.quick_ratio() >= SIMILAR and matcher.ratio() >= SIMILAR
 
 
-SETTLE = 0.05
+SETTLE_SECONDS = 0.05
 """Seconds after which a text that lacks a change is read again: it may be half written."""
 
 RECORD_FILES = ".json"
@@ -295,7 +295,7 @@ class _CurrentFile:
             self._text = found.reapply.after  # records in it are compared with the file made again
             return found
         if isinstance(found.reapply, TextEdit) and found.reapply.before != edits[0].before:
-            time.sleep(SETTLE)
+            time.sleep(SETTLE_SECONDS)
             if self._read() != (self._text, None):
                 raise UnreadableFile("it is being written", where=str(self._path))
         return found

@@ -199,7 +199,7 @@ def _from_git(
 
 log = logging.getLogger(__name__)
 
-LARGEST = 512 * 1024 * 1024
+MAX_DATABASE_BYTES = 512 * 1024 * 1024
 """Bytes of a database that is copied."""
 
 
@@ -221,7 +221,7 @@ def read_before(
     with tempfile.TemporaryDirectory(prefix="memtui-former-") as folder:
         copy = Path(folder).resolve() / file.name
         try:
-            if known is None or file.stat().st_size > LARGEST:
+            if known is None or file.stat().st_size > MAX_DATABASE_BYTES:
                 return None
             _copy(file, copy)
             _undo(copy, edits)

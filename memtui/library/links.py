@@ -2,10 +2,10 @@
 
 What the cached rows state is kept beside them, so that no row is decoded for its links:
 `links.jsonl` in the folder of a generation (see `memtui.search.catalog`), which is removed with it,
-has a line with the version and the number of rows, lines with up to `CHUNK` entries each, then
-`"end"`. An entry is [row, own id, entities, time, statements], and of a memory that is not in use
-also end, successors and whether the end is stated. Rows that state nothing, and that no other has
-as its successor, have none.
+has a line with the version and the number of rows, lines with up to `ENTRIES_PER_LINE` entries
+each, then `"end"`. An entry is [row, own id, entities, time, statements], and of a memory that is
+not in use also end, successors and whether the end is stated. Rows that state nothing, and that no
+other has as its successor, have none.
 """
 
 from __future__ import annotations
@@ -243,9 +243,9 @@ def _has_plain_fields(record: bytes) -> bool:
 
 
 LINKS_FILE = "links.jsonl"
-FORM = 4
+FORMAT_VERSION = 4
 """Incremented when the lines or their meaning change."""
-CHUNK = 256
+ENTRIES_PER_LINE = 256
 """Entries of a line: the parser holds up all other threads while it reads one."""
 _END = "end"
 _ORIGINS = {str(origin): origin for origin in EdgeOrigin}
@@ -286,7 +286,7 @@ def write_entries(folder: Path, entries: Sequence[LinkEntry | None]) -> None:
 
 
 def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
-    yield [FORM, __version__, len(entries)]
+    yield [FORMAT_VERSION, __version__, len(entries)]
     chunk: list[object] = []
     known = [entry for entry in entries if entry is not None]
     successors = {name for entry in known for name in entry.successors}
@@ -311,7 +311,7 @@ def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
         if entry.ended is not None:
             saved += [_text(entry.ended), entry.successors, entry.is_end_stated]
         chunk.append(saved)
-        if len(chunk) == CHUNK:
+        if len(chunk) == ENTRIES_PER_LINE:
             yield chunk
             chunk = []
     yield chunk
@@ -325,7 +325,7 @@ def _read_entries(
     path = folder / LINKS_FILE
     try:
         with path.open("rb") as stream:
-            if json.loads(stream.readline()) != [FORM, __version__, count]:
+            if json.loads(stream.readline()) != [FORMAT_VERSION, __version__, count]:
                 raise ValueError("of another version, or of other rows")
             rows = state.snapshot.rows
             found: dict[int, LinkEntry] = {}

@@ -1,9 +1,9 @@
 """Find the dates that a query names, and the memories that hold one, however it is written.
 
     2026-11-18, 18.11.2026          that day
-    November 18, 18th of November   that day of each of the last `YEARS` years
+    November 18, 18th of November   that day of each of the last `YEARS_TRIED` years
     May 2023, 2026-11               that month
-    in May                          that month of each of the last `YEARS` years
+    in May                          that month of each of the last `YEARS_TRIED` years
     2023                            that year
     yesterday, last week, 3 days ago
 
@@ -154,7 +154,7 @@ def _phrase(parts: tuple[str, ...]) -> QueryTerm:
     return QueryTerm(Term(" ".join(parts), TermKind.PHRASE), TermKind.PHRASE, parts)
 
 
-YEARS = 10
+YEARS_TRIED = 10
 """Years that a date without a year may mean, the current one included."""
 MAX_SPANS = 32
 
@@ -231,7 +231,7 @@ def _written(match: re.Match[str], this_year: int) -> list[Span]:
         return []
     month = next(n for n, full in enumerate(MONTHS, 1) if full.startswith(name.casefold()[:3]))
     day = int(match[f"day{way}"]) if way < 3 else None
-    years = [int(year)] if year else range(this_year, this_year - YEARS, -1)
+    years = [int(year)] if year else range(this_year, this_year - YEARS_TRIED, -1)
     return [span for one in years for span in _span(one, month, day)]
 
 

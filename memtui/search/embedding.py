@@ -94,7 +94,7 @@ def normalize_rows(rows: NDArray[Any]) -> Floats:
 
 TIME_LIMIT = 60.0
 """Seconds for one batch; a model may have to be loaded first."""
-BATCH = 32
+BATCH_TEXTS = 32
 MAX_VECTOR_SIZE = 16_384
 DEFAULT_URLS = {"ollama": "http://127.0.0.1:11434", "openai": ""}
 
@@ -146,11 +146,11 @@ class EmbeddingServer:
             Cancelled: `cancelled` became true.
         """
         parts = []
-        for at in range(0, len(texts), BATCH):
+        for at in range(0, len(texts), BATCH_TEXTS):
             if cancelled():
                 raise Cancelled
             # Servers refuse empty texts; a space means as little.
-            batch = [replace_surrogates(text) or " " for text in texts[at : at + BATCH]]
+            batch = [replace_surrogates(text) or " " for text in texts[at : at + BATCH_TEXTS]]
             parts.append(normalize_rows(self._parse_rows(self._post(batch), len(batch))))
         if not parts:
             return np.empty((0, 0), np.float32)

@@ -16,8 +16,8 @@ the best and none below a floor, so that a query that nothing answers finds noth
 above a memory with all the words. A query of `~words` alone is ranked by cosine alone.
 
 With `words`, on LoCoMo (reported eight conversations), recall@10 is .805 and MRR .600; .799 and
-.593 with the cosine of whole texts added, .799 and .597 by text alone. `MAX_NEAR`, `MIN_COSINE` and
-`WEIGHT` were chosen on the two tuning conversations (.828; .810; .818).
+.593 with the cosine of whole texts added, .799 and .597 by text alone. `MAX_NEAR_WORDS`,
+`MIN_COSINE` and `NEAR_WORD_WEIGHT` were chosen on the two tuning conversations (.828; .810; .818).
 """
 
 from __future__ import annotations
@@ -159,10 +159,10 @@ def match_by_meaning(cosines: Floats, allowed: Mask, floor: float = 0.0) -> Matc
     )
 
 
-MAX_NEAR = 16
+MAX_NEAR_WORDS = 16
 """Words looked for with one of the query."""
 MIN_COSINE = 0.35
-WEIGHT = 0.3
+NEAR_WORD_WEIGHT = 0.3
 """Of a near word, times its cosine; a word of the query has 1."""
 MIN_CHARS = 3
 MAX_INSTEAD = 10
@@ -262,7 +262,7 @@ def _score_near(
             found = hits.read_terms(vectors.segment, [number])
             count = len(found.slots)
             rarity = math.log1p((size - count + 0.5) / (count + 0.5)) * (K1 + 1)
-            worth = found.weights * np.float32(WEIGHT * cosine * rarity)
+            worth = found.weights * np.float32(NEAR_WORD_WEIGHT * cosine * rarity)
             worth /= found.weights + np.float32(K1)
             scores[found.slots] = np.maximum(scores.take(found.slots), worth)
     scores[term.hits.slots] = 0
@@ -275,10 +275,10 @@ def _find_near(word: str, known: WordVectors, embedder: Embedder) -> list[tuple[
         cosines = np.einsum("ij,j->i", known.vectors, vector)
         stem = analysis.stem(word)
         found: list[tuple[int, float]] = []
-        for at in np.argsort(-cosines)[: 2 * MAX_NEAR].tolist():
+        for at in np.argsort(-cosines)[: 2 * MAX_NEAR_WORDS].tolist():
             number = int(known.numbers[at])
             is_other = analysis.stem(known.segment.terms[number]) != stem
-            if cosines[at] >= MIN_COSINE and is_other and len(found) < MAX_NEAR:
+            if cosines[at] >= MIN_COSINE and is_other and len(found) < MAX_NEAR_WORDS:
                 found.append((number, float(cosines[at])))
         known.near[word] = found
     return known.near[word]

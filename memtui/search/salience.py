@@ -66,7 +66,7 @@ class ScoreConstants:
 
 
 DEFAULTS = ScoreConstants()
-NUMBERS = tuple(one.name for one in fields(ScoreConstants) if one.name != "salience_types")
+NUMBER_NAMES = tuple(one.name for one in fields(ScoreConstants) if one.name != "salience_types")
 _LEAST_DAYS = 1 / 1440
 """A minute: with a half-life of 0 all would be worth nothing."""
 
@@ -78,7 +78,7 @@ def read_constants(values: Mapping[str, Any], types: Mapping[str, float]) -> Sco
         values: Name -> number; unknown names are left out.
         types: Type -> what it starts with; those that are not named keep theirs.
     """
-    known = {name: float(values[name]) for name in NUMBERS if name in values}
+    known = {name: float(values[name]) for name in NUMBER_NAMES if name in values}
     for name in ("salience_half_life_days", "tau_days", "revisions_for_half"):
         if name in known:
             known[name] = max(known[name], _LEAST_DAYS)

@@ -202,9 +202,9 @@ def _to_json(value: Any, depth: int) -> str:
     return text.replace("\n", "\n" + "  " * depth)
 
 
-TRIES = 5
+MAX_TRIES = 5
 """The store's own program may count at the same moment; each try reads the counts again."""
-LOCK = "accesses"
+LOCK_NAME = "accesses"
 """Name of the lock file of a store's counts, which lies in the state folder."""
 
 
@@ -237,14 +237,14 @@ def count_accesses(
         if memories and counts_accesses(store):
             # Two that add one to the same count in the same second would write the same bytes, and
             # the second would be taken for written.
-            with locked(store.root / LOCK, state):
+            with locked(store.root / LOCK_NAME, state):
                 _count(store, memories, now, state)
             counted += len(memories)
     return counted
 
 
 def _count(store: CountsAccesses, memories: Sequence[Memory], now: datetime, state: Path) -> None:
-    for left in reversed(range(TRIES)):
+    for left in reversed(range(MAX_TRIES)):
         try:
             store.apply(store.plan_accesses(memories, now), NullRecorder(state))
             return

@@ -27,7 +27,7 @@ from memtui.stores.markdown_documents import (
     time_of_change,
     with_body,
 )
-from memtui.stores.scanning import EMPTY
+from memtui.stores.scanning import IS_EMPTY
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import memory_name
 
@@ -304,7 +304,7 @@ class MarkdownList(ListFile):
     ) -> None:
         """`title`: of a new file, with its mark; empty: it has none."""
         if before is not None and not before.strip():
-            raise Refused(EMPTY, where=str(file), do="fix the file first")
+            raise Refused(IS_EMPTY, where=str(file), do="fix the file first")
         self.path, self.shard, self.before, self.title = file, path, before, title
         self.parsed = parse_item_file(path, file, before or "", sidecar)
         self.items = [

@@ -88,8 +88,8 @@ def as_refused(error: UnreadableFile, path: Path) -> Refused:
     )
 
 
-EMPTY = "it is empty, as after a write that was cut off"
-OUTSIDE = "it is a symbolic link to a place outside the store"
+IS_EMPTY = "it is empty, as after a write that was cut off"
+LEADS_OUTSIDE = "it is a symbolic link to a place outside the store"
 MOST_LOOKED_AT = 1_000
 """Entries that are checked to tell a store from another folder of the same name."""
 
@@ -131,7 +131,7 @@ def _check_folder(entry: Entry, root: Path) -> Entry | Unreadable | None:
         if not entry.is_dir():
             return None
         leaves = entry.is_symlink() and not is_link_into(entry.path, root)
-        why = OUTSIDE if leaves else unreadable_reason(entry.path)
+        why = LEADS_OUTSIDE if leaves else unreadable_reason(entry.path)
     except OSError as error:
         why = error_text(error)
     return Unreadable(entry.path, why) if why else entry

@@ -181,7 +181,7 @@ def _visible(line: str) -> str:
     return text.visible(cut.removesuffix("\r"))
 
 
-BOTH = frozenset({"gone", "new"})
+BOTH_SIDES = frozenset({"gone", "new"})
 """What `draw_text_diff` shows unless told: the words of the former text and those of the new."""
 
 
@@ -210,7 +210,7 @@ def without_joints(
         around = [kind for kind, _ in pieces[max(0, at - 1) : at + 2]]
         return pieces[at][1] == " " and around == ["gone", "same", "new"]
 
-    return [piece for at, piece in enumerate(pieces) if shown >= BOTH or not is_joint(at)]
+    return [piece for at, piece in enumerate(pieces) if shown >= BOTH_SIDES or not is_joint(at)]
 
 
 def wrap_pieces(pieces: Sequence[tuple[Style, str]], width: int) -> list[list[Segment]]:

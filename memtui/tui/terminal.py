@@ -301,7 +301,7 @@ def suspend() -> str:
     return ""
 
 
-SECONDS = 2.0
+TOOL_SECONDS = 2.0
 """Time limit of a tool; it hands the text over and ends, or goes on in the background."""
 TAKES_OSC_52 = {
     "KITTY_WINDOW_ID": "",
@@ -351,7 +351,7 @@ def _run_tool(command: list[str], words: str) -> bool:
             input=words.encode(coding, "replace"),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            timeout=SECONDS,
+            timeout=TOOL_SECONDS,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):
@@ -385,7 +385,7 @@ def _tmux_setting(environ: Mapping[str, str]) -> str:
             [program, "show-options", "-sv", "set-clipboard"],
             capture_output=True,
             env=dict(environ),
-            timeout=SECONDS,
+            timeout=TOOL_SECONDS,
             check=False,
         )
     except (OSError, subprocess.SubprocessError):

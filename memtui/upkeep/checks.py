@@ -179,7 +179,7 @@ class TextChecks:
         for number, (serial, memory) in enumerate(rows.items()):
             if serial in self._known:
                 continue
-            if number % STEP == 0:
+            if number % TEXTS_PER_STOP == 0:
                 if cancelled():
                     raise Cancelled
                 report(Progress("check texts", number, len(rows)))
@@ -190,13 +190,13 @@ class TextChecks:
     def to_record(self) -> dict[str, Any]:
         """What is known, for the cache: the digests of plain texts, and what the others hold."""
         known = dict(self._known.values())
-        plain = sorted(digest for digest, text in known.items() if text == PLAIN)
+        plain = sorted(digest for digest, text in known.items() if text == NOTHING_FOUND)
         return {
             "plain": base64.b64encode(b"".join(plain)).decode("ascii"),
             "found": {
                 digest.hex(): [text.secrets, text.hidden, text.reasons, sorted(text.domains)]
                 for digest, text in known.items()
-                if text != PLAIN
+                if text != NOTHING_FOUND
             },
         }
 
@@ -204,7 +204,7 @@ class TextChecks:
         """Take over what an earlier process knew. Raises KeyError, TypeError or ValueError."""
         digests = base64.b64decode(record["plain"])
         found = [digests[at : at + _DIGEST] for at in range(0, len(digests), _DIGEST)]
-        earlier = dict.fromkeys(found, PLAIN)
+        earlier = dict.fromkeys(found, NOTHING_FOUND)
         for digest, (secrets, hidden, reasons, domains) in record["found"].items():
             earlier[bytes.fromhex(digest)] = CheckedText(
                 tuple(map(str, secrets)),
@@ -215,10 +215,10 @@ class TextChecks:
         self._earlier = earlier
 
 
-STEP = 16
+TEXTS_PER_STOP = 16
 """Texts between two looks at whether to stop."""
 _DIGEST = 16
-PLAIN = CheckedText((), 0, (), _NOWHERE)
+NOTHING_FOUND = CheckedText((), 0, (), _NOWHERE)
 """A text in which nothing was found."""
 
 

@@ -21,7 +21,7 @@ from textual.widgets import Input, TextArea
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
 from memtui.tui.changed_cells import ScreenBuffer
-from memtui.tui.controllers.panes import RUN
+from memtui.tui.controllers.panes import RUN_SECONDS
 from memtui.tui.dialogs.unreadable import UnreadableScreen
 from tests.long_run import count
 
@@ -293,7 +293,9 @@ async def test_a_step_is_one_frame_and_a_burst_few(
     many = {"shop": [fact(n, f"Number {n}", "2026-10-01") for n in range(200)]}
     async with stage(write_store(tmp_path, many), (COLUMNS, LINES), app_class=OnTerminal) as on:
         assert isinstance(on.app, OnTerminal)
-        await asyncio.sleep(RUN)  # since the first memory was shown: two within it are a run
+        await asyncio.sleep(
+            RUN_SECONDS
+        )  # since the first memory was shown: two within it are a run
         on.app.frames, terminal = [], copy.deepcopy(on.app.terminal)
         await on.press("j")
         step = on.app.frames[0]

@@ -63,12 +63,12 @@ PAIRS = tuple(zip(OURS, STANDARD, strict=True))
 def test_values_are_created_shown_compared_and_replaced_as_in_the_standard_library(
     ours: Any, standard: Any
 ) -> None:
+    pairs = [(ours(**values), standard(**values)) for values in VALUES]
     parameters = [
         [(p.name, p.kind, p.default is p.empty) for p in inspect.signature(cls).parameters.values()]
         for cls in (ours, standard)
     ]
     assert parameters[0] == parameters[1]
-    pairs = [(ours(**values), standard(**values)) for values in VALUES]
     for made, expected in pairs:
         assert repr(made) == repr(expected)
         assert asdict(made) == asdict(expected)

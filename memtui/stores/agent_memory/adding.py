@@ -287,10 +287,10 @@ def plan_add_note(change: Change, context: PlanContext) -> Plan:
     return Plan((change,), edits, Outcome.ADDED, f"Added {id}", (context.ref(id),))
 
 
-SOURCE = "import"
+IMPORT_SOURCE = "import"
 _TYPE_OF = {plural: type for type, plural in PLURALS.items()}
 _KINDS = {**dict.fromkeys(PLURALS), **dict.fromkeys(PLURALS.values())}
-ENTITY = "projects"
+DEFAULT_ENTITY = "projects"
 """What an entity of another format is taken for, where its own path does not say."""
 _STATUS = {"deleted": "retired", "proposed": "active"}
 
@@ -298,7 +298,7 @@ _STATUS = {"deleted": "retired", "proposed": "active"}
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to a fact: `people/alice` stays, `shop-api/main` is the project shop-api."""
     parts = entity_parts(memory)
-    kind, name, rest = ENTITY, parts[0], parts[1:]
+    kind, name, rest = DEFAULT_ENTITY, parts[0], parts[1:]
     if len(parts) > 1 and parts[0] in _KINDS:
         kind, name, rest = parts[0], parts[1], parts[2:]
     tags = dict.fromkeys([memory.type, *rest, *memory.tags])
@@ -308,7 +308,7 @@ def convert(memory: Memory) -> ConvertedMemory:
         "entity": f"{kind}/{name}",
         "created": memory.created or memory.updated,
         "status": _STATUS.get(memory.status, memory.status),
-        "source": SOURCE,
+        "source": IMPORT_SOURCE,
         "tags": tuple(tag for tag in tags if tag),
         "pinned": memory.pinned,
         "supersedes": converted_ids(memory, memory.supersedes),

@@ -17,7 +17,7 @@ from memtui.files.reading import TEMPORARY_MARK
 from memtui.stores.base import Unreadable
 from memtui.stores.format import ExchangeDocument, Format, TransferSupport, lazy_function
 from memtui.stores.scanning import (
-    OUTSIDE,
+    LEADS_OUTSIDE,
     FoundShard,
     folders_in,
     has_entry,
@@ -72,7 +72,7 @@ def _branches(project: str, folder: str) -> tuple[list[str], list[Unreadable]]:
     if not os.path.lexists(path):
         return [], []
     if os.path.islink(path) and not is_link_into(path, project):
-        return [], [Unreadable(path, OUTSIDE)]
+        return [], [Unreadable(path, LEADS_OUTSIDE)]
     entries, faults = list_folder(path)
     found = (entry for entry in entries if entry.name.endswith(".json"))
     return [entry.path for entry in found if TEMPORARY_MARK not in entry.name], faults

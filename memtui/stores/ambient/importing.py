@@ -249,7 +249,7 @@ def _memory(arrival: ImportedEvent) -> Memory:
     )
 
 
-TYPES = ("decision", "error-resolution", "task-update", "file-context", "session-summary")
+EVENT_TYPES = ("decision", "error-resolution", "task-update", "file-context", "session-summary")
 _TYPE_OF = {
     "architecture": "decision",
     "bugfix": "error-resolution",
@@ -262,18 +262,18 @@ _TYPE_OF = {
     "value": "decision",
 }
 """Words of other stores; what is not here becomes a task-update."""
-BRANCH = "main"
+DEFAULT_BRANCH = "main"
 
 
 def type_of(word: str) -> str:
     """The type of Ambient's five that stands for another store's word."""
-    return word if word in TYPES else _TYPE_OF.get(word, "task-update")
+    return word if word in EVENT_TYPES else _TYPE_OF.get(word, "task-update")
 
 
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to an event: entity `project/branch`, from the entity's parts."""
     parts = entity_parts(memory)
-    branch = "/".join(parts[1:]) or BRANCH
+    branch = "/".join(parts[1:]) or DEFAULT_BRANCH
     high = memory.importance == "high"
     content, cut = fit_content(text_with_title(memory) or memory.headline, EventRules(), True)
     origin_values = {"source": memory.ref, "entity": memory.entity, "type": memory.type}

@@ -30,7 +30,7 @@ from memtui.stores.listed_texts import text_key
 from memtui.stores.markdown_documents import outline, with_body
 from memtui.stores.markdown_items import MarkdownItem, add_item, without_blanks
 from memtui.stores.plans import plan_duplicate
-from memtui.stores.scanning import EMPTY
+from memtui.stores.scanning import IS_EMPTY
 from memtui.stores.values import content_of, to_iso_seconds, word_of
 
 DEFAULT_TYPE = "project"
@@ -47,7 +47,7 @@ def open_index(folder: MemoryFolder, context: ClaudeContext) -> tuple[str | None
     """
     text = planned_text(folder.path / INDEX, context.root, context.view)
     if text == "":
-        raise Refused(EMPTY, where=str(folder.path / INDEX), do="fix the file first")
+        raise Refused(IS_EMPTY, where=str(folder.path / INDEX), do="fix the file first")
     return text, parse_index(text or "", folder, context.sidecar, folder.key)
 
 

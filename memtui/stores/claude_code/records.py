@@ -43,7 +43,7 @@ from memtui.stores.markdown_documents import (
 )
 from memtui.stores.markdown_items import MarkdownItem, name_items, parse_items
 from memtui.stores.plans import PlanContext
-from memtui.stores.scanning import EMPTY, as_unreadable
+from memtui.stores.scanning import IS_EMPTY, as_unreadable
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso, memory_name
 
@@ -111,7 +111,7 @@ def read_folder(
             faults.append(as_unreadable(error, path))
             continue
         if path.name == INDEX and not text:
-            faults.append(Unreadable(name, EMPTY))
+            faults.append(Unreadable(name, IS_EMPTY))
         elif path.name == INDEX:
             index = parse_index(text, folder, sidecar, folder.key)
         else:

@@ -199,7 +199,7 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         return Reading(tuple(memories), tuple(faults))
 
 
-LIMIT = LoadLimit(
+MEMORY_LIMIT = LoadLimit(
     lines=LOADED_LINES,
     bytes=LOADED_BYTES,
     source="Claude Code: 200 lines or 25,000 bytes of MEMORY.md, whichever comes first",
@@ -253,7 +253,13 @@ def _index_text(entity: str, file: str, text: str, memories: Sequence[Memory]) -
     title = f"{entity}: {INDEX}"
     note = "frontmatter and comments do not count; the rest is not loaded"
     return LoadedText(
-        title, counted, file, limit=LIMIT, entries=tuple(entries), note=note, lines=tuple(offsets)
+        title,
+        counted,
+        file,
+        limit=MEMORY_LIMIT,
+        entries=tuple(entries),
+        note=note,
+        lines=tuple(offsets),
     )
 
 

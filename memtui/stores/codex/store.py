@@ -15,7 +15,7 @@ from memtui.stores.file_store import TextFileStore
 from memtui.stores.markdown_documents import parse_document, time_of_change
 from memtui.stores.markdown_items import parse_item_file
 from memtui.stores.plans import PlanContext
-from memtui.stores.scanning import EMPTY, FoundShard
+from memtui.stores.scanning import IS_EMPTY, FoundShard
 from memtui.stores.sidecar import Sidecar
 
 
@@ -24,7 +24,7 @@ class CodexStore(TextFileStore[PlanContext]):
 
     format = "codex"
     acts = editing.ACTS
-    empty = EMPTY
+    empty = IS_EMPTY
     rescans = True  # a note is pending until MEMORY.md is newer
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:

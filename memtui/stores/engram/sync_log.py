@@ -58,7 +58,7 @@ def is_complete(entity: str, payload: Mapping[str, Any]) -> bool:
     return all(not is_blank(payload.get(name)) for name in _REQUIRED[entity].split())
 
 
-TARGET = "cloud"
+DEFAULT_TARGET = "cloud"
 """Engram's DefaultSyncTargetKey; each project has `cloud:<project>` beside it."""
 
 UPSERT, DELETE = "upsert", "delete"
@@ -183,9 +183,9 @@ class SyncLog:
             return
         if self.schema.v3 and entity == "session" and op == UPSERT:
             self._drop_pending_session(key, project)
-        self._ensure_state(TARGET)
+        self._ensure_state(DEFAULT_TARGET)
         columns = {
-            "target_key": TARGET,
+            "target_key": DEFAULT_TARGET,
             "entity": entity,
             "entity_key": key,
             "op": op,
@@ -195,10 +195,10 @@ class SyncLog:
             "project": project,
         }
         seq = insert_row(self.connection, self.schema, "sync_mutations", columns)
-        self._mark_pending(TARGET, seq)
+        self._mark_pending(DEFAULT_TARGET, seq)
         if project:
-            self._ensure_state(f"{TARGET}:{project}")
-            self._mark_pending(f"{TARGET}:{project}", seq)
+            self._ensure_state(f"{DEFAULT_TARGET}:{project}")
+            self._mark_pending(f"{DEFAULT_TARGET}:{project}", seq)
 
     def _is_queued(self, op: str, project: str) -> bool:
         """Whether v3 queues it: for enrolled projects, and upserts without a project."""
@@ -210,7 +210,7 @@ class SyncLog:
         """v3: remove undelivered upserts of a session before a new one."""
         self.connection.execute(
             f"DELETE FROM sync_mutations WHERE {self._undelivered()}",
-            (TARGET, "session", key, project),
+            (DEFAULT_TARGET, "session", key, project),
         )
 
     def _mark_superseded(self, entity: str, key: str, project: str) -> None:
@@ -228,12 +228,12 @@ class SyncLog:
             "UPDATE sync_mutations SET disposition = 'superseded',"
             " disposition_reason = 'local_entity_deleted', disposition_evidence = ?,"
             f" disposition_at = ? WHERE {self._undelivered()}",
-            (go_json(evidence), self.now, TARGET, entity, key, project),
+            (go_json(evidence), self.now, DEFAULT_TARGET, entity, key, project),
         )
         if changed.rowcount > 0:
-            self._update_lifecycle(TARGET, "target_key = ?", TARGET)
+            self._update_lifecycle(DEFAULT_TARGET, "target_key = ?", DEFAULT_TARGET)
             if project:
-                self._update_lifecycle(f"{TARGET}:{project}", "project = ?", project)
+                self._update_lifecycle(f"{DEFAULT_TARGET}:{project}", "project = ?", project)
 
     def _undelivered(self) -> str:
         """Condition for upserts of one entity that no cloud has acknowledged."""

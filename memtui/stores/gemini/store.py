@@ -14,7 +14,7 @@ from memtui.stores.file_store import ListedTextStore
 from memtui.stores.gemini import GLOBAL, editing, entity_of, is_note, is_patch, memory_files
 from memtui.stores.gemini.records import item_memories, patch_memory
 from memtui.stores.markdown_items import MarkdownList, parse_item_file
-from memtui.stores.scanning import EMPTY, FoundShard
+from memtui.stores.scanning import IS_EMPTY, FoundShard
 from memtui.stores.sidecar import Sidecar
 
 
@@ -23,7 +23,7 @@ class GeminiStore(ListedTextStore):
 
     format = "gemini"
     acts = editing.ACTS
-    empty = EMPTY
+    empty = IS_EMPTY
     rescans = True  # the name of a patch depends on what is there already
 
     def open_list(self, key: str, view: StoreView) -> MarkdownList:

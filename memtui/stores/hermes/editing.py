@@ -21,7 +21,7 @@ from memtui.stores.listed_texts import (
     text_key,
 )
 from memtui.stores.plans import ActionSupport
-from memtui.stores.scanning import EMPTY
+from memtui.stores.scanning import IS_EMPTY
 from memtui.stores.sidecar import Sidecar
 
 
@@ -30,7 +30,7 @@ class EntryFile(ListFile):
 
     def __init__(self, path: Path, before: str | None, limit: int, sidecar: Sidecar) -> None:
         if before is not None and not before.strip():
-            raise Refused(EMPTY, where=str(path), do="delete the file first")
+            raise Refused(IS_EMPTY, where=str(path), do="delete the file first")
         self.path, self.before, self.shard, self.limit = path, before, path.name, limit
         self.entries = parse_entries(before or "")
         self.items = listed_entries(self.entries, path.name, sidecar)

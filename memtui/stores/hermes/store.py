@@ -34,7 +34,7 @@ from memtui.stores.hermes.records import (
     why_refused,
 )
 from memtui.stores.listed_texts import without_kept
-from memtui.stores.scanning import EMPTY, CachedFile, FoundShard
+from memtui.stores.scanning import IS_EMPTY, CachedFile, FoundShard
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -46,7 +46,7 @@ class HermesStore(ListedTextStore):
 
     format = "hermes"
     acts = editing.ACTS
-    empty = EMPTY
+    empty = IS_EMPTY
     rescans = True  # the limits are part of the stamp
 
     def __init__(self, root: Path, label: str, now: Callable[[], datetime] = utc_now) -> None:

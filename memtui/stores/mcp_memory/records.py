@@ -27,7 +27,7 @@ from memtui.files.json.editing import remove_records as remove_json
 from memtui.files.json.locating import load_records
 from memtui.model import Link, Memory, Place
 from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
-from memtui.stores.scanning import EMPTY
+from memtui.stores.scanning import IS_EMPTY
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import memory_name, parse_json, parse_object
 
@@ -119,7 +119,7 @@ def parse_graph(text: str) -> Graph:
     """Parse a whole file. Raises UnreadableFile if nothing of it can be read."""
     first = next((line for line in text.split("\n") if line.strip()), "")
     if not first:
-        raise UnreadableFile(EMPTY)
+        raise UnreadableFile(IS_EMPTY)
     value = parse_json(first)
     if text.lstrip().startswith("{") and not (isinstance(value, dict) and "type" in value):
         document = _parse_document(text)

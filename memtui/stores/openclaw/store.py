@@ -33,7 +33,7 @@ from memtui.stores.openclaw import (
     notes,
 )
 from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, item_memories, note_memory
-from memtui.stores.scanning import EMPTY, FoundShard
+from memtui.stores.scanning import IS_EMPTY, FoundShard
 from memtui.stores.sidecar import Sidecar
 
 LIMIT = LoadLimit(
@@ -66,7 +66,7 @@ class OpenClawStore(ListedTextStore):
             document = parse_document(key, str(path), text, time_of_change(path))
             return Reading((note_memory(document, self.label),) if text.strip() else ())
         if not text:
-            return Reading((), (Unreadable(str(path), EMPTY),))
+            return Reading((), (Unreadable(str(path), IS_EMPTY),))
         parsed = parse_item_file(key, path, text, sidecar)
         return Reading(tuple(item_memories(parsed, sidecar, self.label)))
 

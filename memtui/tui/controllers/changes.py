@@ -130,8 +130,8 @@ class Selection:
 CREATING = frozenset({Act.ADD, Act.SUPERSEDE, Act.MERGE})
 """Acts whose result is a memory that was not there before."""
 
-SHOWN = 50
-"""Cells of a headline in a toast."""
+HEADLINE_CELLS = 50
+"""Cells of a headline or a draft's text in a toast."""
 
 
 class ChangeActions:
@@ -263,7 +263,7 @@ class ChangeActions:
         change = changes[0]
         memory = self.screen.worker.find_memory(change.ref)
         title = memory.headline if memory else change.ref or str(change.fields.get("content", ""))
-        return f"{word}: {text.cut_line(title, SHOWN)}"
+        return f"{word}: {text.cut_line(title, HEADLINE_CELLS)}"
 
     def failed(self, error: MemtuiError) -> None:
         """Report why nothing was changed, and refresh what another program changed."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.files import drafts
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.controllers.changes import ChangeActions, WritingController
+from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.context import ContextActions
 from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.recovery import JournalActions, RepairActions
@@ -105,10 +105,6 @@ class EditingControllers:
         self._screen.app.push_screen(dialog, lambda answer: answered(answer is not None))
 
 
-SHOWN = 50
-"""Cells of a draft's text in a toast or a list."""
-
-
 class DraftActions(WritingController):
     """Carries out the action that opens a draft."""
 
@@ -176,4 +172,4 @@ class DraftActions(WritingController):
 def _describe_draft(draft: FormDraft) -> str:
     """Describe a draft by its act and the beginning of its text."""
     words = draft.values.get("content") or " ".join(draft.values.values())
-    return text.cut_line(f"{draft.act}: {words}", SHOWN)
+    return text.cut_line(f"{draft.act}: {words}", HEADLINE_CELLS)

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
     from memtui.tui.status_text import StatusText
 
+LAST_BAR = 1 << 30
+"""More than there are: the timeline goes to the last one."""
 CALENDAR_ROWS = 10
 """Seven weekdays, the months, two borders."""
 
@@ -52,7 +54,7 @@ class PaneActions:
             "bar.previous": lambda: screen.timeline.step(-1),
             "bar.next": lambda: screen.timeline.step(1),
             "bar.first": lambda: screen.timeline.go(0),
-            "bar.last": lambda: screen.timeline.go(1 << 30),
+            "bar.last": lambda: screen.timeline.go(LAST_BAR),
             "bar.above": lambda: screen.timeline.step_day(-1),
             "bar.below": lambda: screen.timeline.step_day(1),
             "bar.brush_back": lambda: screen.timeline.brush(-1),
@@ -142,9 +144,9 @@ class PaneActions:
         screen.lay_out()
 
 
-REST = 0.06
+REST_SECONDS = 0.06
 """Seconds the cursor must rest before a run of moves is over and references are asked for."""
-RUN = 0.1
+RUN_SECONDS = 0.1
 """Seconds between two moves up to which they are a run; a held key sends one each 0.03 to 0.09."""
 
 
@@ -168,7 +170,7 @@ class DetailController:
             library = screen.worker.library
             stores = library.snapshot.stores if library else ()
             screen.detail.roots = {store.label: store.root for store in stores}
-        is_run = now - self._moved < RUN
+        is_run = now - self._moved < RUN_SECONDS
         screen.detail.show(memory, words, later=changed and is_run)
         if not changed:
             return
@@ -177,14 +179,14 @@ class DetailController:
         self._moved = now
         self.resting = memory is not None
         if not self._waits:
-            self._check_after(REST)
+            self._check_after(REST_SECONDS)
 
     def _check_after(self, seconds: float) -> None:
         self._waits = True
         self._screen.set_timer(seconds, self._end_run_if_rested)
 
     def _end_run_if_rested(self) -> None:
-        left = self._moved + REST - monotonic()
+        left = self._moved + REST_SECONDS - monotonic()
         if not self._waits:
             return
         if left > 0:

@@ -16,7 +16,7 @@ from memtui.library.guarded_store import undo_note
 from memtui.model import Place
 from memtui.tui import actions, terminal
 from memtui.tui.change_worker import Preview, preview_of
-from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
+from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -38,7 +38,7 @@ LOGGED = 500
 def quoted(title: str) -> str:
     """An action's title for a toast: `edit "Alice lives in Lisbon"`."""
     verb, colon, name = text.one_line(title).partition(": ")
-    return f'{verb} "{text.cut(name, SHOWN)}"' if colon else text.cut(verb, SHOWN)
+    return f'{verb} "{text.cut(name, HEADLINE_CELLS)}"' if colon else text.cut(verb, HEADLINE_CELLS)
 
 
 class JournalActions(WritingController):
@@ -155,7 +155,7 @@ class JournalActions(WritingController):
         new = [each for each in overwritten if (each.action.id, each.target) not in self._announced]
         self._announced = {(each.action.id, each.target) for each in overwritten}
         if new:
-            title = text.cut_line(new[0].action.title, SHOWN)
+            title = text.cut_line(new[0].action.title, HEADLINE_CELLS)
             more = f" and {len(new) - 1} more" if len(new) > 1 else ""
             key = self._screen.app.hint("again")
             self._screen.app.notify(
@@ -173,7 +173,7 @@ class JournalActions(WritingController):
 
         def done(_: JournalAction) -> None:
             self.overwritten = ()
-            what = text.cut_line(planned.title.removeprefix("again: "), SHOWN)
+            what = text.cut_line(planned.title.removeprefix("again: "), HEADLINE_CELLS)
             self._screen.app.report(f"{actions.BY_ID['again'].done}: {what}")
             self._screen.update_keys()
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.errors import MemtuiError, WorkerError
 from memtui.tui.change_worker import Preview
-from memtui.tui.controllers.changes import SHOWN, ChangeActions, WritingController
+from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.recovery import JournalActions
 from memtui.tui.diff_lines import diff_files, name_below
 
@@ -157,7 +157,10 @@ class ReviewActions(WritingController):
             dialog.show_queue(queue)
 
     def _open_dialog(self) -> ReviewScreen | None:
-        return self._dialog if self._dialog is not None and self._dialog.is_open else None
+        """The dialog, once it has its widgets; until then it takes the queue when it gets them."""
+        dialog = self._dialog
+        is_shown = dialog is not None and dialog.is_open and dialog.is_mounted
+        return dialog if is_shown else None
 
     def _open(self) -> None:
         from memtui.tui.dialogs.review import ReviewScreen
@@ -248,7 +251,7 @@ class ReviewActions(WritingController):
     def _write(self, planned: Planned, proposals: Sequence[Proposal]) -> None:
         def done(_: JournalAction) -> None:
             what = (
-                text.cut_line(proposals[0].title, SHOWN)
+                text.cut_line(proposals[0].title, HEADLINE_CELLS)
                 if len(proposals) == 1
                 else text.counted(len(proposals), "proposal")
             )

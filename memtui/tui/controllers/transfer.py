@@ -51,7 +51,7 @@ class TransferActions(WritingController):
         return [s.label for s in stores if not s.read_only and source_stores != {s.label}]
 
     def _export(self) -> None:
-        from memtui.tui.dialogs.transfer import WHOLE, ExportScreen
+        from memtui.tui.dialogs.transfer import ALL_STORES, ExportScreen
 
         screen, library = self._screen, self._writer.library
         if library is None:
@@ -65,7 +65,7 @@ class TransferActions(WritingController):
             groups.append((f"{text.number(len(shown))} shown", shown))
         past = screen.worker.past
         if past is None:
-            groups.append((WHOLE, None))
+            groups.append((ALL_STORES, None))
         elif not groups:
             screen.app.notify("Nothing is shown that could be exported.", severity="warning")
             return

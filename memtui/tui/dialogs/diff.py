@@ -91,9 +91,9 @@ SIDE_BY_SIDE_FROM = 96
 """Columns from which the three texts are shown side by side."""
 COMPARED_SIDE_BY_SIDE_FROM = 70
 """Columns from which two texts are shown side by side."""
-SHORT_BELOW = 70
+SHORT_KEYS_BELOW = 70
 """Columns below which the footer shows one word per key."""
-LONGEST = 20_000
+MAX_COMPARED_CHARS = 20_000
 """Characters of each text that are compared."""
 NOT_THERE = "(deleted)"
 
@@ -135,7 +135,7 @@ class ConflictScreen(TextDialog[str]):
 
     def keys(self) -> list[tuple[str, str]]:
         self.leave = "cancel" if self.inner_width >= 40 else ""
-        short, choices = self.app.size.width < SHORT_BELOW, self._choices.items()
+        short, choices = self.app.size.width < SHORT_KEYS_BELOW, self._choices.items()
         return [(value[0], value if short else words) for value, words in choices]
 
     def fill(self) -> None:
@@ -167,8 +167,10 @@ def _column(
     lines = [[Segment(text.cut(f" {heading}", width), palette.heading)]]
     if now is None:
         return [*lines, [Segment(f" {NOT_THERE}", palette.faint)], []]
-    shown = now[:LONGEST]
-    drawn = draw_text_diff(shown if base is None else base[:LONGEST], shown, palette, width - 2)
+    shown = now[:MAX_COMPARED_CHARS]
+    drawn = draw_text_diff(
+        shown if base is None else base[:MAX_COMPARED_CHARS], shown, palette, width - 2
+    )
     lines += [[Segment(" "), *line] for line in drawn]
     return [*lines, []]
 
@@ -204,7 +206,7 @@ class CompareScreen(TextDialog[None]):
         left, right = self._left, self._right
         beside = width >= COMPARED_SIDE_BY_SIDE_FROM
         column = (width - 2) // 2 if beside else width
-        before, after = left.content[:LONGEST], right.content[:LONGEST]
+        before, after = left.content[:MAX_COMPARED_CHARS], right.content[:MAX_COMPARED_CHARS]
         columns = []
         for memory, other, own in ((left, right, "gone"), (right, left, "new")):
             drawn = draw_text_diff(before, after, palette, column - 2, frozenset({own}))

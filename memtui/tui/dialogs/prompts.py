@@ -39,7 +39,7 @@ class Reply:
     value: str
 
 
-QUESTION_MOST = 76
+QUESTION_CELLS = 76
 """Columns of a question before its lines are wrapped."""
 
 
@@ -72,7 +72,7 @@ class ConfirmDialog(FittingDialog[str]):
         widths = [text.width(text.one_line(f"{line.head} {line.words}")) for line in self._body]
         keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
         title = text.width(text.one_line(self.heading)) + 4
-        self.fit(columns=min(QUESTION_MOST, max(*widths, keys + len(self.leave) + 8, title)))
+        self.fit(columns=min(QUESTION_CELLS, max(*widths, keys + len(self.leave) + 8, title)))
 
     def on_key(self, event: events.Key) -> None:
         for reply in self._replies:

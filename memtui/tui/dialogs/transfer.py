@@ -90,6 +90,7 @@ class TransferScreen(FittingDialog[bool]):
         return [] if self.working else self.idle_keys()
 
     def fill(self) -> None:
+        self._rows = self.LEAST_ROWS  # those of another width do not count
         self._draw()
 
     def say(self, *lines: OutcomeLine) -> None:
@@ -160,7 +161,7 @@ class TransferScreen(FittingDialog[bool]):
             self.dismiss(None)
 
 
-WHOLE = "all stores, complete"
+ALL_STORES = "all stores, complete"
 
 
 def default_name(day: str, form: str) -> str:

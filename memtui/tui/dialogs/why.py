@@ -94,12 +94,12 @@ def full_bar(weighed: Sequence[ComparedPart]) -> float:
     return max((abs(v) for part in weighed for v in (part.value, part.other)), default=0.0) or 1.0
 
 
-NAME = 12
+NAME_CELLS = 12
 """Cells of the longest name, `exact title`, and one more."""
-VALUE = 8
+VALUE_CELLS = 8
 """Cells of ` -11.234`."""
 BAR_MIN, BAR_MAX = 3, 24
-BESIDE_FROM = NAME + 3 * VALUE + 2 * 8
+BESIDE_FROM = NAME_CELLS + 3 * VALUE_CELLS + 2 * 8
 """Width from which both results fit side by side with readable bars."""
 
 
@@ -145,10 +145,10 @@ class _Page:
         self, hit: Hit, after: Hit, weighed: Sequence[ComparedPart]
     ) -> list[list[Segment]]:
         whole = full_bar(weighed)
-        cells = max(BAR_MIN, min(BAR_MAX, (self.width - NAME - 3 * VALUE - 4) // 2))
-        column = cells + VALUE
-        heads = f"{'this':>{column}}{'next':>{column + 1}}{'more':>{VALUE}}"
-        lines = [[Segment(" " * (NAME + 1)), Segment(heads, self.palette.dim)]]
+        cells = max(BAR_MIN, min(BAR_MAX, (self.width - NAME_CELLS - 3 * VALUE_CELLS - 4) // 2))
+        column = cells + VALUE_CELLS
+        heads = f"{'this':>{column}}{'next':>{column + 1}}{'more':>{VALUE_CELLS}}"
+        lines = [[Segment(" " * (NAME_CELLS + 1)), Segment(heads, self.palette.dim)]]
         lines += [
             [
                 self._name(part.name),
@@ -173,17 +173,17 @@ class _Page:
         self, score: float, rows: Sequence[tuple[str, float]], *, signed: bool = False
     ) -> list[list[Segment]]:
         whole = max((abs(value) for _, value in rows), default=0.0) or 1.0
-        cells = max(BAR_MIN, min(BAR_MAX, self.width - NAME - VALUE - 2))
+        cells = max(BAR_MIN, min(BAR_MAX, self.width - NAME_CELLS - VALUE_CELLS - 2))
         lines = [
             [self._name(name), *self._bar(value, whole, cells, signed=signed)]
             for name, value in rows
         ]
         sign = "+" if signed else ""
-        total = f"{score:{sign}.3f}".rjust(cells + VALUE)
+        total = f"{score:{sign}.3f}".rjust(cells + VALUE_CELLS)
         return [*lines, [self._name("score"), Segment(total, self.palette.heading)]]
 
     def _name(self, name: str) -> Segment:
-        return Segment(f" {text.pad(text.one_line(name), NAME)}", self.palette.dim)
+        return Segment(f" {text.pad(text.one_line(name), NAME_CELLS)}", self.palette.dim)
 
     def _bar(
         self, value: float, whole: float, cells: int, *, signed: bool = False
@@ -194,14 +194,14 @@ class _Page:
         share = abs(value) / whole if abs(value) >= MIN_VISIBLE else 0.0
         return [
             Segment(bar(share, cells), style),
-            Segment(words.rjust(VALUE), self.palette.text),
+            Segment(words.rjust(VALUE_CELLS), self.palette.text),
         ]
 
     def _difference(self, value: float) -> Segment:
         if abs(value) < MIN_VISIBLE:
-            return Segment("=".rjust(VALUE), self.palette.faint)
+            return Segment("=".rjust(VALUE_CELLS), self.palette.faint)
         style = self.palette.warning if value < 0 else self.palette.accent
-        return Segment(f"{value:+.3f}".rjust(VALUE), style)
+        return Segment(f"{value:+.3f}".rjust(VALUE_CELLS), style)
 
 
 class WhyScreen(TextDialog[None]):

@@ -100,9 +100,9 @@ class PaneBody(Horizontal):
         }[name]
 
 
-CLOCK_STEP = 10.0
+CLOCK_SECONDS = 10.0
 """Seconds between two looks at the clock for the ages on the screen."""
-TINY = "memtui needs at least\n40 columns and 12 rows"
+TOO_SMALL = "memtui needs at least\n40 columns and 12 rows"
 
 
 class ActionScreen(SelectingScreen[None]):
@@ -133,7 +133,7 @@ class ActionScreen(SelectingScreen[None]):
 
 
 class PaneScreen(ActionScreen):
-    """The search line, five panes, the footer; what they show is somebody else's."""
+    """The search line, five panes and the footer; a subclass fills them."""
 
     BINDINGS = [*key_bindings.bindings(ANYWHERE)]
     AUTO_FOCUS = ""  # the pane that the last session ended in
@@ -180,7 +180,7 @@ class PaneScreen(ActionScreen):
                     yield self.detail
                 yield self.timeline
         yield self.keys
-        yield Static(Content(TINY), id="tiny", markup=False)
+        yield Static(Content(TOO_SMALL), id="tiny", markup=False)
 
     def now(self) -> datetime:
         return self.app.now()
@@ -192,7 +192,7 @@ class PaneScreen(ActionScreen):
         return self._clock
 
     def on_mount(self) -> None:
-        self.set_interval(CLOCK_STEP, self.advance_clock)
+        self.set_interval(CLOCK_SECONDS, self.advance_clock)
 
     def advance_clock(self) -> None:
         """Draw the ages that have changed."""

@@ -23,8 +23,7 @@ from memtui.insight.timeline import find_bar_range
 from memtui.tui.widgets.line_api import FocusableWidget
 
 if TYPE_CHECKING:
-    from memtui.insight.activity import Growth, HeatMap, TimeSpan
-    from memtui.insight.timeline import Bar, Timeline, Unit
+    from memtui.insight.timeline import Bar, Growth, HeatMap, Timeline, TimeSpan, Unit
     from memtui.library.time_views import TimeData
     from memtui.tui.appearance import Palette
 
@@ -198,24 +197,24 @@ class BarChart(FocusableWidget):
 SHADES = "·░▒▓█"
 """No memories, and four levels: they differ without colours too."""
 DAY_NAMES = ("Mon", "", "Wed", "", "Fri", "", "Sun")
-LABELS = 4
+LABEL_CELLS = 4
 """Cells for the names of weekdays."""
-STORE_MAX = 18
+STORE_CELLS = 18
 
 
 def weeks_that_fit(width: int) -> int:
     """Weeks of a calendar that fit this many cells, one cell each."""
-    return max(1, width - LABELS)
+    return max(1, width - LABEL_CELLS)
 
 
 def cells_of_day(heat: HeatMap, width: int) -> int:
     """Cells of a day: two, which are about a square, where they fit."""
-    return 2 if LABELS + 2 * len(heat.weeks) <= width else 1
+    return 2 if LABEL_CELLS + 2 * len(heat.weeks) <= width else 1
 
 
 def day_at(heat: HeatMap, x: int, y: int, cells: int) -> date | None:
     """The day of a cell of the calendar; None beside it."""
-    week, weekday = (x - LABELS) // cells, y - 1
+    week, weekday = (x - LABEL_CELLS) // cells, y - 1
     if not (0 <= week < len(heat.weeks) and 0 <= weekday < len(DAY_NAMES)):
         return None
     return heat.day(week, weekday) if heat.weeks[week][weekday] >= 0 else None
@@ -244,7 +243,7 @@ def draw_calendar(
     weekday = y - 1
     if weekday >= len(DAY_NAMES):
         return Strip([])
-    segments = [Segment(f"{DAY_NAMES[weekday]:<{LABELS}}", palette.faint)]
+    segments = [Segment(f"{DAY_NAMES[weekday]:<{LABEL_CELLS}}", palette.faint)]
     since, until = chosen
     for week, counts in enumerate(heat.weeks):
         count, day = counts[weekday], heat.day(week, weekday)
@@ -265,10 +264,10 @@ def draw_calendar(
 def _months(heat: HeatMap, cells: int) -> str:
     line = ""
     for week, name in heat.months():
-        at = LABELS + week * cells
+        at = LABEL_CELLS + week * cells
         if at >= len(line) + bool(line.strip()):
             line = f"{line:<{at}}{name}"
-    return line[: LABELS + len(heat.weeks) * cells]
+    return line[: LABEL_CELLS + len(heat.weeks) * cells]
 
 
 def draw_growth(growth: Growth, y: int, width: int, height: int, palette: Palette) -> Strip:
@@ -284,8 +283,8 @@ def draw_growth(growth: Growth, y: int, width: int, height: int, palette: Palett
     store = stores[y]
     points = growth.lines[store]
     longest = max(text.width(text.one_line(name)) for name in stores)
-    name = text.cut_line(store, min(longest, STORE_MAX, max(6, width // 4)))
-    room = min(longest, STORE_MAX, max(6, width // 4))
+    name = text.cut_line(store, min(longest, STORE_CELLS, max(6, width // 4)))
+    room = min(longest, STORE_CELLS, max(6, width // 4))
     number = text.number(points[-1])
     cells = max(1, width - room - len(number) - 3)
     return Strip(

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
-from memtui.tui.diff_lines import BOTH, DiffLine, TextChange, shown_pieces, wrap_pieces
+from memtui.tui.diff_lines import BOTH_SIDES, DiffLine, TextChange, shown_pieces, wrap_pieces
 from memtui.tui.text_blocks import is_markdown, link_definitions, split_blocks
 from memtui.tui.widgets.text_window import WrappedLines
 
@@ -164,7 +164,7 @@ def draw_text_diff(
     after: str,
     palette: Palette,
     width: int,
-    shown: frozenset[str] = BOTH,
+    shown: frozenset[str] = BOTH_SIDES,
     *,
     raw: bool = False,
 ) -> list[list[Segment]]:

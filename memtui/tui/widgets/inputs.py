@@ -162,7 +162,7 @@ class ChoiceInput(FocusableWidget):
         return strip.apply_style(self.ground)
 
 
-NAMES_MOST = 16
+MAX_LABEL_CELLS = 16
 """Columns of the longest label up to which the notes stand below each other."""
 
 
@@ -312,4 +312,4 @@ class ChoiceList(EntryList):
 def _label_column(choices: Sequence[Choice]) -> int:
     """Columns of the labels, so that the notes stand below each other; 0 where one is long."""
     widest = max((text.width(text.one_line(each.words)) for each in choices), default=0)
-    return widest if widest <= NAMES_MOST else 0
+    return widest if widest <= MAX_LABEL_CELLS else 0

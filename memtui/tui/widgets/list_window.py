@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.cache import LRUCache
+from textual.cache import FIFOCache
 from textual.content import Content
 from textual.geometry import Offset, Region
 from textual.message import Message
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from textual.binding import BindingType
 
 CACHED_STRIPS = 512
-"""Drawn lines that are cached: enough to page back and forth."""
+"""Drawn lines that are cached: enough to page back and forth. Not in an `LRUCache`, whose links
+are cycles: what is cleared would stay in memory until the collector finds it."""
 WHEEL_LINES = 3
 
 
@@ -52,7 +53,7 @@ class ListWindow(ThemedWidget, can_focus=True):
         super().__init__(id=id)
         self.top = 0
         self.cursor = 0
-        self._strips: LRUCache[Hashable, Strip] = LRUCache(CACHED_STRIPS)
+        self._strips: FIFOCache[Hashable, Strip] = FIFOCache(CACHED_STRIPS)
         self._drag_from: int | None = None
         self._selection: Selection | None = None
         """The text selected with the mouse, by character and line."""
@@ -200,7 +201,7 @@ class ListWindow(ThemedWidget, can_focus=True):
         if strip is None:
             strip, selected = Strip([]), False
         if selected:
-            strip = _one_ground(strip, self._line_style(selected=True))
+            strip = _one_ground(strip)
         strip = strip.adjust_cell_length(width, self._line_style(selected=selected))
         return strip.apply_style(self.ground)
 
@@ -352,12 +353,12 @@ class ListWindow(ThemedWidget, can_focus=True):
         """Called when a line was clicked; `again`: the cursor was there already."""
 
 
-def _one_ground(strip: Strip, ground: Style | None) -> Strip:
+def _one_ground(strip: Strip) -> Strip:
     """Remove the colours of a cursor line in reverse video.
 
     Otherwise each colour would become a block of another background.
     """
-    if ground is None or not ground.reverse:
+    if not any(style and style.reverse for _, style, _ in strip):
         return strip
     return Strip([Segment(words, style and style.without_color) for words, style, _ in strip])
 

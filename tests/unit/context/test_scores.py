@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from memtui.context import draft_pack, find_recipe, read_settings
 from memtui.context.relevance import choose_diverse, text_words
-from memtui.context.task import NAMES
+from memtui.context.task import CONSTANT_NAMES
 from memtui.library import Library, SearchResult
 from memtui.model import IMPORTANCES
 from memtui.query import parse_query
@@ -229,4 +229,4 @@ def test_the_weights_of_the_priority_can_be_set() -> None:
 
 def test_the_documentation_names_every_constant() -> None:
     page = (Path(__file__).parents[3] / "docs" / "context.md").read_text(encoding="utf-8")
-    assert [name for name in NAMES if f"`{name}`" not in page] == []
+    assert [name for name in CONSTANT_NAMES if f"`{name}`" not in page] == []

@@ -117,12 +117,12 @@ def test_openai_is_asked_with_the_key_from_the_environment(
 
 def test_many_texts_are_sent_in_batches_and_can_be_called_off(serve: Serve) -> None:
     server = serve(ollama)
-    texts = ["x" * (n + 1) for n in range(2 * embedding.BATCH + 1)]
+    texts = ["x" * (n + 1) for n in range(2 * embedding.BATCH_TEXTS + 1)]
     rows = EmbeddingServer(Embedding("ollama", server.url, "m")).embed(texts)
     assert len(rows) == len(texts)
     assert [len(body["input"]) for _, _, body in server.asked] == [
-        embedding.BATCH,
-        embedding.BATCH,
+        embedding.BATCH_TEXTS,
+        embedding.BATCH_TEXTS,
         1,
     ]
     with pytest.raises(Cancelled):

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.context import DroppedEntry, Pack, PackEntry, Section
-from memtui.context.pack import COUNT, draft
+from memtui.context.pack import COUNT_PLACEHOLDER, draft
 from memtui.testing.hostile_values import CONTROLS, HIDDEN, MARKUP
 from memtui.tui.context_packs import (
     ItemKind,
@@ -26,7 +26,7 @@ SECTIONS = st.builds(
     Section,
     title=st.sampled_from(["Facts", "Goals", "Facts and goals"]),
     entries=st.lists(ENTRIES, max_size=5).map(tuple),
-    heading=st.sampled_from(["", "## H\n\n", f"## {COUNT} of it\n"]),
+    heading=st.sampled_from(["", "## H\n\n", f"## {COUNT_PLACEHOLDER} of it\n"]),
     ending=st.sampled_from(["", "\n"]),
     budget=st.sampled_from([None, 12]),
     is_counted=st.booleans(),
