@@ -15,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 MOST_COMMITS = 5_000
 """Newest commits of a file that are looked at."""
-PATIENCE = 5.0
+TIME_LIMIT = 5.0
 """Seconds for all commands of one question."""
 MOST_BYTES = 64 * 1024 * 1024
 """A larger version of a file is left out."""
@@ -86,7 +86,7 @@ class GitHistory:
         top = find_repository(path)
         if top is None or shutil.which("git") is None:
             return None
-        return cls(top, cancelled, time.monotonic() + PATIENCE)
+        return cls(top, cancelled, time.monotonic() + TIME_LIMIT)
 
     def versions(self, path: Path, most: int = MOST_COMMITS) -> Iterator[FileVersion]:
         """Each different version of a file, newest first, under its former names too.
@@ -197,30 +197,34 @@ class GitHistory:
             self.left_out = "versions that are missing or too large were left out"
         first = 0
         while first < len(hashes):
-            end, total = first, 0
-            while end < len(hashes) and (end == first or total + sizes[end] <= _CHUNK_BYTES):
-                total += max(0, sizes[end]) if sizes[end] <= MOST_BYTES else 0
-                end += 1
-            fits = [0 <= size <= MOST_BYTES for size in sizes[first:end]]
-            present = [name for name, fit in zip(hashes[first:end], fits, strict=True) if fit]
-            content = b""
-            if present:
-                read = self._run("cat-file", "--batch", stdin="\n".join(present) + "\n")
-                if read is None:
-                    return
-                content = read
-            at = 0
-            for fit, size in zip(fits, sizes[first:end], strict=True):
-                if not fit:
-                    yield None
-                    continue
-                start = content.find(b"\n", at) + 1
-                if not start or len(content) < start + size:
-                    self.left_out = NOT_UNDERSTOOD
-                    return
-                yield content[start : start + size]
-                at = start + size + 1
+            end = _end_of_batch(sizes, first)
+            if not (yield from self._read_batch(hashes[first:end], sizes[first:end])):
+                return
             first = end
+
+    def _read_batch(
+        self, hashes: Sequence[str], sizes: Sequence[int]
+    ) -> Generator[bytes | None, None, bool]:
+        """The content of these blobs, read by one command; returns whether all were read."""
+        fits = [0 <= size <= MOST_BYTES for size in sizes]
+        present = [name for name, fit in zip(hashes, fits, strict=True) if fit]
+        content: bytes | None = b""
+        if present:
+            content = self._run("cat-file", "--batch", stdin="\n".join(present) + "\n")
+        if content is None:
+            return False
+        at = 0
+        for fit, size in zip(fits, sizes, strict=True):
+            if not fit:
+                yield None
+                continue
+            start = content.find(b"\n", at) + 1
+            if not start or len(content) < start + size:
+                self.left_out = NOT_UNDERSTOOD
+                return False
+            yield content[start : start + size]
+            at = start + size + 1
+        return True
 
     def _run(self, *arguments: str, stdin: str = "", quiet: bool = False) -> bytes | None:
         """Run git; None if it fails, takes too long or is cancelled.
@@ -266,7 +270,7 @@ class GitHistory:
 
     def _stopped(self) -> None:
         is_late = time.monotonic() > self.deadline
-        self.left_out = f"it took longer than {PATIENCE:g} seconds" if is_late else "cancelled"
+        self.left_out = f"it took longer than {TIME_LIMIT:g} seconds" if is_late else "cancelled"
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -274,6 +278,15 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
     with suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
+
+
+def _end_of_batch(sizes: Sequence[int], first: int) -> int:
+    """Where the batch that begins at `first` ends: at least one blob, at most `_CHUNK_BYTES`."""
+    end, total = first, 0
+    while end < len(sizes) and (end == first or total + sizes[end] <= _CHUNK_BYTES):
+        total += max(0, sizes[end]) if sizes[end] <= MOST_BYTES else 0
+        end += 1
+    return end
 
 
 def _size(line: bytes) -> int:

@@ -201,8 +201,8 @@ def _check_records(
     """Raise Refused unless all other records are there, byte for byte and in order."""
     now = [record.raw for record in load_records(result, array, where)]
     untouched = [record.raw for index, record in enumerate(old) if index not in touched]
-    waiting = iter(now)
-    if not all(raw in waiting for raw in untouched) or len(now) < len(untouched) + added:
+    remaining = iter(now)  # `in` advances it, so the order is compared too
+    if not all(raw in remaining for raw in untouched) or len(now) < len(untouched) + added:
         raise Refused("the edit would change another record", where=where)
 
 

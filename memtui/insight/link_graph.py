@@ -59,8 +59,8 @@ class Edge(NamedTuple):
         return begun and (self.until is None or at < self.until)
 
     def period(self, shown: Callable[[datetime], str]) -> tuple[str, str]:
-        """From when and until when it holds, as words; two "" if it has no end and no start of its
-        own."""
+        """Start and end as text, `…` and `?` where they are not known; ("", "") if it has
+        neither."""
         if self.valid_from is None and self.valid_to is None and self.until is None:
             return "", ""
         begun = "…" if self.valid_from is None else shown(self.valid_from)
@@ -73,8 +73,10 @@ Resolve = Callable[[str, str, EdgeOrigin], Node]
 """Store, name and origin -> the node; see `LinkIndex.resolve`."""
 EndOf = Callable[[LinkEntry], datetime | None]
 """What a memory states -> when it was taken out of use; see `LinkIndex.end_of`."""
-NONE = -1
-_MAY_NAME_NOTHING = frozenset({EdgeOrigin.TEXT, EdgeOrigin.SOURCE})
+NO_NUMBER = -1
+"""In place of the number of a node or an edge that does not exist."""
+MAY_NAME_NOTHING = frozenset({EdgeOrigin.TEXT, EdgeOrigin.SOURCE})
+"""Links of these origins are left out where no memory and no entity has the name."""
 _ENDS_WITH_MEMORY = frozenset({EdgeOrigin.LINK, EdgeOrigin.TEXT})
 
 
@@ -128,7 +130,7 @@ def end_of_statement(stated: LinkStatement, entry: LinkEntry, end_of: EndOf) -> 
 
 class LinkGraph:
     """Numbered nodes and edges, which do not change. The edges from a node, and those to it, are
-    two lists in the order they were stated: `first_*[node]`, then `next_*[edge]`, then `NONE`."""
+    two lists in the order they were stated: `first_*[node]`, `next_*[edge]`, last `NO_NUMBER`."""
 
     def __init__(
         self,
@@ -170,8 +172,8 @@ class LinkGraph:
         return Node(*self._nodes[number])
 
     def number(self, node: Node) -> int:
-        """The number of a node; `NONE` if it has no links."""
-        return self._numbers[node.kind].get(node.name, NONE)
+        """The number of a node; `NO_NUMBER` if it has no links."""
+        return self._numbers[node.kind].get(node.name, NO_NUMBER)
 
     def edge(self, number: int) -> Edge:
         return make_edge(
@@ -204,7 +206,7 @@ class LinkGraph:
                 target = self._number(NodeKind.MEMORY, ref)
             else:
                 found = resolve(store, stated.target, origin)
-                if found.kind == NodeKind.UNKNOWN and origin in _MAY_NAME_NOTHING:
+                if found.kind == NodeKind.UNKNOWN and origin in MAY_NAME_NOTHING:
                     continue
                 target = self._number(*found)
             source = own
@@ -234,8 +236,8 @@ class LinkGraph:
         if number is None:
             number = numbers[name] = len(self._nodes)
             self._nodes.append((kind, name))
-            self.first_out.append(NONE)
-            self.first_in.append(NONE)
+            self.first_out.append(NO_NUMBER)
+            self.first_in.append(NO_NUMBER)
         return number
 
     def _connect(self, source: int, target: int, *, is_stated: bool) -> None:
@@ -245,6 +247,6 @@ class LinkGraph:
         self.next_out.append(self.first_out[source])
         self.first_out[source] = edge
         # Backwards a link leads to the memory that states it, not to the entity of that memory.
-        self.next_in.append(self.first_in[target] if is_stated else NONE)
+        self.next_in.append(self.first_in[target] if is_stated else NO_NUMBER)
         if is_stated:
             self.first_in[target] = edge

@@ -20,6 +20,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from memtui.insight.link_graph import (
+    MAY_NAME_NOTHING,
     Edge,
     LinkGraph,
     Node,
@@ -301,7 +302,7 @@ class LinkIndex:
         origin = stated.origin
         source = own if stated.source is None else self.resolve(store, stated.source)
         target = own if stated.target == own_id else self.resolve(store, stated.target, origin)
-        if target.kind == NodeKind.UNKNOWN and origin in _MAY_NAME_NOTHING:
+        if target.kind == NodeKind.UNKNOWN and origin in MAY_NAME_NOTHING:
             return None
         if self.is_past and source.kind == NodeKind.UNKNOWN:
             return None
@@ -329,9 +330,6 @@ class LinkIndex:
                 edge = self._edge(at)
                 if edge is not None and edge.target != node:
                     yield edge._replace(source=node)
-
-
-_MAY_NAME_NOTHING = (EdgeOrigin.TEXT, EdgeOrigin.SOURCE)
 
 
 def _replaced_at(old: LinkEntry, newer: LinkEntry) -> datetime | None:

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar, overload
 
 from memtui.dataclass import dataclass
-from memtui.insight.link_graph import NONE, Edge, LinkGraph, Node, keep_unique
+from memtui.insight.link_graph import NO_NUMBER, Edge, LinkGraph, Node, keep_unique
 from memtui.model import format_time
 
 MOST_NODES = 10_000
@@ -110,7 +110,7 @@ class _Walk:
 
     def _number(self, node: Node) -> int:
         number = self.graph.number(node)
-        if number == NONE:
+        if number == NO_NUMBER:
             number = self._others.setdefault(node, len(self.graph) + len(self._others))
         return number
 

@@ -25,7 +25,7 @@ from memtui.files.save_hooks import NullRecorder, WriteRecorder
 from memtui.files.save_transaction import commit
 from memtui.journal.action import Write
 
-_KEPT = "another program wrote this file at the same moment; its version was kept"
+_KEPT_MESSAGE = "another program wrote this file at the same moment; its version was kept"
 
 RowDigest = Callable[[str], str | None]
 """Returns the digest of a table row by the name given to the recorder; None when unknown."""
@@ -76,7 +76,7 @@ def recover_write(
     merged = [
         merge_displaced(path, edits, backup.read(), NullRecorder(state)) for backup in displaced
     ]
-    return RecoveryVerdict(outcome, "" if all(merged) else _KEPT)
+    return RecoveryVerdict(outcome, "" if all(merged) else _KEPT_MESSAGE)
 
 
 def clean_up(path: Path, writes: Sequence[Write], state: Path) -> None:
@@ -193,12 +193,12 @@ def _foreign_edits(
 
 def _appended_part(data: bytes, was: str) -> bytes | None:
     """What follows the first whole lines whose SHA-256 is `was`; None when there are none."""
-    hash, end = hashlib.sha256(), 0
-    while hash.hexdigest() != was:
+    sha256, end = hashlib.sha256(), 0
+    while sha256.hexdigest() != was:
         next_end = data.find(b"\n", end) + 1
         if not next_end:
             return None
-        hash.update(data[end:next_end])
+        sha256.update(data[end:next_end])
         end = next_end
     return data[end:]
 

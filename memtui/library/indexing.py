@@ -114,7 +114,7 @@ class ProvisionalIndex:
         self._segments: list[Segment] = []
         self._lock = Lock()
 
-    def cover(
+    def extend_to(
         self, rows: Sequence[Memory], size: int, cancelled: IsCancelled = never
     ) -> tuple[Segment, ...]:
         """Return segments of the first `size` of these `rows`. Raises Cancelled.
@@ -181,7 +181,7 @@ class Index:
             with self._lock:
                 self.state = replace(self.state, bases=(*self.state.bases, segment))
 
-    def cover(self, rows: Rows, alive: Mask) -> None:
+    def extend_to(self, rows: Rows, alive: Mask) -> None:
         """Index the rows that no segment covers; meant for few rows beside the bases."""
         with self._lock:
             self.state = self.state.covering(rows.__getitem__, alive)
@@ -330,12 +330,12 @@ class IndexUpdates:
         with self._lock:
             rows = self._loaded.snapshot.rows
             self._semantic.load(self._loaded.caches, len(rows))
-            self._semantic.cover(rows)
+            self._semantic.extend_to(rows)
 
     def _cover_new_rows(self) -> None:
         loaded = self._loaded.state
-        self._index.cover(loaded.snapshot.rows, loaded.columns.alive)
-        self._semantic.cover(loaded.snapshot.rows)
+        self._index.extend_to(loaded.snapshot.rows, loaded.columns.alive)
+        self._semantic.extend_to(loaded.snapshot.rows)
 
     def _compact(self) -> None:
         loaded, index = self._loaded.state, self._index.state

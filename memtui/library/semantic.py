@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 MOST_QUERY_VECTORS = 256
 """Query embeddings from a server that are kept."""
-_LOOK = 0.02
+_POLL_SECONDS = 0.02
 """Seconds between two checks of `cancelled` while waiting for a server."""
 TYPING_PAUSE = 0.3
 """Seconds without typing before a server is asked."""
@@ -97,7 +97,7 @@ class SemanticSearch:
         ]
         self._set(vector_building.load_vector_index(places, embedder.name, slots))
 
-    def cover(self, rows: Rows) -> None:
+    def extend_to(self, rows: Rows) -> None:
         """Compute the vectors of new slots, where the model is fast enough to wait for."""
         embedder, state = self.embedder, self.state
         if embedder is None or not state.parts or len(rows) <= len(state.row_of):
@@ -216,14 +216,14 @@ class SemanticSearch:
         if text in self._query_vectors:
             return False
         typing = any(term.kind is TermKind.PREFIX for term in query.wanted_terms)
-        for _ in range(int(TYPING_PAUSE / _LOOK) if typing else 0):
-            time.sleep(_LOOK)
+        for _ in range(int(TYPING_PAUSE / _POLL_SECONDS) if typing else 0):
+            time.sleep(_POLL_SECONDS)
             if cancelled():
                 return False
         request = Thread(target=self._embed_text, args=(embedder, state, text), daemon=True)
         request.start()
-        for _ in range(int(ANSWER_TIMEOUT / _LOOK)):
-            request.join(_LOOK)
+        for _ in range(int(ANSWER_TIMEOUT / _POLL_SECONDS)):
+            request.join(_POLL_SECONDS)
             if cancelled() or not request.is_alive():
                 break
         return text in self._query_vectors

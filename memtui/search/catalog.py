@@ -4,14 +4,16 @@ In the private cache folder, which is always safe to delete, one *generation* fo
 
     CURRENT              name of the current generation
     <generation>/
-      catalog.json       versions, the shards with their stamps and slots, unreadable files
+      catalog.json       versions, the shards with their stamps and slots, unreadable files,
+                         and checksums of the other files
       rows.jsonl         one memory per line, as `memtui.model.to_record` gives it
       offsets.npy        where each line starts, and the end
       refs.json          the ref of each row, read only when a memory is looked up by it
       columns.json .npy  see `memtui.search.columns`
 
 A generation is written into a new folder, then named by `CURRENT`, and never changed. Nothing is
-pickled. A catalog that is damaged in any way (version, size, parse error) is treated as absent.
+pickled. A catalog that is damaged in any way (version, checksum, parse error) is treated as absent:
+files of a cache are not synced, and a power cut may leave them empty or full of zeros.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from memtui.stores.base import Unreadable
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 """Incremented when the files or the meaning of a row change."""
 ROWS_SCANNED = 1024
 """Rows that are searched at a time: half a megabyte."""
@@ -237,6 +239,7 @@ def _write(
     header = {
         "form": FORMAT_VERSION,
         "memtui": __version__,
+        "sums": {file.name: cache_files.checksum(file) for file in sorted(folder.iterdir())},
         "shards": [asdict(shard) for shard in shards],
     }
     cache_files.write_text(folder / "catalog.json", json.dumps(header))
@@ -269,6 +272,9 @@ def load_generation(folder: Path) -> Catalog:
     header = json.loads((folder / "catalog.json").read_bytes())
     if (header["form"], header["memtui"]) != (FORMAT_VERSION, __version__):
         raise ValueError("written by another version")
+    for name, expected in header["sums"].items():
+        if cache_files.checksum(folder / name) != expected:
+            raise ValueError(f"{name} is damaged")
     shards = tuple(
         ShardEntry(
             shard["key"],

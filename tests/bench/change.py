@@ -75,7 +75,7 @@ def run(count: int) -> None:
 def _measure(library: Library, files: list[Path]) -> None:
     parts = Parts()
     parts.time_within("1a  reading, rows, columns", library._holdings, "_read")
-    parts.time_within("1b  arrays", library._index, "cover")
+    parts.time_within("1b  arrays", library._index, "extend_to")
     before = library.current_memories()
     for number in range(CHANGES):
         file = files[number * 7 % len(files)]

@@ -111,6 +111,13 @@ class Terminal:
         while self._read(QUIET) or words in self.text():
             assert time.monotonic() < end, f"{words!r} stays:\n{self.text()}"
 
+    def wait_until(self, holds: Callable[[], object]) -> None:
+        """Read until something holds beside the screen: of files, of other processes."""
+        end = time.monotonic() + LONGEST
+        while not holds():
+            assert time.monotonic() < end, self.text()
+            self._read(0.05)
+
     def wait_for_end(self) -> int:
         """Read until the program has ended; returns its exit status."""
         end = time.monotonic() + LONGEST

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from memtui.model import Memory
     from memtui.tui.controllers.editing import EditingControllers
 
+GARBAGE = (5_000, 4, 250)
+"""Thresholds of the collector once all memories have been read."""
 LOOK = 0.05
 """Seconds between two looks for rows while the stores load."""
 
@@ -211,9 +213,13 @@ class BrowseScreen(SearchableScreen):
     def _keep_from_collection(self) -> None:
         """Keep what has been read out of garbage collection: to go through 300,000 memories takes
         90 ms, in which no key is answered. Not for each batch: what is garbage later is kept too.
+
+        From then on garbage is looked for in small portions: Textual's strips, which refer to
+        themselves, are 800 objects a step, and a hundred thousand take 35 ms within one key.
         """
         if not self.app.is_headless:  # a process with one app after another would keep every one
             gc.freeze()
+            gc.set_threshold(*GARBAGE)
 
     @on(messages.LossesSeen)
     def _losses_seen(self, event: messages.LossesSeen) -> None:

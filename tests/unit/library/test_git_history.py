@@ -49,7 +49,7 @@ def repository(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loaded machine may take its time."""
-    monkeypatch.setattr(git_history, "PATIENCE", 60.0)
+    monkeypatch.setattr(git_history, "TIME_LIMIT", 60.0)
 
 
 ALL = ["Bo has one boat", "Bo has two boats", "Bo has three boats"]
@@ -213,7 +213,7 @@ def test_a_git_that_hangs_or_fails_stops_nothing(
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    monkeypatch.setattr(git_history, "PATIENCE", 0.3)
+    monkeypatch.setattr(git_history, "TIME_LIMIT", 0.3)
     begun = time.monotonic()
     found = history(loaded(repository / "memory"))
     assert texts(found) == ALL[2:]

@@ -20,7 +20,7 @@ def rows(count: int) -> list[Memory]:
 
 
 def found(draft: ProvisionalIndex, held: list[Memory], word: str) -> list[int]:
-    segments = draft.cover(held, len(held))
+    segments = draft.extend_to(held, len(held))
     return sorted(match_terms(segments, len(held), [Term(word, TermKind.WORD)]).slots.tolist())
 
 
@@ -35,7 +35,7 @@ def test_what_was_cut_before_a_letter_was_called_off_is_kept() -> None:
     draft, held = ProvisionalIndex(), rows(3 * BATCH)
     asked = iter([False] * (BATCH // 256 + 4))
     with pytest.raises(Cancelled):
-        draft.cover(held, len(held), lambda: next(asked, True))
-    first = draft.cover(held, BATCH, lambda: True)
+        draft.extend_to(held, len(held), lambda: next(asked, True))
+    first = draft.extend_to(held, BATCH, lambda: True)
     assert sum(segment.count for segment in first) >= BATCH
     assert found(draft, held, "word6000") == [6000]
