@@ -8,10 +8,9 @@ from __future__ import annotations
 import gc
 import sys
 
-GARBAGE = (10_000, 500, 100)
+GARBAGE = (100_000, 50, 100)
 """Thresholds of the collector: to look for cycles among tens of thousands of memories each time 700
-objects were made takes half of the time that reading them takes. To look at 10,000 new objects
-takes 5 ms, at 100,000 up to 90 ms, and no key is answered meanwhile."""
+objects were made takes half of the time that reading them takes. The screen has its own."""
 
 
 def main() -> int:

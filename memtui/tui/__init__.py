@@ -52,6 +52,11 @@ def import_without_openssl() -> None:
                 del sys.modules[name]
 
 
+GARBAGE = (10_000, 500, 100)
+"""Thresholds of the collector: to look at 10,000 new objects takes 5 ms, at 100,000 up to 90, and
+no key is answered meanwhile."""
+
+
 def leave(code: int) -> NoReturn:
     """End the process at once, without waiting for threads that only read; stop child processes."""
     from memtui import child_processes
@@ -105,6 +110,7 @@ def start(
     refuse_terminal(os.environ, sys.stdout.encoding)
     os.environ.setdefault("TEXTUAL_FPS", FRAMES)
     sys.setswitchinterval(SWITCH_INTERVAL)
+    gc.set_threshold(*GARBAGE)
     gc.disable()  # until the first paint: imports make no garbage worth looking for
     from memtui import paths
     from memtui.tui import first_frame

@@ -11,7 +11,7 @@ from memtui import themes
 from memtui.errors import TerminalError
 from memtui.tui import key_bindings, refuse_terminal
 from memtui.tui.dialogs.help import MOST_RECENT, with_recent
-from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.picker import BookmarkScreen, Choice, Picker
 from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog, Reply
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.text_window import OutcomeLine
@@ -62,6 +62,18 @@ async def test_a_small_screen_shows_the_filter_and_several_commands(root: Path) 
         await on.sees("Filter by recency")
         await on.press("escape", "v", "v", "ctrl+v", "enter")
         await on.sees("by importance, then newe… ×")
+
+
+async def test_every_bookmark_has_a_line_and_can_be_reached(root: Path) -> None:
+    chosen: list[str] = []
+    bookmarks = {letter: f"{letter} {LONG}" for letter in "abcdefghijklmnopqrstuvwxyz"}
+    async with stage(root, (40, 12)) as on:
+        on.app.ask(BookmarkScreen("Go to bookmark", bookmarks), chosen.append)
+        await on.sees("i a long name")
+        await on.press(*["down"] * 26)
+        await on.sees("z a long name")
+        await on.press("j")
+    assert chosen == ["j"]
 
 
 async def test_an_input_shows_its_cursor_at_every_size(root: Path) -> None:
