@@ -259,8 +259,8 @@ def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
 
 def _significant(words: tuple[str, ...]) -> tuple[str, ...]:
     """The words without question words, if any other remains."""
-    significant = tuple(word for word in words if word.casefold() not in analysis.QUESTION_WORDS)
-    return significant or words
+    significant = [word for word in words if word.casefold() not in analysis.QUESTION_WORDS]
+    return tuple(significant) or words
 
 
 MAX_NAMED = 2
