@@ -189,6 +189,7 @@ def _read_silently() -> Attributes | None:
     attributes[3] &= ~(termios.ECHO | termios.ICANON | termios.IEXTEN)
     attributes[6][termios.VMIN] = 1
     attributes[6][termios.VSUSP] = b"\0"  # ^Z is a key of the app
+    attributes[6][termios.VQUIT] = b"\0"  # ^\\ would end it with the terminal as it is
     termios.tcsetattr(handle, termios.TCSANOW, attributes)
     return before
 

@@ -56,6 +56,7 @@ class KeyQueue:
         self._holds: dict[object, float] = {}
         """When each ends by itself, by the loop's clock."""
         self._released = asyncio.Event()
+        self._is_stopped = False
 
     @property
     def is_idle(self) -> bool:
@@ -64,12 +65,15 @@ class KeyQueue:
 
     def put(self, event: events.Event) -> None:
         """Deliver this key after all earlier ones."""
+        if self._is_stopped:
+            return
         self._waiting.append(event)
         if self.is_idle:
             self._task = asyncio.create_task(self._run(), name="keys")
 
     def stop(self) -> None:
-        """Drop the keys that have not been delivered."""
+        """Drop the keys that have not been delivered, and all that come: the app ends."""
+        self._is_stopped = True
         self._waiting.clear()
 
     def hold(self) -> Callable[[], None]:
@@ -101,6 +105,8 @@ class KeyQueue:
             await self._wait_until_handled(target)
         finally:
             self.is_handling = False
+        if self._is_stopped:  # there may be no screen any more
+            return
         self._draw_if_due()
         if self._holds:
             rest = max(self._holds.values()) - asyncio.get_running_loop().time()

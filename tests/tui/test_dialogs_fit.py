@@ -11,7 +11,7 @@ from memtui import themes
 from memtui.errors import TerminalError
 from memtui.tui import key_bindings, refuse_terminal
 from memtui.tui.dialogs.help import MOST_RECENT, with_recent
-from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.picker import BookmarkScreen, Choice, Picker
 from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog, Reply
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.text_window import OutcomeLine
@@ -21,11 +21,6 @@ from .stage import Stage, fact, stage, write_store
 SIZES = [(160, 45), (80, 24), (40, 12)]
 ONE_LINE = "Delete this draft?"
 LONG = "a long name of a saved filter that goes on and on " * 3
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
 
 
 def _box(on: Stage) -> Widget:
@@ -50,6 +45,35 @@ async def test_the_end_of_a_toast_is_on_the_screen(root: Path) -> None:
             on.app.notify(words)
             await on.sees(words[-4:])
             assert "? help" in on.text()
+
+
+async def test_what_the_help_finds_is_whole_where_there_is_room(root: Path) -> None:
+    async with stage(root, (80, 24)) as on:
+        await on.press("?", "/")
+        await on.type("bookmark")
+        await on.sees("bookmark.go")
+        await on.press("escape", "escape")
+        assert on.app.screen is on.browse
+
+
+async def test_a_small_screen_shows_the_filter_and_several_commands(root: Path) -> None:
+    async with stage(root, (40, 12)) as on:
+        await on.press(":")
+        await on.sees("Filter by recency")
+        await on.press("escape", "v", "v", "ctrl+v", "enter")
+        await on.sees("by importance, then newe… ×")
+
+
+async def test_every_bookmark_has_a_line_and_can_be_reached(root: Path) -> None:
+    chosen: list[str] = []
+    bookmarks = {letter: f"{letter} {LONG}" for letter in "abcdefghijklmnopqrstuvwxyz"}
+    async with stage(root, (40, 12)) as on:
+        on.app.ask(BookmarkScreen("Go to bookmark", bookmarks), chosen.append)
+        await on.sees("i a long name")
+        await on.press(*["down"] * 26)
+        await on.sees("z a long name")
+        await on.press("j")
+    assert chosen == ["j"]
 
 
 async def test_an_input_shows_its_cursor_at_every_size(root: Path) -> None:

@@ -8,6 +8,7 @@ import pkgutil
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from difflib import unified_diff
 from typing import Any
 
 import pytest
@@ -89,11 +90,16 @@ class PaintRecorder(MemtuiApp):
         super()._display(screen, renderable)
 
 
+def _is_within(region: Region, screen: Screen[Any]) -> bool:
+    return region.height > 0 and screen.region.contains_region(region)
+
+
 @pytest.mark.slow
 async def test_every_dialog_is_whole_at_every_size() -> None:
     """It has its size when it is first painted, says how it is left (`esc cancel` where something
-    would be lost or done, `esc back` in viewers), and looks as it did."""
-    wrong, moved, looks = [], [], {}
+    would be lost or done, `esc back` in viewers), shows what has the focus, looks as it did, and is
+    the same again after the terminal had other sizes."""
+    wrong, hidden, moved, other, looks = [], [], [], {}, {}
     async with gallery(app_class=PaintRecorder) as on:
         app = on.app
         assert isinstance(app, PaintRecorder)
@@ -104,18 +110,24 @@ async def test_every_dialog_is_whole_at_every_size() -> None:
             assert type(app.screen).__name__ == scene.dialog, scene.name
             if len(app.boxes[scene.dialog]) != 1 and scene.dialog not in FILLED_LATER:
                 moved.append((scene.name, app.boxes[scene.dialog]))
-            shown = []
+            first, shown = on.text(), []
             for size in _sizes(number):
                 await resize(on, size)
                 words = plain(on.text())
                 shown.append(f"=== {size[0]}x{size[1]}\n{words}")
                 if f"esc {scene.way_out}" not in words and (scene.name, size) not in SHORT:
                     wrong.append((scene.name, size))
+                if app.focused is not None and not _is_within(app.focused.region, app.screen):
+                    hidden.append((scene.name, size, app.focused.region))
             looks[scene.name] = "\n".join(shown)
             await resize(on, HOME_SIZE)
+            if on.text() != first and scene.dialog not in FILLED_LATER:
+                other[scene.name] = list(unified_diff(first.split("\n"), on.text().split("\n")))
             await leave(on)
     assert not wrong
+    assert not hidden
     assert not moved
+    assert not other
     for number, (name, words) in enumerate(looks.items()):
         sizes = _sizes(number)
         if sizes == SIZES:

@@ -97,6 +97,21 @@ async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> 
         assert "3 to review" in await on.still()
 
 
+async def test_what_is_found_while_the_dialog_opens_is_shown(root: Path) -> None:
+    """A scan after a change ended between `V` and the widgets of the dialog: a fault."""
+    async with stage(root, (80, 24)) as on:
+        await on.still()
+        controller = on.browse.editing.review
+        controller._open()
+        state = (controller.queue, controller._badges)
+        controller._show(state)
+        controller._scanned(state)
+        controller._dialog.if_open(controller._dialog.show_queue)(controller.queue)
+        await review(on)
+        assert on.app.fault is None
+        assert "Near-duplicates" in on.text()
+
+
 @pytest.mark.slow
 async def test_a_memory_with_a_finding_has_a_sign_that_leads_to_it(root: Path) -> None:
     async with stage(root, (120, 35)) as on:

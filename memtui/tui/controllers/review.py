@@ -157,7 +157,10 @@ class ReviewActions(WritingController):
             dialog.show_queue(queue)
 
     def _open_dialog(self) -> ReviewScreen | None:
-        return self._dialog if self._dialog is not None and self._dialog.is_open else None
+        """The dialog, once it has its widgets; until then it takes the queue when it gets them."""
+        dialog = self._dialog
+        is_shown = dialog is not None and dialog.is_open and dialog.is_mounted
+        return dialog if is_shown else None
 
     def _open(self) -> None:
         from memtui.tui.dialogs.review import ReviewScreen

@@ -122,10 +122,15 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         return super().dismiss(result)
 
     def if_open(self, tell: Callable[[Answer], None]) -> Callable[[Answer], None]:
-        """Wrap a callback of a job so that it does nothing once the dialog is closed."""
+        """Wrap a callback of a job so that it does nothing once the dialog is closed.
+
+        A job that is quicker than the dialog is answered once that has its widgets.
+        """
 
         def told(answer: Answer) -> None:
-            if self.is_open:
+            if self.is_open and not self.is_mounted:
+                self.call_later(told, answer)
+            elif self.is_open:
                 tell(answer)
 
         return told

@@ -90,6 +90,7 @@ class TransferScreen(FittingDialog[bool]):
         return [] if self.working else self.idle_keys()
 
     def fill(self) -> None:
+        self._rows = self.LEAST_ROWS  # those of another width do not count
         self._draw()
 
     def say(self, *lines: OutcomeLine) -> None:

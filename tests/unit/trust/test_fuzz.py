@@ -38,7 +38,7 @@ from tests.long_run import count
 
 pytestmark = pytest.mark.slow
 
-COUNT = count(20_000, 100_000)
+COUNT = count(10_000, 100_000)
 """Inputs for each parser."""
 EDITED = 8
 """Every so many of them are edited too."""
