@@ -173,14 +173,16 @@ class HitSums(NamedTuple):
     """The sum for each of all slots, and a last 0; None where there was nothing to add up."""
 
 
-def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
-    """Return the sum of hits with weights above 0.
+_last_sums: tuple[Sequence[TermHits], int, float, HitSums | None] = ((), 0, 0.0, None)
+"""What was added up last, for the next letter. Assigned as a whole, for any thread."""
 
-    Args:
-        parts: The hits.
-        size: The number of slots.
-        share: What the weights are multiplied with.
-    """
+
+def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
+    """Return the sum of hits with weights above 0, over `size` slots, times `share`."""
+    global _last_sums
+    known, *numbers, sums = _last_sums
+    if sums is not None and numbers == [size, share] and [*map(id, known)] == [*map(id, parts)]:
+        return sums
     unit, one = np.float32(share), (np.uint8 if len(parts) < 256 else np.uint16)(1)
     first, *others = sorted(parts, key=lambda part: -len(part.slots))
     if not others or not len(others[0].slots):
@@ -198,7 +200,9 @@ def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
         before += one
         counts[part.slots] = before
     slots = np.concatenate(found)
-    return HitSums(slots, values.take(slots), counts.take(slots), values)
+    sums = HitSums(slots, values.take(slots), counts.take(slots), values)
+    _last_sums = parts, size, share, sums
+    return sums
 
 
 _Cached = TypeVar("_Cached")
