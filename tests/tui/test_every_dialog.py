@@ -99,8 +99,8 @@ def _is_within(region: Region, screen: Screen[Any]) -> bool:
 @pytest.mark.slow
 async def test_every_dialog_is_whole_at_every_size() -> None:
     """It has its size when it is first painted, says how it is left (`esc cancel` where something
-    would be lost or done, `esc back` in viewers), shows what has the focus, looks as it did, and is
-    the same again after the terminal had other sizes."""
+    would be lost or done, `esc back` in viewers), shows what has the focus, looks as it did, is
+    the same again after the terminal had other sizes, and is left by escape or ctrl+c."""
     wrong, hidden, moved, stuck, other, looks = [], [], [], [], {}, {}
     async with gallery(app_class=PaintRecorder) as on:
         app = on.app
