@@ -23,11 +23,6 @@ ONE_LINE = "Delete this draft?"
 LONG = "a long name of a saved filter that goes on and on " * 3
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
-
-
 def _box(on: Stage) -> Widget:
     return on.app.screen.query_one(".box")
 
