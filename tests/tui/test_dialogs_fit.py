@@ -104,8 +104,8 @@ async def test_a_long_choice_can_be_read_whole(root: Path, size: tuple[int, int]
 
 
 async def test_ctrl_c_leaves_a_dialog_as_escape_does(root: Path) -> None:
-    async with stage(root, (80, 24)) as on:
-        for key in ("x", "@", ",", "P", "ctrl+p"):
+    async with stage(root, (80, 24), state=root.parent / "state") as on:
+        for key in ("x", "@", ",", "P", "ctrl+p", "I", "C"):
             await on.press(key)
             await on.settle()
             assert on.app.screen is not on.browse, key

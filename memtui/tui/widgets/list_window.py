@@ -32,7 +32,7 @@ from memtui.tui.widgets.line_api import (
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-CACHED_STRIPS = 512
+CACHED_STRIPS = 256
 """Drawn lines that are cached: enough to page back and forth. Not in an `LRUCache`, whose links
 are cycles: what is cleared would stay in memory until the collector finds it."""
 WHEEL_LINES = 3
