@@ -203,10 +203,13 @@ def start(
     fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     child = os.fork()
     if child == 0:
-        os.close(handle)
-        os.login_tty(line)
-        os.chdir(home)
-        os.execvpe(program[0], [*program, *arguments], settings)
+        try:
+            os.close(handle)
+            os.login_tty(line)
+            os.chdir(home)
+            os.execvpe(program[0], [*program, *arguments], settings)
+        finally:  # the terminal was closed before it began: this is no second pytest
+            os._exit(127)
     terminal = Terminal(child, handle, line, size)
     try:
         yield terminal

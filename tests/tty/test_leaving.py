@@ -18,6 +18,7 @@ import pytest
 
 from memtui.library.indexing import BUILT_IN_PROCESS
 from tests.long_run import count
+from tests.torture.processes import is_alive
 from tests.tui.stage import write_store
 
 pytestmark = pytest.mark.slow
@@ -77,14 +78,6 @@ def scanners(parent: int) -> list[int]:
     )
     found = (line.split(None, 2) for line in listed.stdout.splitlines())
     return [int(pid) for pid, by, args in found if int(by) == parent and SCANNER in args]
-
-
-def is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @pytest.mark.parametrize("end", ["q", "hang up", "kill"])
