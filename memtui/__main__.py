@@ -10,7 +10,7 @@ import sys
 
 GARBAGE = (100_000, 50, 100)
 """Thresholds of the collector: to look for cycles among tens of thousands of memories each time 700
-objects were made takes half of the time that reading them takes, and the screen waits for it."""
+objects were made takes half of the time that reading them takes. The screen has its own."""
 
 
 def main() -> int:

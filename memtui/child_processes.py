@@ -27,9 +27,9 @@ SILENCE_LIMIT = 120.0
 """Seconds without a line of output after which a worker is considered hung."""
 NICENESS = 10
 """Of a worker: the screen and the agents go first."""
-_POLL_SECONDS = 0.05
+_POLL_SECONDS = 0.2
 """Between two checks of `cancelled`."""
-_REPORT_EVERY = 0.1
+_REPORT_EVERY = 0.5
 """Seconds between two lines of progress."""
 
 _running: set[subprocess.Popen[bytes]] = set()
@@ -68,7 +68,7 @@ def run_worker(
         module: Name of the module, which calls `serve`.
         arguments: Of its command line.
         report: Is given its progress.
-        cancelled: Is asked twenty times a second; once it is true, the worker is killed.
+        cancelled: Is asked five times a second; once it is true, the worker is killed.
         stdin_text: What it reads from its standard input; less than a pipe holds, 64 KiB.
 
     Returns:

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from memtui.changes import Act
 from memtui.library import Library
-from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
 from memtui.testing.acting import BEFOREHAND, allowed
 from memtui.testing.fixtures import memories, open_library, sample
@@ -38,19 +37,13 @@ def table(samples: Path) -> str:
     reasons: dict[str, int] = {}
     rows = []
     for known in FORMATS:
-        cells = [_cell(reason(_library(known, samples), act), reasons) for act in Act]
+        library = open_library(sample(known, samples / known.name))
+        cells = [_cell(reason(library, act), reasons) for act in Act]
         rows.append(f"| {known.name} | {' | '.join(cells)} |")
     head = f"| format | {' | '.join(act.value for act in Act)} |"
     rule = f"|---|{'---|' * len(Act)}"
     notes = [f"{number}. {why}" for why, number in reasons.items()]
     return "\n".join([head, rule, *rows, "", *notes])
-
-
-def _library(known: Format, samples: Path) -> Library:
-    place = samples / known.name
-    if not place.exists():
-        sample(known, place)
-    return open_library(place)
 
 
 def _cell(why: str, reasons: dict[str, int]) -> str:

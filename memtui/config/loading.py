@@ -195,6 +195,20 @@ def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
         ) from error
 
 
+def find_setting(path: Path, key: str) -> int:
+    """Return the line of a setting in the file, which is made with all defaults if there is none.
+
+    1 if the file does not have the setting. Raises ConfigError if it cannot be read or made.
+    """
+    try:
+        if not path.exists():
+            write_private(path, default_text())
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ConfigError(f"cannot be opened: {error.strerror}", where=str(path)) from error
+    return line_of(text, tuple(key.split("."))) or 1
+
+
 def _with(values: Mapping[str, Any], parts: tuple[str, ...], value: Any) -> dict[str, Any]:
     changed = copy.deepcopy(dict(values))
     at = changed

@@ -7,7 +7,7 @@ one topic does not fill the pack. Similarity is the Jaccard share of the words o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from memtui.context.entries import (
     MAX_DROPPED,
@@ -24,10 +24,10 @@ from memtui.dataclass import dataclass, replace
 from memtui.model import UNTYPED, Memory
 from memtui.query import Sort
 from memtui.search import analysis
-from memtui.search.pack_ranking import rank_by_salience, rank_by_type
+from memtui.search.pack_ranking import RankedSlot, rank_by_salience, rank_by_type
 from memtui.upkeep.similarity import jaccard
 
-COMPARED = 1000
+COMPARED_CHARS = 1000
 """Characters of a text that decide how similar it is to another; a long note begins with its
 subject, and all of sixty long notes would take half a second."""
 
@@ -104,7 +104,7 @@ def build_prime(task: Task) -> list[Section]:
     )
     top_score = ranked[0].score if ranked else 1.0
     memories = [found.rows[hit.slot] for hit in ranked]
-    words = [text_words(f"{memory.title} {memory.content}"[:COMPARED]) for memory in memories]
+    words = [text_words(f"{memory.title} {memory.content}"[:COMPARED_CHARS]) for memory in memories]
     shares = [hit.score / (top_score or 1.0) for hit in ranked]
     chosen = choose_diverse(shares, words, limit, task.constants.diversity)
     entries = []
@@ -116,16 +116,6 @@ def build_prime(task: Task) -> list[Section]:
         entries.append(PackEntry(memory.ref, cited_line(memory, task), hit.score, hit.parts, why))
     # Chosen by MMR, shown by relevance x salience, as the proposal asks.
     order = sorted(range(len(chosen)), key=lambda at: (-entries[at].score, at))
-    chosen_places = {choice.at for choice in chosen}
-    last = min((hit.score for hit in (ranked[c.at] for c in chosen)), default=0.0)
-    dropped: list[DroppedEntry] = []
-    for at, hit in enumerate(ranked):
-        if at not in chosen_places and len(dropped) < MAX_DROPPED:
-            similar = hit.score > last
-            reason = "too similar to what is in" if similar else f"not among the best {limit}"
-            line = cited_line(memories[at], task)
-            entry = PackEntry(memories[at].ref, line, hit.score, hit.parts, explain_parts(hit))
-            dropped.append(DroppedEntry("Relevant knowledge", entry, reason))
     return [
         Section(
             "Relevant knowledge",
@@ -134,9 +124,29 @@ def build_prime(task: Task) -> list[Section]:
             "\n",
             f"up to {limit} by relevance x salience, chosen for diversity (MMR)",
             ranks=tuple(order),
-            dropped=tuple(dropped),
+            dropped=_dropped(task, ranked, memories, {choice.at for choice in chosen}, limit),
         )
     ]
+
+
+def _dropped(
+    task: Task,
+    ranked: Sequence[RankedSlot],
+    memories: Sequence[Memory],
+    chosen: Collection[int],
+    limit: int,
+) -> tuple[DroppedEntry, ...]:
+    """The best that were not chosen: too similar to a chosen one, or not good enough."""
+    last = min((ranked[at].score for at in chosen), default=0.0)
+    dropped: list[DroppedEntry] = []
+    for at, hit in enumerate(ranked):
+        if at in chosen or len(dropped) == MAX_DROPPED:
+            continue
+        reason = "too similar to what is in" if hit.score > last else f"not among the best {limit}"
+        line = cited_line(memories[at], task)
+        entry = PackEntry(memories[at].ref, line, hit.score, hit.parts, explain_parts(hit))
+        dropped.append(DroppedEntry("Relevant knowledge", entry, reason))
+    return tuple(dropped)
 
 
 RELEVANCE_SHARE = 0.7

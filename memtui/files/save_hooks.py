@@ -73,7 +73,7 @@ class NullRecorder:
 
 VARIABLE = "MEMTUI_FAULT"
 
-POINTS = (
+FAILPOINTS = (
     "begin",
     "lock",
     "intent",

@@ -27,7 +27,7 @@ from memtui.files.reading import TEMPORARY_MARK, real_path
 from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder
 
-POINTS = ("stage", "fill", "put", "move", "clear")
+FAILPOINTS = ("stage", "fill", "put", "move", "clear")
 """Failpoints of making and removing a folder (see `memtui.files.save_hooks`)."""
 
 _LONGEST = 200

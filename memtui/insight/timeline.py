@@ -1,14 +1,15 @@
-"""Count memories per day, ISO week, month or year, empty ones included."""
+"""Time as data for drawing: bars (empty ones included), a heat map of days, growth, spans."""
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from typing import Literal, NamedTuple
 
 from memtui.dataclass import dataclass
+from memtui.model import Memory
 
 Unit = Literal["day", "week", "month", "year"]
 UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
@@ -204,3 +205,177 @@ def _window(counts: Counter[int]) -> tuple[int, int, int, int]:
     first = ordered[start]
     end = bisect_left(ordered, first + MAX_BARS)
     return first, ordered[end - 1], sums[start], sums[-1] - sums[end]
+
+
+# ---- a calendar of days, growth per store, spans -------------------------------------------------
+
+WEEKDAYS = 7
+MOST_WEEKS = 53
+"""Weeks of a heat map: a year, as contribution calendars have. With three cells of labels on the
+left it fits 80 columns."""
+LEVELS = 4
+"""Shades above none."""
+
+SPAN_END_KEYS = ("end", "ended_at", "endTime", "end_time")
+"""Keys of `Memory.extra` that say when an episode or session ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """Memories per day, by weeks (columns) and weekdays (rows)."""
+
+    first: date
+    """The Monday of the first week."""
+    weeks: tuple[tuple[int, ...], ...]
+    """For each week the memories of Monday to Sunday; -1 for days after the last one."""
+    bounds: tuple[int, ...]
+    """For each level above 0 the fewest memories it stands for."""
+    earlier: int = 0
+    """Memories before the first week."""
+    later: int = 0
+
+    def level(self, count: int) -> int:
+        """The shade of a count: 0 for none, to `LEVELS`."""
+        return bisect_right(self.bounds, count) if count > 0 else 0
+
+    def day(self, week: int, weekday: int) -> date:
+        """The date of a cell."""
+        return self.first + timedelta(days=week * WEEKDAYS + weekday)
+
+    def months(self) -> list[tuple[int, str]]:
+        """The weeks in which a month begins, with its short English name, for labels above."""
+        found: list[tuple[int, str]] = []
+        for week in range(len(self.weeks)):
+            last = self.day(week, WEEKDAYS - 1)
+            if last.day <= WEEKDAYS or not week:
+                found.append((week, last.strftime("%b")))
+        return found
+
+
+def heat_map(days: Mapping[int, int], last: date, *, weeks: int = MOST_WEEKS) -> HeatMap:
+    """Build a heat map.
+
+    Args:
+        days: Day since 1970 -> number of memories, as `search.aggregates.count_days` gives it.
+        last: The last day to show.
+        weeks: How many weeks to show.
+    """
+    end = last.toordinal() - _EPOCH
+    monday = end - last.weekday()
+    first = max(monday - (weeks - 1) * WEEKDAYS, date.min.toordinal() - _EPOCH)
+    first += (-(first + _EPOCH - 1)) % WEEKDAYS  # the first Monday of the calendar, if it is cut
+    columns = tuple(
+        tuple(days.get(day, 0) if day <= end else -1 for day in range(start, start + WEEKDAYS))
+        for start in range(first, monday + 1, WEEKDAYS)
+    )
+    counts = sorted(count for week in columns for count in week if count > 0)
+    return HeatMap(
+        date.fromordinal(first + _EPOCH),
+        columns,
+        _bounds(counts),
+        sum(count for day, count in days.items() if day < first),
+        sum(count for day, count in days.items() if day > end),
+    )
+
+
+def _bounds(counts: Sequence[int]) -> tuple[int, ...]:
+    """Quartiles of the days with memories, each at least one more than the one before."""
+    if not counts:
+        return tuple(range(1, LEVELS + 1))
+    bounds: list[int] = []
+    for level in range(LEVELS):
+        threshold = counts[len(counts) * level // LEVELS] if level else 1
+        bounds.append(max(threshold, bounds[-1] + 1 if bounds else 1))
+    return tuple(bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Memories of each store that there were at the end of each step."""
+
+    ends: tuple[date, ...]
+    """The last day of each step, oldest first."""
+    lines: Mapping[str, tuple[int, ...]]
+    """Store -> number at each end; stores with most memories first."""
+    undated: Mapping[str, int]
+    """Store -> memories without a time, which no line has."""
+
+
+def growth(
+    days: Mapping[str, Mapping[int, int]],
+    undated: Mapping[str, int] | None = None,
+    *,
+    steps: int = 60,
+) -> Growth:
+    """Build cumulative lines.
+
+    Args:
+        days: Store -> day since 1970 on which memories were created -> their number.
+        undated: Store -> memories without a time.
+        steps: Points of a line at most.
+    """
+    known = [day for store in days.values() for day in store]
+    if not known:
+        return Growth((), {}, dict(undated or {}))
+    low, high = min(known), max(known)
+    count = min(steps, high - low + 1)
+    ends = [low + (high - low + 1) * (at + 1) // count - 1 for at in range(count)]
+    lines: dict[str, tuple[int, ...]] = {}
+    order = sorted(days, key=lambda store: (-sum(days[store].values()), store))
+    for store in order:
+        dated = sorted(days[store].items())
+        starts = [day for day, _ in dated]
+        sums = [0]
+        for _, number in dated:
+            sums.append(sums[-1] + number)
+        lines[store] = tuple(sums[bisect_right(starts, end)] for end in ends)
+    return Growth(tuple(date.fromordinal(end + _EPOCH) for end in ends), lines, dict(undated or {}))
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSpan:
+    """A session, an episode or a daily note: what stands beside memories in time."""
+
+    ref: str
+    kind: str
+    """Of the memory."""
+    label: str
+    """Its headline. Untrusted text."""
+    start: datetime
+    end: datetime
+    """The same as the start if no end is known; the end of the day for a daily note."""
+
+
+def spans(memories: Iterable[Memory], first: date, last: date) -> list[TimeSpan]:
+    """The sessions, episodes and daily notes that touch these days, by their start."""
+    found = []
+    for memory in memories:
+        span = span_of(memory)
+        if span is not None and span.start.date() <= last and first <= span.end.date():
+            found.append(span)
+    return sorted(found, key=lambda span: (span.start, span.end, span.ref))
+
+
+def span_of(memory: Memory) -> TimeSpan | None:
+    """The span of an episode, a session or a daily note; None for other memories."""
+    start = memory.created or memory.updated
+    if start is None:
+        return None
+    if memory.kind == "episode":
+        from memtui.stores.values import from_iso
+
+        ends = [time for key in SPAN_END_KEYS if (time := from_iso(memory.extra.get(key)))]
+        end = max([start, *ends, *([memory.updated] if memory.updated else [])])
+        return TimeSpan(memory.ref, memory.kind, memory.headline, start, end)
+    if is_daily_note(memory):
+        end = start.replace(hour=23, minute=59, second=59, microsecond=0)
+        return TimeSpan(memory.ref, memory.kind, memory.headline, start, end)
+    return None
+
+
+def is_daily_note(memory: Memory) -> bool:
+    """Whether the id of a note or document ends with the date of its day: `2026-03-01.md`."""
+    if memory.kind not in ("note", "document") or memory.created is None:
+        return False
+    name = memory.id.rpartition("/")[2]
+    return name.startswith(memory.created.date().isoformat())

@@ -46,7 +46,7 @@ _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.A
 """Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
 
 
-How = Literal["all", "index", "scan"]
+SearchMethod = Literal["all", "index", "scan"]
 """`all`: the query has no text; `scan`: the index is not ready, so the loaded text was read."""
 
 
@@ -60,7 +60,7 @@ class SearchResult:
     total: int
     scores: Sequence[float] | None
     """One per slot where the order is by relevance."""
-    how: How
+    how: SearchMethod
     hits: RankedHits = field(compare=False, repr=False)
     """The matches, for `explain`."""
     words: tuple[str, ...] = ()
@@ -259,8 +259,8 @@ def _meaning_hint(query: Query, match: Match | None, scope: Searchable) -> str:
 
 def _significant(words: tuple[str, ...]) -> tuple[str, ...]:
     """The words without question words, if any other remains."""
-    significant = tuple(word for word in words if word.casefold() not in analysis.QUESTION_WORDS)
-    return significant or words
+    significant = [word for word in words if word.casefold() not in analysis.QUESTION_WORDS]
+    return tuple(significant) or words
 
 
 MAX_NAMED = 2

@@ -14,7 +14,7 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
@@ -329,10 +329,11 @@ def _read_entries(
                 raise ValueError("of another version, or of other rows")
             rows = state.snapshot.rows
             found: dict[int, LinkEntry] = {}
+            shared: dict[Hashable, Any] = {}
             while (chunk := json.loads(stream.readline())) != _END:
                 for entry in chunk:
                     slot = first + entry[0]
-                    found[slot] = _decode(rows.ref_of(slot), entry)
+                    found[slot] = _decode(rows.ref_of(slot), entry, shared)
             return found
     except FileNotFoundError:
         return None
@@ -343,15 +344,25 @@ def _read_entries(
         return None
 
 
-def _decode(ref: str, saved: Sequence[Any]) -> LinkEntry:
+def _decode(ref: str, saved: Sequence[Any], shared: dict[Hashable, Any]) -> LinkEntry:
+    """The entry of a row; values that many rows have are the same objects in all (`shared`)."""
     _, own_id, entities, since, stated, *end = saved
+    share = shared.setdefault
     statements = tuple(
         LinkStatement(
-            source, sys.intern(relation), target, _ORIGINS[origin], _time(begin), _time(end), note
+            share(source, source),
+            sys.intern(relation),
+            share(target, target),
+            _ORIGINS[origin],
+            _time(begin),
+            _time(end),
+            note,
         )
         for source, relation, target, origin, begin, end, note in stated
     )
-    entry = LinkEntry(ref, own_id, tuple(entities), _time(since), statements)
+    names = tuple(share(name, name) for name in entities)
+    stated_once = share(statements, statements)
+    entry = LinkEntry(ref, own_id, share(names, names), _time(since), stated_once)
     if not end:
         return entry
     ended, successors, is_end_stated = end

@@ -226,12 +226,16 @@ class StoreCache:
             self._sizes.pop(shard.key, None)
         self.version += 1
         sharing = self._shards_sharing_ids(table)
-        shared = self._set([(shard.key, shard.stamp, reading) for shard, reading in batch], table)
+        shared = self._append_shards(
+            [(shard.key, shard.stamp, reading) for shard, reading in batch], table
+        )
         if shared or not sharing.isdisjoint(shard.key for shard, _ in batch):
             self._sharing = sharing | self._shards_of(shared)
             self._assign_refs(table)
 
-    def _set(self, shards: Sequence[tuple[str, str, Reading]], table: SlotTable) -> list[int]:
+    def _append_shards(
+        self, shards: Sequence[tuple[str, str, Reading]], table: SlotTable
+    ) -> list[int]:
         """Append these shards (key, stamp, reading) to the table; returns as `SlotTable.append`."""
         removed: list[int] = []
         memories: list[Memory] = []
@@ -262,7 +266,7 @@ class StoreCache:
             loaded = self.shards[key]
             plain = (replace(rows[slot], ref=plain_ref(rows[slot])) for slot in loaded.slots)
             shards.append((key, loaded.stamp, Reading(tuple(plain), loaded.unreadable)))
-        self._sharing = self._shards_of(self._set(shards, table))
+        self._sharing = self._shards_of(self._append_shards(shards, table))
 
     def _shards_sharing_ids(self, table: SlotTable) -> set[str]:
         if self._sharing is None:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 
 from memtui.dataclass import dataclass, field, replace
-from memtui.insight import activity
-from memtui.insight.activity import Growth, TimeSpan
+from memtui.insight import timeline
 from memtui.insight.comparison import Difference, compare
+from memtui.insight.timeline import Growth, TimeSpan
 from memtui.library.finding import SearchResult
 from memtui.library.former_versions import concerns, read_actions
 from memtui.library.library import Library
@@ -124,6 +124,6 @@ def read_times(found: SearchResult) -> TimeData:
     slots = aggregates.slots_of_kinds(found.columns, found.slots, SPAN_KINDS)
     spans: list[TimeSpan] = []
     if len(slots) <= MOST_SPANS:
-        spans = activity.spans((found.rows[slot] for slot in slots), date.min, date.max)
+        spans = timeline.spans((found.rows[slot] for slot in slots), date.min, date.max)
     by_store = aggregates.count_days_by_store(found.columns, found.slots)
-    return TimeData(days, undated, activity.growth(*by_store), tuple(spans))
+    return TimeData(days, undated, timeline.growth(*by_store), tuple(spans))

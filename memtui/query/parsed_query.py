@@ -157,14 +157,16 @@ class Query:
         """The text of every term that is not negated, to highlight."""
         return tuple(term.text for term in self.wanted_terms if not term.negated)
 
-    @cached_property
+    @property
     def wanted_terms(self) -> tuple[Term, ...]:
         """The terms to rank by: those at the top, then the positive ones of the groups.
 
         Phrases of groups are `optional`.
         """
-        if not self.groups:
-            return self.terms
+        return self._terms_with_groups if self.groups else self.terms
+
+    @cached_property
+    def _terms_with_groups(self) -> tuple[Term, ...]:
         found = [*self.terms]
         for group in self.groups:
             for term in positive_terms(group):

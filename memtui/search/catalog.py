@@ -20,10 +20,10 @@ from __future__ import annotations
 
 import json
 import logging
-import mmap
 import os
 import re
 import shutil
+import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -44,8 +44,8 @@ FORMAT_VERSION = 8
 """Incremented when the files or the meaning of a row change."""
 ROWS_SCANNED = 1024
 """Rows that are searched at a time: half a megabyte."""
-ROWS_KEPT_DECODED = 4096
-"""Rows cached as Memory objects: a hundred screens."""
+ROWS_KEPT_DECODED = 1024
+"""Rows cached as Memory objects, of 2 to 3 KB: twenty-five screens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +68,20 @@ class CatalogRow(NamedTuple):
 
 
 class CachedRows(Sequence[Memory]):
-    """The memories of a catalog, decoded from the mapped file when they are read."""
+    """The memories of a catalog, decoded from their file when they are read.
+
+    It is not mapped: a few hundred rows read here and there would keep all of it in memory, since
+    the system maps 64 KiB at each.
+    """
 
     def __init__(self, file: Path, offsets: np.ndarray[Any, np.dtype[np.int64]]) -> None:
         self._file = file
         self._offsets = offsets
-        with file.open("rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            if len(offsets) == 0 or int(offsets[-1]) != size:
-                raise ValueError("rows and offsets disagree")
-            self._bytes: mmap.mmap | bytes = (
-                mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
-            )
+        self._descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._descriptor)
+        size = os.fstat(self._descriptor).st_size
+        if len(offsets) == 0 or int(offsets[-1]) != size:
+            raise ValueError("rows and offsets disagree")
         self._decoded = lru_cache(maxsize=ROWS_KEPT_DECODED)(self._decode)
 
     def __len__(self) -> int:
@@ -101,7 +103,8 @@ class CachedRows(Sequence[Memory]):
 
     def raw(self, index: int) -> bytes:
         """The line of one row, newline included."""
-        return bytes(self._bytes[int(self._offsets[index]) : int(self._offsets[index + 1])])
+        start, end = self._offsets[index : index + 2].tolist()
+        return os.pread(self._descriptor, end - start, start)
 
     def line(self, index: int) -> CatalogRow:
         """Return one row as `save` takes it, not decoded."""
@@ -109,10 +112,8 @@ class CachedRows(Sequence[Memory]):
 
     def candidates(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
         """The rows in whose line the pattern is found, ascending, a few megabytes at a time."""
-        for first in range(0, len(self), ROWS_SCANNED):
-            last = min(first + ROWS_SCANNED, len(self))
-            start, end = int(self._offsets[first]), int(self._offsets[last])
-            block, at = bytes(self._bytes[start:end]), 0
+        for start, block in self._blocks():
+            at = 0
             while found := pattern.search(block, at):
                 row = int(np.searchsorted(self._offsets, start + found.start(), side="right")) - 1
                 yield row
@@ -120,14 +121,19 @@ class CachedRows(Sequence[Memory]):
 
     def containing(self, mark: bytes) -> Iterator[int]:
         """The rows in whose line these bytes stand, ascending."""
-        for first in range(0, len(self), ROWS_SCANNED):
-            last = min(first + ROWS_SCANNED, len(self))
-            start, end = int(self._offsets[first]), int(self._offsets[last])
-            at = self._bytes.find(mark, start, end)
+        for start, block in self._blocks():
+            at = block.find(mark)
             while at >= 0:
-                row = int(np.searchsorted(self._offsets, at, side="right")) - 1
+                row = int(np.searchsorted(self._offsets, start + at, side="right")) - 1
                 yield row
-                at = self._bytes.find(mark, int(self._offsets[row + 1]), end)
+                at = block.find(mark, int(self._offsets[row + 1]) - start)
+
+    def _blocks(self) -> Iterator[tuple[int, bytes]]:
+        """The lines of `ROWS_SCANNED` rows at a time, each with its place in the file."""
+        for first in range(0, len(self), ROWS_SCANNED):
+            start = int(self._offsets[first])
+            end = int(self._offsets[min(first + ROWS_SCANNED, len(self))])
+            yield start, os.pread(self._descriptor, end - start, start)
 
     @cached_property
     def refs(self) -> tuple[str, ...]:

@@ -61,7 +61,7 @@ _ASK_WHEN = frozenset({"when", "since"})
 
 def asks_when(words: Iterable[str]) -> bool:
     """Whether these words of a query ask for a time."""
-    return any(word.casefold().strip("?,") in _ASK_WHEN for word in words)
+    return not _ASK_WHEN.isdisjoint([word.casefold().strip("?,") for word in words])
 
 
 def find_time_words(segments: Sequence[Segment]) -> Longs:
@@ -151,7 +151,7 @@ def add_context(
 
 def _count_whole(terms: Sequence[ScoredTerm]) -> int:
     """How many of the terms are not still being typed."""
-    return sum(not term.is_open for term in terms)
+    return [term.is_open for term in terms].count(False)
 
 
 def _find_best(worth: Floats, limit: int) -> Longs:
@@ -182,7 +182,7 @@ def _score_windows(
     """BM25 of each window, 0..1; how many terms each window from the first on has."""
     scores = np.zeros(near.shape[1], np.float32)
     around = np.zeros(near.shape[1] - first, np.int32)
-    whole = sum(term.highest for term in terms)
+    whole = sum([term.highest for term in terms])
     for term in terms:
         if len(term.hits.slots):
             times = np.add.reduce(term.by_slot(size).take(near), axis=0)

@@ -37,14 +37,13 @@ def read_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] =
     """The hits of the words `terms` of a `segment`, summed; `shares` are the words' factors."""
     parts = []
     for at, term in enumerate(terms):
-        start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
+        start, end = segment.indptr[term : term + 2].tolist()
         unit = np.float32(0.25 * shares[at]) if shares else _QUARTER
         parts.append(_to_hits(segment, segment.ids[start:end], segment.weights[start:end], unit))
     parts = [part for part in parts if len(part.slots)]
     if len(parts) <= 1:
         return parts[0] if parts else NO_HITS
-    slots = np.concatenate([part.slots for part in parts])
-    weights = np.concatenate([part.weights for part in parts])
+    slots, weights = map(np.concatenate, zip(*parts, strict=True))
     return _sum(segment, slots - segment.first, weights)
 
 
@@ -104,10 +103,7 @@ def concat_hits(parts: Iterable[TermHits]) -> TermHits:
     if len(found) <= 1:
         return found[0] if found else NO_HITS
     found.sort(key=lambda part: int(part.slots[0]))
-    return TermHits(
-        np.concatenate([part.slots for part in found]),
-        np.concatenate([part.weights for part in found]),
-    )
+    return TermHits(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def filter_hits(term_hits: TermHits, mask: NDArray[np.bool_]) -> TermHits:
@@ -173,6 +169,10 @@ class HitSums(NamedTuple):
     """The sum for each of all slots, and a last 0; None where there was nothing to add up."""
 
 
+_last_sums: tuple[Sequence[TermHits], int, float, HitSums | None] = ((), 0, 0.0, None)
+"""What was added up last, for the next letter. Assigned as a whole, for any thread."""
+
+
 def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
     """Return the sum of hits with weights above 0.
 
@@ -181,13 +181,16 @@ def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
         size: The number of slots.
         share: What the weights are multiplied with.
     """
+    global _last_sums
+    known, *numbers, sums = _last_sums
+    if sums is not None and numbers == [size, share] and [*map(id, known)] == [*map(id, parts)]:
+        return sums
     unit, one = np.float32(share), (np.uint8 if len(parts) < 256 else np.uint16)(1)
     first, *others = sorted(parts, key=lambda part: -len(part.slots))
     if not others or not len(others[0].slots):
         once = np.ones(len(first.slots), one.dtype)
         return HitSums(first.slots, first.weights * unit, once, None)
-    values = np.zeros(size + 1, np.float32)
-    counts = np.zeros(size, one.dtype)
+    values, counts = np.zeros(size + 1, np.float32), np.zeros(size, one.dtype)
     values[first.slots] = first.weights * unit
     counts[first.slots] = one
     found = [first.slots]
@@ -195,10 +198,11 @@ def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
         before = counts.take(part.slots)
         found.append(part.slots.take((before == 0).nonzero()[0]))
         values[part.slots] += part.weights * unit
-        before += one
-        counts[part.slots] = before
+        counts[part.slots] = before + one
     slots = np.concatenate(found)
-    return HitSums(slots, values.take(slots), counts.take(slots), values)
+    sums = HitSums(slots, values.take(slots), counts.take(slots), values)
+    _last_sums = parts, size, share, sums
+    return sums
 
 
 _Cached = TypeVar("_Cached")

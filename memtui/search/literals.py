@@ -169,10 +169,10 @@ class LiteralSearch(NamedTuple):
         """
         patterns = [compile_literal(each, is_prefix=True) for each in typed]
         found = np.zeros((len(typed), len(slots)), np.bool_)
-        for number, slot in enumerate(slots.tolist()):
-            for _ in self._iterate((slot,)):
-                texts = _fold_fields(self.rows, slot)
-                found[:, number] = [any(map(each.search, texts)) for each in patterns]
+        numbers = {slot: number for number, slot in enumerate(slots.tolist())}
+        for slot in self._iterate(numbers):
+            texts = _fold_fields(self.rows, slot)
+            found[:, numbers[slot]] = [any(map(each.search, texts)) for each in patterns]
         return found
 
     def filter(self, slots: Sequence[int] | Longs, typed: str, *, is_prefix: bool = False) -> Longs:
@@ -258,7 +258,11 @@ def find_phrase(segment: Segment, term: QueryTerm) -> TermHits:
 
 def in_range(values: Ints, first: int, last: int) -> Mask:
     """Return for each of the `values` whether it is at least `first` and below `last`."""
-    return values == first if last == first + 1 else (values >= first) & (values < last)
+    if last == first + 1:
+        return np.equal(values, first)
+    found: Mask = values >= first
+    found &= values < last
+    return found
 
 
 def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) -> Longs:

@@ -96,7 +96,9 @@ class MatchBonuses(NamedTuple):
                 won *= text.take(at)
                 found.append(AddedScore("passage", at, won, 0.0, float(won.max())))
         if self.literals is not None and (typed := self.query_terms.typed):
-            best = best_positions(text - lost, slots, when, MAX_READ)
+            best = np.arange(len(slots))
+            if len(slots) > MAX_READ:
+                best = best_positions(text - lost, slots, when, MAX_READ)
             shares = _as_typed(typed, slots.take(best), self.literals, self.segments)
             if len(positive := shares.nonzero()[0]):
                 at = best.take(positive)
@@ -119,6 +121,7 @@ def _loss(words: Floats | np.float32) -> Floats:
 
 NO_WORD = -2
 """The number of no token."""
+_NONE = np.array([-1])
 _PASSAGE_LOSS = _loss(np.float32(PASSAGE_WORDS))
 
 
@@ -149,9 +152,9 @@ def _may_hold(segments: Sequence[Segment], slots: Longs, text: str) -> Mask:
     """
     global _last_may_hold
     words = analysis.fold_text(text).split()
-    if len(words) < 2 or not all(
-        word.isascii() and word.isalpha() and len(word) <= analysis.MAX_WORD_CHARS for word in words
-    ):
+    letters = "".join(words)
+    is_plain = letters.isascii() and letters.isalpha()
+    if len(words) < 2 or not is_plain or max(map(len, words)) > analysis.MAX_WORD_CHARS:
         return np.ones(len(slots), np.bool_)
     all_ranges = [word_ranges(segment, words, last_is_prefix=True) for segment in segments]
     key = (segments, slots.tolist(), all_ranges)
@@ -189,7 +192,7 @@ def _read_tokens(
         The positions of these memories in `slots`, their tokens, and where in these each begins.
     """
     memories = slots - segment.first
-    at = ((memories >= 0) & (memories < segment.count)).nonzero()[0]
+    at = (memories.view(np.uint64) < segment.count).nonzero()[0]  # those below 0 are huge
     memories = memories.take(at)
     begins = segment.starts.take(memories)
     lengths = segment.starts.take(memories + 1) - begins
@@ -246,9 +249,8 @@ def _narrowest(tokens: Ints, starts: Longs, segment: Segment, terms: Sequence[Qu
         return widths
     ends = np.concatenate(places)
     earliest = ends
-    for each in places:
-        before = each.searchsorted(ends, side="right") - 1
-        last = np.where(before < 0, -1, each.take(before, mode="clip"))
+    for each in places:  # -1: none before
+        last = np.concatenate([_NONE, each]).take(each.searchsorted(ends, side="right"))
         earliest = np.minimum(earliest, last)
     text = starts.searchsorted(ends, side="right") - 1
     inside = earliest >= starts.take(text)

@@ -96,7 +96,7 @@ def match_terms(
         added = list(search.find_joined(joined.get(number, ())))
         if dates is not None and term.term.text in dates.terms:
             added += dates.tiers
-        if not added and (known := search.score_whole_word(term, words, count)) is not None:
+        if not added and (known := search.score_word(term, words, count)) is not None:
             scored.append(known)
             continue
         tiers = [*search.find_tiers(term, words), *added]
@@ -105,8 +105,8 @@ def match_terms(
         score, word = _score(tiers, slots, count), get_whole_word(term)
         scored.append(ScoredTerm(*score, word, is_open=term.last_is_prefix))
     scores = [each.hits for each in scored]
-    sums = hits.sum_hits(scores, slots, 1 / sum(each.highest for each in scored))
-    missing = (n.term.text for n, s in zip(positive, scores, strict=True) if not len(s.slots))
+    sums = hits.sum_hits(scores, slots, 1 / sum([each.highest for each in scored]))
+    missing = [n.term.text for n, s in zip(positive, scores, strict=True) if not len(s.slots)]
     found = hits.make_match(
         sums,
         slots,
@@ -115,7 +115,7 @@ def match_terms(
         missing=tuple(dict.fromkeys(missing)),
         substituted=tuple(search.substituted),
         terms=tuple(
-            each for term, each in zip(positive, scored, strict=True) if not has_just_begun(term)
+            [each for term, each in zip(positive, scored, strict=True) if not has_just_begun(term)]
         ),
         is_plain=not query_terms.required and not query_terms.excluded,
         bonuses=MatchBonuses(query_terms, segments, literals, dates),
@@ -188,22 +188,31 @@ class _Search:
     substituted: list[Substitution] = field(default_factory=list)
     _joined: dict[tuple[str, bool], TermHits | None] = field(default_factory=dict)
 
-    def score_whole_word(
-        self, term: QueryTerm, words: dict[str, None], count: int
-    ) -> ScoredTerm | None:
-        """The score of a word that is not still being typed, kept while the next is typed.
+    def score_word(self, term: QueryTerm, words: dict[str, None], count: int) -> ScoredTerm | None:
+        """The score of a single word, kept while the next is typed.
 
-        None for other terms, and for words that no memory holds. Adds the words to highlight.
+        That of a word that is being typed is kept too, as most letters leave it the same
+        completions. None for other terms, and for words that no memory holds. Adds the words to
+        highlight.
         """
-        if not self.segments or not (word := get_whole_word(term)):
+        if not self.segments or term.kind is not TermKind.WORD or len(term.parts) != 1:
             return None
+        word, forms = term.parts[0], hits.NO_HITS
+        key = ("score", word)
+        if term.last_is_prefix:
+            words.update(dict.fromkeys(term.highlights))
+            forms = self._forms(word, words)
+            ranges = [segment.prefix_range(word) for segment in self.segments]
+            key = ("begun", word if len(forms.slots) else str(ranges))
 
         def compute() -> _CachedScore:
             found: dict[str, None] = {}
-            score = _score(self.find_tiers(term, found), self.slots, count)
-            return _CachedScore(table, self.alive, ScoredTerm(*score, word), found)
+            begun = (forms, self._completions(word)) if term.last_is_prefix else ()
+            score = _score(begun or self.find_tiers(term, found), self.slots, count)
+            scored = ScoredTerm(*score, get_whole_word(term), is_open=term.last_is_prefix)
+            return _CachedScore(table, self.alive, scored, found)
 
-        first, key, table = self.segments[0], ("score", word), (*self.segments, self.slots)
+        first, table = self.segments[0], (*self.segments, self.slots)
         known = hits.get_cached(first, key, compute)
         if known.table != table or known.alive is not self.alive:
             first.cached_hits.pop(key, None)

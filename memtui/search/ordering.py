@@ -130,7 +130,7 @@ class OrderedSlots(ArraySlots):
         """The positions in the slots as they were given, in order, at least `stop` of them."""
         return self._first_positions if stop <= len(self._first_positions) else self._all_positions
 
-    @cached_property
+    @property
     def scores(self) -> OrderedScores:
         """The scores in the same order."""
         return OrderedScores(self)

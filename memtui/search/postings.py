@@ -231,7 +231,7 @@ class Segment:
         if terms:
             return terms
         # A word that is its own stem, and the only one with it, is in no class of words.
-        alone = {word, stem} if analysis.stem(stem) == stem else {word}
+        alone = {word, stem} if stem != word and analysis.stem(stem) == stem else {word}
         return sorted(at for at in map(self.find_word, alone) if at is not None)
 
 

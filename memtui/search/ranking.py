@@ -164,16 +164,14 @@ def _factors(
     columns: Columns, now: datetime, weights: Weights, preferred_types: Collection[str]
 ) -> _Factors:
     global _known
-    folded_types = frozenset(name.casefold() for name in preferred_types)
+    folded_types = frozenset(map(str.casefold, preferred_types))
     minute = int(now.timestamp() // 60)
-    alike = [
-        factors
-        for factors in _known
-        if factors.columns is columns and (factors.weights, factors.minute) == (weights, minute)
-    ]
-    for factors in alike:
-        if factors.preferred_types == folded_types:
-            return factors
+    alike = []
+    for factors in _known:
+        if factors.columns is columns and (factors.weights, factors.minute) == (weights, minute):
+            if factors.preferred_types == folded_types:
+                return factors
+            alike.append(factors)
     each = alike[0].each if alike else _untyped_factors(columns, minute, weights)
     each = {**each, "type": _type(columns, folded_types, weights)}
     whole = each["recency"].copy()

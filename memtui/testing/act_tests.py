@@ -63,8 +63,15 @@ class FreshReadings:
         self._place = place
         self._found: dict[frozenset[tuple[str, bytes]], dict[str, Memory]] = {}
 
+    def add(self, library: Library) -> None:
+        """A library that has just been opened is a reading already."""
+        self._found[self._files()] = memories(library)
+
+    def _files(self) -> frozenset[tuple[str, bytes]]:
+        return frozenset(contents(self._place, beside=True).items())
+
     def memories(self) -> dict[str, Memory]:
-        files = frozenset(contents(self._place, beside=True).items())
+        files = self._files()
         if files not in self._found:
             self._found[files] = memories(open_library(self._place))
         return self._found[files]
@@ -182,13 +189,14 @@ class ActTests(FormatFixtures):
         self, known: Format, act: Act, planted: Path, state: Path
     ) -> None:
         place = planted
-        library = open_library(place, state)
+        library, readings = open_library(place, state), FreshReadings(place)
+        readings.add(library)
         kinds = allowed(library, act)
         if first := BEFOREHAND.get(act):
             for group in allowed(library, first).values():
                 do_first(library, first, group)
             kinds = allowed(library, act)
-        done, refusals, readings = [], [], FreshReadings(place)
+        done, refusals = [], []
         for kind, among in kinds.items():
             try:
                 change, planned, _ = first_plan(library, act, among)

@@ -154,11 +154,15 @@ def _mark(path: Path) -> tuple[object, ...]:
 
 def contents(root: Path, *, beside: bool = False) -> dict[str, bytes]:
     """Every file's bytes by its path in the folder; memtui's own `.memtui` only if asked for."""
-    return {
-        str(path.relative_to(root)): _bytes(path)
-        for path in paths(root)
-        if path.is_file() and not path.is_symlink() and (beside or ".memtui" not in path.parts)
-    }
+    found = {}
+    for folder, names, files in os.walk(root):
+        if not beside:
+            names[:] = [name for name in names if name != ".memtui"]
+        for name in files:
+            path = os.path.join(folder, name)
+            if stat.S_ISREG(os.lstat(path).st_mode):
+                found[os.path.relpath(path, root)] = _bytes(Path(path))
+    return found
 
 
 def _bytes(path: Path) -> bytes:

@@ -194,6 +194,8 @@ class ChangeWorker:
         self._search_again()
 
 
+# ---- what a plan does, as lines ------------------------------------------------------------------
+
 MAX_LISTED = 200
 """Warnings and memories listed one by one."""
 _GOOD = frozenset({Outcome.ADDED, Outcome.DONE})

@@ -337,22 +337,23 @@ def compare_packs(left: Pack, right: Pack) -> list[ComparedEntry]:
     lines: list[ComparedEntry] = []
     matcher = SequenceMatcher(None, left_keys, right_keys, autojunk=False)
     in_left, in_right = set(left_keys), set(right_keys)
-    for kind, a, b, c, d in matcher.get_opcodes():
+    for kind, left_start, left_end, right_start, right_end in matcher.get_opcodes():
+        left_run = left_entries[left_start:left_end]
+        right_run = right_entries[right_start:right_end]
         if kind == "equal":
-            for one, two in zip(left_entries[a:b], right_entries[c:d], strict=True):
-                same = one.text == two.text
-                lines.append(
-                    ComparedEntry(PackDifference.SAME if same else PackDifference.CHANGED, one, two)
-                )
+            for one, other in zip(left_run, right_run, strict=True):
+                is_same = one.text == other.text
+                sign = PackDifference.SAME if is_same else PackDifference.CHANGED
+                lines.append(ComparedEntry(sign, one, other))
             continue
-        for one in left_entries[a:b]:
-            moved = _key(one) in in_right
-            sign = PackDifference.MOVED if moved else PackDifference.ONLY_LEFT
+        for one in left_run:
+            is_moved = _key(one) in in_right
+            sign = PackDifference.MOVED if is_moved else PackDifference.ONLY_LEFT
             lines.append(ComparedEntry(sign, one, None))
-        for two in right_entries[c:d]:
-            moved = _key(two) in in_left
-            sign = PackDifference.MOVED if moved else PackDifference.ONLY_RIGHT
-            lines.append(ComparedEntry(sign, None, two))
+        for one in right_run:
+            is_moved = _key(one) in in_left
+            sign = PackDifference.MOVED if is_moved else PackDifference.ONLY_RIGHT
+            lines.append(ComparedEntry(sign, None, one))
     return lines
 
 

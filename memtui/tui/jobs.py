@@ -170,8 +170,8 @@ class JobRunner:
 
 SETTLE_MS = 100
 """Changes this close together are told once."""
-WAKE_MS = 500
-"""How often the thread looks whether it should end."""
+WAKE_MS = 5_000
+"""After so long the watcher returns to Python though nothing changed."""
 
 
 class FileWatcher:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.query import Condition, Query, TimeCondition
-from memtui.tui import cursor_restore, messages
+from memtui.tui import messages, view_state
 from memtui.tui.jobs import Failed, FileWatcher, Job, JobRunner
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from memtui.progress import Progress
 
 Answer = TypeVar("Answer")
-EDITING = "memtui.tui.controllers.editing"
+EDITING_MODULE = "memtui.tui.controllers.editing"
 """Everything that writes; it needs the whole library, so it is loaded after the first paint."""
-MARKDOWN = "memtui.tui.markdown_lines"
+MARKDOWN_MODULE = "memtui.tui.markdown_lines"
 """The renderer of Markdown with its parser and lexers."""
 OPENING = "the stores are still being opened"
 REFRESH_EVERY = 1.0
@@ -40,10 +40,10 @@ half of the budget of an idle screen."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 """Seconds between two looks then: some file systems report no changes of other machines. A look at
 12,000 files takes 0.2 s of the processor; when the terminal gets the focus, one comes at once."""
-TYPING = 0.5
+TYPING_SECONDS = 0.5
 """Seconds after a search in which the next letter is expected, so that no refresh begins."""
 ALL = Query(conditions=(Condition("status", ("all",)),))
-TAGS_FROM = 500
+MOST_TAGGED = 500
 """Newest memories whose tags are offered: to read them all would cost a second at 100,000."""
 
 
@@ -71,7 +71,7 @@ class LibraryWorker:
         """The links have been indexed once: what refers to a memory is told too."""
         self.is_writing = False
         """A change of memtui's own is being written: the stores are read again after it."""
-        self._present: MemorySet | None = None
+        self._last_memories: MemorySet | None = None
         """The memories that were there at the last look, whatever their status."""
         self._losses: LossDetector | None = None
         """Made once the stores have been read: what was unreadable then is no news."""
@@ -142,12 +142,12 @@ class LibraryWorker:
         try:
             library.load(report, job.is_cancelled)
             job.post(messages.RowsChanged(complete=True))
-            self._present = library.current_memories()
+            self._last_memories = library.current_memories()
             self._losses = self._loss_detector(library)
             self._post_vocabulary(library, job)
             # Here, so that neither the screen nor the rows wait for them.
-            import_module(EDITING)
-            import_module(MARKDOWN)
+            import_module(EDITING_MODULE)
+            import_module(MARKDOWN_MODULE)
             job.post(messages.WritingReady())
             library.index(job.report, job.is_cancelled)
         except MemtuiError as error:
@@ -203,12 +203,12 @@ class LibraryWorker:
 
     def _show_news(self, library: Library, job: Job) -> None:
         """Post the present rows, and which of them are new."""
-        before, self._present = self._present, library.current_memories()
-        removed_serials, added_serials = library.diff_memories(before, self._present)
+        before, self._last_memories = self._last_memories, library.current_memories()
+        removed_serials, added_serials = library.diff_memories(before, self._last_memories)
         removed = before.rows.with_serials(removed_serials) if before is not None else {}
-        added = self._present.rows.with_serials(added_serials)
-        fresh = cursor_restore.find_changed(removed, added)
-        again = cursor_restore.map_replaced(removed, added)
+        added = self._last_memories.rows.with_serials(added_serials)
+        fresh = view_state.find_changed(removed, added)
+        again = view_state.map_replaced(removed, added)
         job.post(messages.RowsChanged(complete=True, fresh=fresh, again=again))
 
     def _post_vocabulary(self, library: Library, job: Job) -> None:
@@ -217,14 +217,14 @@ class LibraryWorker:
 
         everything = library.find(ALL)
         facets, rows = everything.facets, everything.rows
-        tags = Counter(tag for slot in everything.slots[:TAGS_FROM] for tag in rows[slot].tags)
+        tags = Counter(tag for slot in everything.slots[:MOST_TAGGED] for tag in rows[slot].tags)
         values = {"type": facets.type, "entity": facets.entity, "store": facets.store, "tag": tags}
         job.post(messages.Learned(Vocabulary.of(values), dict(tags.most_common())))
 
     def accept_own_change(self, job: Job) -> None:
         """Take the present memories as known, since memtui wrote them; call it in a job."""
         if self.present is not None:
-            self._present = self.present.current_memories()
+            self._last_memories = self.present.current_memories()
             if self._losses is not None:
                 self._losses.accept(self.present)
             self._post_vocabulary(self.present, job)
@@ -252,7 +252,7 @@ class LibraryWorker:
         Where the system reports changes, less often the more it costs.
         """
         now = monotonic()
-        if now - self._searched > TYPING and now - self._refreshed >= self._pause:
+        if now - self._searched > TYPING_SECONDS and now - self._refreshed >= self._pause:
             self.refresh()
 
     @property

@@ -10,13 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
-from pygments.lexers import get_lexer_by_name
-from pygments.token import Token
-from pygments.util import ClassNotFound
 from rich.segment import Segment
 from rich.style import Style
 
@@ -39,14 +35,14 @@ _URL = re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]]")
 _ESCAPED = frozenset("*_`[]#|~>")
 """Characters whose backslash is left out, since they would mean something without it."""
 _BULLETS = ("•", "◦", "▪")
-_TOKENS: Mapping[str, tuple[Any, ...]] = {
-    "comment": (Token.Comment,),
-    "keyword": (Token.Keyword,),
-    "string": (Token.Literal.String,),
-    "number": (Token.Literal.Number,),
-    "name": (Token.Name.Function, Token.Name.Class, Token.Name.Tag),
-    "builtin": (Token.Name.Builtin, Token.Name.Decorator, Token.Name.Attribute),
-    "operator": (Token.Operator, Token.Punctuation),
+_TOKENS: Mapping[str, tuple[str, ...]] = {
+    "comment": ("Comment",),
+    "keyword": ("Keyword",),
+    "string": ("Literal.String",),
+    "number": ("Literal.Number",),
+    "name": ("Name.Function", "Name.Class", "Name.Tag"),
+    "builtin": ("Name.Builtin", "Name.Decorator", "Name.Attribute"),
+    "operator": ("Operator", "Punctuation"),
 }
 """Style of the palette -> the kinds of tokens that are drawn in it; the first that fits."""
 PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(
@@ -378,15 +374,20 @@ def _ends_fence(shown: str, fence: str) -> bool:
 
 
 def _highlighted(source: str, language: str, palette: Palette) -> Iterator[tuple[str, Style]]:
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
-    except ClassNotFound:
-        lexer = None
-    if lexer is None:
+    if not language:
         yield source, palette.code("plain")
         return
+    from pygments.lexers import get_lexer_by_name  # half a MiB, for those who show code
+    from pygments.token import string_to_tokentype
+
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False, ensurenl=False)
+    except ValueError:  # pygments.util.ClassNotFound
+        yield source, palette.code("plain")
+        return
+    kinds = {style: tuple(map(string_to_tokentype, names)) for style, names in _TOKENS.items()}
     for kind, words in lexer.get_tokens(source):
-        styles = (style for style, tokens in _TOKENS.items() if any(kind in one for one in tokens))
+        styles = (style for style, tokens in kinds.items() if any(kind in one for one in tokens))
         yield words, palette.code(next(styles, "plain"))
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -59,6 +59,8 @@ class ProposalKind(StrEnum):
 
 _TITLE = 60
 """Characters of a memory in the title of a proposal."""
+NEVER = datetime.min.replace(tzinfo=UTC)
+"""The time of what has none, in an order by time: before everything."""
 LEAST_PRECISION = 0.8
 """A finding that is right less often is shown as a hint, whatever it proposes."""
 

@@ -10,14 +10,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
 from memtui.text import counted, number
-from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext, propose, retire_all
-
-_NEVER = datetime.min.replace(tzinfo=UTC)
+from memtui.upkeep.proposals import (
+    NEVER,
+    Proposal,
+    ProposalKind,
+    UpkeepContext,
+    propose,
+    retire_all,
+)
 
 
 def _by_entity(memories: Sequence[Memory]) -> dict[str, list[Memory]]:
@@ -27,7 +32,7 @@ def _by_entity(memories: Sequence[Memory]) -> dict[str, list[Memory]]:
         for entity in (memory.entity, *memory.also_entities) if memory.status in CURRENT else ():
             groups[entity].append(memory)
     return {
-        entity: sorted(group, key=lambda memory: (memory.created or _NEVER, memory.ref))
+        entity: sorted(group, key=lambda memory: (memory.created or NEVER, memory.ref))
         for entity, group in groups.items()
     }
 
@@ -145,14 +150,12 @@ def find_expired(memories: Sequence[Memory], context: UpkeepContext) -> Iterator
         due = [memory for memory in group if _expired(memory, context)]
         if not due:
             continue
-        archived, settings = due[0].extra.get("archived"), context.settings
-        days = settings.archived_days if archived else settings.idle_days
-        state = "archived" if archived else "idle"
+        state = "archived" if _is_archived(due[0]) else "idle"
         yield propose(
             ProposalKind.EXPIRY,
             due,
             f"{entity}: remove {counted(len(due), 'expired memory')}",
-            f"{state} for more than {days} days ({rule.source})",
+            f"{state} for more than {_allowed_days(due[0], context)} days ({rule.source})",
             retire_all(due, context),
             also=entity,
         )
@@ -168,7 +171,14 @@ def _expired(memory: Memory, context: UpkeepContext) -> bool:
         active = datetime.fromisoformat(text) - timedelta(days=rule.days)
     except (ValueError, OverflowError):
         return False
-    archived = memory.extra.get("archived") is True
+    return context.now - active > timedelta(days=_allowed_days(memory, context))
+
+
+def _is_archived(memory: Memory) -> bool:
+    return memory.extra.get("archived") is True
+
+
+def _allowed_days(memory: Memory, context: UpkeepContext) -> float:
+    """Days without activity after which the memory has expired."""
     settings = context.settings
-    days = settings.archived_days if archived else settings.idle_days
-    return context.now - active > timedelta(days=days)
+    return settings.archived_days if _is_archived(memory) else settings.idle_days

@@ -49,6 +49,7 @@ BY_SCOPE: Mapping[ProposalKind, Find] = {ProposalKind.CLUSTER: find_clusters}
 """Findings among the memories of a store that may be merged with one another."""
 _DAILY = frozenset({ProposalKind.EXPIRY, ProposalKind.LONG_HISTORY, ProposalKind.STALE_SUMMARY})
 """Findings that also depend on the day."""
+GROUPS_PER_REPORT = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +107,17 @@ def scan(
     for number, (name, members) in enumerate(groups.items()):
         if cancelled():
             raise Cancelled
-        if number % 64 == 0:
+        if number % GROUPS_PER_REPORT == 0:
             report(Progress("review", number, len(groups)))
-        finders = _FINDERS[name.partition("\0")[0]]
-        mark = fingerprint(members)
-        for kind, find in finders.items():
+        digest = fingerprint(members)
+        for kind, find in _FINDERS[name.partition("\0")[0]].items():
             if kind not in enabled:
                 continue
-            stamp = f"{mark} {context.now:%Y-%m-%d}" if kind in _DAILY else mark
-            if kind is ProposalKind.MERGED_BRANCH:
-                stamp += "".join(f" {one}:{sorted(context.merged[one])}" for one in context.merged)
-            key = f"{kind}\0{name}"
-            before = known.get(key)
-            if before is None or before.fingerprint != stamp:
-                before = ScannedGroup(stamp, tuple(find(members, context)))
-            found[key] = before
+            key, stamp = f"{kind}\0{name}", _stamp(kind, digest, context)
+            group = known.get(key)
+            if group is None or group.fingerprint != stamp:
+                group = ScannedGroup(stamp, tuple(find(members, context)))
+            found[key] = group
     order = list(RULES)
     proposals = sorted(
         (one for group in found.values() for one in group.proposals),
@@ -128,6 +125,15 @@ def scan(
     )
     unique = {proposal.id: proposal for proposal in proposals}
     return ScanResult(tuple(unique.values()), found)
+
+
+def _stamp(kind: ProposalKind, digest: str, context: UpkeepContext) -> str:
+    """The fingerprint of a group for one kind: with all else that its findings depend on."""
+    if kind in _DAILY:
+        digest += f" {context.now:%Y-%m-%d}"
+    if kind is ProposalKind.MERGED_BRANCH:
+        digest += "".join(f" {one}:{sorted(context.merged[one])}" for one in context.merged)
+    return digest
 
 
 _FINDERS = {"store": BY_STORE, "scope": BY_SCOPE, "entity": BY_ENTITY}

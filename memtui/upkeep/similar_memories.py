@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 from memtui.dataclass import dataclass
 from memtui.model import CURRENT, Memory, to_record
 from memtui.upkeep.proposals import (
+    NEVER,
     Proposal,
     ProposalKind,
     UpkeepContext,
@@ -41,7 +41,6 @@ from memtui.upkeep.similarity import (
 _MERGED_KINDS = frozenset({"fact", "event", "observation", "schema"})
 """Kinds that are one statement each; documents, notes and episodes are never merged."""
 _IMPORTANCE = {"high": 2, "medium": 1, "low": 0}
-_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def _statements(memories: Sequence[Memory]) -> list[Memory]:
@@ -58,7 +57,7 @@ def _rank(memory: Memory) -> tuple[object, ...]:
         memory.pinned,
         _IMPORTANCE[memory.importance],
         len(memory.content),
-        memory.created or _NEVER,
+        memory.created or NEVER,
         memory.ref,
     )
 
@@ -108,7 +107,7 @@ def _may_be_merged(one: Memory, other: Memory, context: UpkeepContext) -> bool:
         return False
     if rules.scope(one) != rules.scope(other) or rules.merge_key(one) != rules.merge_key(other):
         return False
-    older, newer = sorted((one, other), key=lambda memory: memory.created or _NEVER)
+    older, newer = sorted((one, other), key=lambda memory: memory.created or NEVER)
     return not rules.contradicts(older, newer) and not rules.replaces(older, newer)
 
 

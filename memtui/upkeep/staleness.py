@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
@@ -19,6 +19,7 @@ from memtui.stores.format import GENERAL_RULES
 from memtui.text import counted, number
 from memtui.text.cells import ELLIPSIS
 from memtui.upkeep.proposals import (
+    NEVER,
     Proposal,
     ProposalKind,
     UpkeepContext,
@@ -179,7 +180,6 @@ def _and_episodes(count: int) -> str:
     return f", {counted(count, 'episode')} with them" if count else ""
 
 
-_NEVER = datetime.min.replace(tzinfo=UTC)
 _CHOICE = re.compile(
     r"\b(?:chose|chosen|picked|selected|settled on|decided on|went with|use|uses|using|adopted)\s+"
     r"(?:the\s+|an?\s+)?(?P<what>[\w.+#/-]{2,40})",
@@ -199,7 +199,7 @@ _COMMON = frozenset({"it", "this", "that", "them", "one", "same", "new", "old", 
 
 def _in_order(memories: Sequence[Memory]) -> list[Memory]:
     current = [memory for memory in memories if memory.status in CURRENT]
-    return sorted(current, key=lambda memory: (memory.created or _NEVER, memory.ref))
+    return sorted(current, key=lambda memory: (memory.created or NEVER, memory.ref))
 
 
 def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:

@@ -69,7 +69,7 @@ def _passes(place: Path, case: Case) -> list[str]:
     finally:
         save_hooks.install(None)
     return [
-        f"{point}:{1 + number}" for point in save_hooks.POINTS for number in range(count[point])
+        f"{point}:{1 + number}" for point in save_hooks.FAILPOINTS for number in range(count[point])
     ]
 
 

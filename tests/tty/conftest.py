@@ -111,6 +111,13 @@ class Terminal:
         while self._read(QUIET) or words in self.text():
             assert time.monotonic() < end, f"{words!r} stays:\n{self.text()}"
 
+    def wait_until(self, holds: Callable[[], object]) -> None:
+        """Read until something holds beside the screen: of files, of other processes."""
+        end = time.monotonic() + LONGEST
+        while not holds():
+            assert time.monotonic() < end, self.text()
+            self._read(0.05)
+
     def wait_for_end(self) -> int:
         """Read until the program has ended; returns its exit status."""
         end = time.monotonic() + LONGEST
@@ -196,10 +203,13 @@ def start(
     fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     child = os.fork()
     if child == 0:
-        os.close(handle)
-        os.login_tty(line)
-        os.chdir(home)
-        os.execvpe(program[0], [*program, *arguments], settings)
+        try:
+            os.close(handle)
+            os.login_tty(line)
+            os.chdir(home)
+            os.execvpe(program[0], [*program, *arguments], settings)
+        finally:  # the terminal was closed before it began: this is no second pytest
+            os._exit(127)
     terminal = Terminal(child, handle, line, size)
     try:
         yield terminal

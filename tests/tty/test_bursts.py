@@ -137,6 +137,6 @@ def test_two_answers_in_one_write_close_one_question(memtui: Start, tmp_path: Pa
         on.send("\x1b")
         on.wait_for("Discard changes?")
         on.send("yy")
-        on.wait_for(HOME)
+        on.wait_until_gone("Edit in")
         on.send("q")
         assert on.wait_for_end() == 0, on.text()

@@ -40,7 +40,6 @@ def test_a_pack_is_asked_for_cut_compared_changed_and_saved(memtui: Start, tmp_p
         on.wait_for("[✓] project")
         on.send("\r")
         on.wait_for("prefers project")
-        on.wait_for("type")
         on.send("-" * 12)
         on.wait_for("left out")
         on.send("+" * 14)

@@ -21,7 +21,11 @@ Start = Callable[..., AbstractContextManager[Any]]
 CHECKING = "checking ·"
 TAKEN_OVER = b"\x1b[?1000h"
 """Among the first that Textual writes."""
-SLEEPS = "import time\nwhile True: time.sleep(0.05)\n"
+REACHED = "reached"
+SLEEPS = f"""import pathlib, time
+pathlib.Path(__file__).with_name("{REACHED}").touch()
+while True: time.sleep(0.05)
+"""
 FAILS = "raise ImportError('half installed')\n"
 
 
@@ -75,9 +79,13 @@ def test_it_stands_before_textual_and_the_app_takes_it_over(memtui: Start, home:
 def test_a_signal_meanwhile_gives_the_terminal_back(
     memtui: Start, home: Path, number: signal.Signals
 ) -> None:
-    with memtui(["store"], home, environ=broken_textual(home, SLEEPS)) as on:
+    environ = broken_textual(home, SLEEPS)
+    reached = home / "broken" / "textual" / REACHED
+    reached.unlink(missing_ok=True)
+    with memtui(["store"], home, environ=environ) as on:
         before = termios.tcgetattr(on._line)
         on.wait_for(CHECKING)
+        on.wait_until(reached.exists)  # ^C amid a callback of Python's imports is ignored
         assert not termios.tcgetattr(on._line)[3] & (termios.ECHO | termios.ICANON)
         on.send("hello\x1c")  # ^\\ does not end it with the terminal as it is
         if number is signal.SIGINT:

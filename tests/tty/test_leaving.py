@@ -18,6 +18,7 @@ import pytest
 
 from memtui.library.indexing import BUILT_IN_PROCESS
 from tests.long_run import count
+from tests.torture.processes import is_alive
 from tests.tui.stage import write_store
 
 pytestmark = pytest.mark.slow
@@ -54,22 +55,15 @@ def builders(home: Path) -> list[str]:
     return [line for line in listed.stdout.split("\n") if BUILDER in line and str(home) in line]
 
 
-def wait_until(holds: Callable[[], object], on: Any) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        on._read(0.01)
-
-
 def test_quitting_while_the_index_is_built_leaves_no_process(memtui: Start, tmp_path: Path) -> None:
     root = large_store(tmp_path)
     with memtui([str(root)], tmp_path) as on:
         on.wait_for("Memories")
-        wait_until(lambda: builders(tmp_path), on)
+        on.wait_until(lambda: builders(tmp_path))
         on.send("q")
         assert on.wait_for_end() == 0
         assert not on.modes_left_on()
-        wait_until(lambda: not builders(tmp_path), on)
+        on.wait_until(lambda: not builders(tmp_path))
     with memtui([str(root)], tmp_path) as on:  # what was half made does no harm
         on.wait_for("of 3,750")
         on.wait_until_gone("checking")
@@ -86,25 +80,17 @@ def scanners(parent: int) -> list[int]:
     return [int(pid) for pid, by, args in found if int(by) == parent and SCANNER in args]
 
 
-def is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
-
-
 @pytest.mark.parametrize("end", ["q", "hang up", "kill"])
 def test_no_scan_outlives_the_program(memtui: Start, tmp_path: Path, end: str) -> None:
     with memtui([str(large_store(tmp_path))], tmp_path) as on:
         found: list[int] = []
-        wait_until(lambda: found.extend(scanners(on._child)) or found, on)
+        on.wait_until(lambda: found.extend(scanners(on._child)) or found)
         if end == "q":
             on.send("q")
         else:
             os.kill(on._child, signal.SIGKILL if end == "kill" else signal.SIGHUP)
         on.wait_for_end()
-        wait_until(lambda: not is_alive(found[0]), on)
+        on.wait_until(lambda: not is_alive(found[0]))
     listed = [file.name for file in (tmp_path / "cache").rglob("reviews/*")]
     assert all(name.endswith(".json") for name in listed)
 

@@ -48,7 +48,7 @@ def test_a_chain_is_walked_and_a_link_leads_to_another_store(memtui: Start, tmp_
         on.send("j")
         on.wait_for("caused_by▶ Bob moved first")
         on.escape()
-        on.wait_for("? help")
+        on.wait_until_gone("Links of")
         on.send("q")
         assert on.wait_for_end() == 0
         assert not on.modes_left_on()

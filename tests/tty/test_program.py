@@ -53,8 +53,8 @@ def test_demo_search_filter_detail_quit(memtui: Start, tmp_path: Path) -> None:
         screen = on.wait_for("×")
         assert "type " in screen.splitlines()[1]
         on.send("\r")
-        on.wait_for("Store ")
         on.send("z")
+        on.wait_until_gone("1 Entities")
         on.wait_for("File ")
         on.send("q")
         assert on.wait_for_end() == 0

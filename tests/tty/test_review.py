@@ -77,7 +77,7 @@ def test_a_walk_through_the_queue(memtui: Start, tmp_path: Path, size: tuple[int
         on.wait_for("0 proposals ·")
         assert files(root) != before
         on.escape()
-        on.wait_for("q quit")
+        on.wait_until_gone("0 proposals ·")
         on.send("q")
         assert on.wait_for_end() == 0
         assert not on.modes_left_on()

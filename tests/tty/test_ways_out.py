@@ -54,8 +54,9 @@ def _ends(by: str, on: Any) -> int:
     if by == "killed":
         # What is typed is kept when the keys rest for a moment.
         drafts = Path(os.readlink(f"/proc/{on._child}/cwd")) / "state" / "drafts"
-        while not any(WRITTEN.strip() in file.read_text() for file in drafts.glob("*.json")):
-            on._read(0.05)
+        on.wait_until(
+            lambda: any(WRITTEN.strip() in file.read_text() for file in drafts.glob("*.json"))
+        )
         number = signal.SIGKILL
     else:
         number = signal.Signals[by]

@@ -126,9 +126,7 @@ async def changing(
     app = MemtuiApp(launch)
     async with app.run_test(size=size, notifications=True) as pilot:
         on = ChangingStage(app, pilot, folder)
-        await on.begun()
-        while not on.browse.is_ready:
-            await on.settle()
+        await on.ready()
         await on.rest()
         yield on
         assert app.backstop_hits == 0, "a call of visible() is missing"

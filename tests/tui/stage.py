@@ -342,9 +342,7 @@ async def stage(
     app = app_class(launch)
     async with app.run_test(size=size, notifications=toasts) as pilot:
         running = Stage(app, pilot)
-        await running.begun()
-        if open_library is None:
-            await running.ready()
+        await (running.ready if open_library is None else running.begun)()
         yield running
     if app.fault is not None:
         raise app.fault

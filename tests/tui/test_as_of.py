@@ -17,11 +17,6 @@ SIZES = ((160, 45), (80, 24), (40, 12))
 WRITING = ("edit", "new", "retire", "pin", "undo", "source", "import")
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
-
-
 async def go_to(on: Stage, time: str) -> None:
     await on.press("@")
     await on.type(time)

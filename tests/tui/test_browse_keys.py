@@ -19,11 +19,6 @@ from memtui.tui.layout import Pane
 from .stage import NOW, Stage, stage, write_store
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
-
-
 @pytest.mark.slow
 async def test_moving_in_the_list(root: Path) -> None:
     async with stage(root, (100, 20)) as on:

@@ -393,40 +393,6 @@ async def test_an_ambient_event_changes_in_every_file_that_holds_it(tmp_path: Pa
         assert on.files() == before
 
 
-@pytest.mark.parametrize(
-    ("theme", "size"),
-    [("dusk", (120, 35)), ("paper", (80, 24)), ("terminal", (80, 24)), ("dusk", (40, 12))],
-)
-async def test_every_form_fits_every_terminal(
-    tmp_path: Path, size: tuple[int, int], theme: str
-) -> None:
-    async with changing(tmp_path, AGENT, "simple-memory", size=size, theme=theme) as on:
-        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
-        for keys, leave in (
-            (["e"], ["escape"]),
-            (["S"], ["escape"]),
-            (["d"], ["escape"]),
-            (["#"], ["escape"]),
-            (["L"], ["escape"]),
-            (["x"], ["escape"]),
-            (["I"], ["escape"]),
-            (["c"], ["escape"]),
-            (["p", "C"], ["space", "escape", "escape"]),
-        ):
-            await on.keys(*keys)
-            assert on.app.screen is not on.browse, keys
-            lines = on.text().split("\n")
-            assert len(lines) <= size[1]
-            assert any("esc" in line for line in lines), (keys, on.text())
-            focused = on.app.focused
-            if focused is not None:
-                region = focused.region
-                assert region.height > 0, keys
-                assert on.app.screen.region.contains_region(region), keys
-            await on.keys(*leave)
-            assert on.app.screen is on.browse, keys
-
-
 async def test_marks_stay_on_memories_of_a_file_that_a_program_writes_again(tmp_path: Path) -> None:
     """The file's memories have other rows from then on: a mark that stayed with the row was counted
     and no longer shown; what is gone is no longer marked."""

@@ -24,7 +24,7 @@ async def test_what_was_added_and_superseded(tmp_path: Path, size: tuple[int, in
         await on.type("2026-06-01")
         await on.press("enter", "down")
         compare(f"changes-{size[0]}x{size[1]}", await on.still())
-        assert "superseded" in on.text()
+        assert "↻" in on.text()
 
 
 @pytest.mark.slow

@@ -11,11 +11,6 @@ from memtui.config import Settings
 from .stage import fact, stage, write_store
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
-
-
 @pytest.mark.slow
 async def test_a_field_and_then_its_value_by_tab(root: Path) -> None:
     async with stage(root, (80, 24)) as on:

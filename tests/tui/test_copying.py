@@ -9,15 +9,10 @@ import pytest
 
 from memtui.tui.terminal import copy_with_tools
 
-from .stage import Stage, stage, write_store
+from .stage import Stage, stage
 
 HOSTILE = "森 \x1b[2J 'quoted' $(x)\nline\u200b"
 VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "TMUX", "STY", "TERM_PROGRAM", "WSL_DISTRO_NAME")
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
 
 
 @pytest.fixture

@@ -13,12 +13,7 @@ from memtui.tui.dialogs.picker import SavedFilterPicker
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 
 from .sample_stage import changing
-from .stage import stage, write_store
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
+from .stage import stage
 
 
 @pytest.mark.slow

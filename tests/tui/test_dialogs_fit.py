@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from textual.widget import Widget
+from textual.widgets import Input
 
 from memtui import themes
 from memtui.errors import TerminalError
 from memtui.tui import key_bindings, refuse_terminal
 from memtui.tui.dialogs.help import MOST_RECENT, with_recent
-from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.picker import BookmarkScreen, Choice, Picker
 from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog, Reply
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.text_window import OutcomeLine
@@ -21,11 +22,6 @@ from .stage import Stage, fact, stage, write_store
 SIZES = [(160, 45), (80, 24), (40, 12)]
 ONE_LINE = "Delete this draft?"
 LONG = "a long name of a saved filter that goes on and on " * 3
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
 
 
 def _box(on: Stage) -> Widget:
@@ -52,6 +48,60 @@ async def test_the_end_of_a_toast_is_on_the_screen(root: Path) -> None:
             assert "? help" in on.text()
 
 
+async def test_what_the_help_finds_is_whole_where_there_is_room(root: Path) -> None:
+    async with stage(root, (80, 24)) as on:
+        await on.press("?", "/")
+        await on.type("bookmark")
+        await on.sees("bookmark.go")
+        await on.press("escape", "escape")
+        assert on.app.screen is on.browse
+
+
+async def test_a_small_screen_shows_the_filter_and_several_commands(root: Path) -> None:
+    async with stage(root, (40, 12)) as on:
+        await on.press(":")
+        await on.sees("Filter by recency")
+        await on.press("escape", "v", "v", "ctrl+v", "enter")
+        await on.sees("by importance, then newe… ×")
+
+
+async def test_a_cursor_line_in_reverse_video_is_one_block(root: Path) -> None:
+    async with stage(root, (80, 24), theme="terminal") as on:
+        await on.press(":")
+        await on.sees("Search as you type")
+        rows = on.app.screen._compositor.render_strips()
+        (row,) = [strip for strip in rows if "Search as you type" in strip.text]
+        reversed_styles = [style for _, style, _ in row if style is not None and style.reverse]
+        assert reversed_styles
+        assert all(style.color is None or style.color.is_default for style in reversed_styles)
+
+
+async def test_an_export_says_how_many_and_what_it_has_no_place_for(root: Path) -> None:
+    state = root.parent / "state"
+    async with stage(root, (80, 24), state=state, toasts=True) as on:
+        await on.press("/")
+        await on.type("tea")
+        await on.press("enter", "x", "tab", "right", "right", "tab")
+        on.app.screen.query_one(Input).value = str(root.parent / "out.csv")
+        await on.press("enter")
+        await on.sees("Exported 2 memories to")
+        (toast,) = [toast.message for toast in on.app._notifications]
+        assert toast.splitlines()[1].startswith("left out: ")
+
+
+async def test_every_bookmark_has_a_line_and_can_be_reached(root: Path) -> None:
+    chosen: list[str] = []
+    bookmarks = {letter: f"{letter} {LONG}" for letter in "abcdefghijklmnopqrstuvwxyz"}
+    async with stage(root, (40, 12)) as on:
+        on.app.ask(BookmarkScreen("Go to bookmark", bookmarks), chosen.append)
+        await on.sees("i a long name")
+        await on.press(*["down"] * 26)
+        await on.sees("z a long name")
+        await on.press("j")
+    assert chosen == ["j"]
+
+
+@pytest.mark.slow
 async def test_an_input_shows_its_cursor_at_every_size(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         on.app.push_screen(PromptDialog("Save filter", hint="tea"))
@@ -80,8 +130,8 @@ async def test_a_long_choice_can_be_read_whole(root: Path, size: tuple[int, int]
 
 
 async def test_ctrl_c_leaves_a_dialog_as_escape_does(root: Path) -> None:
-    async with stage(root, (80, 24)) as on:
-        for key in ("x", "@", ",", "P", "ctrl+p"):
+    async with stage(root, (80, 24), state=root.parent / "state") as on:
+        for key in ("x", "@", ",", "P", "ctrl+p", "I", "C"):
             await on.press(key)
             await on.settle()
             assert on.app.screen is not on.browse, key

@@ -8,6 +8,7 @@ import pkgutil
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from difflib import unified_diff
 from typing import Any
 
 import pytest
@@ -29,6 +30,8 @@ from .test_contrast import SIGN, TEXT, THEMES, pages, seen
 FILLED_LATER = {"StoreChooser"}
 """Opens before the stores have been looked for, and then has their height."""
 HOME_SIZE = (120, 35)
+DEEPEST = 2
+"""Dialogs above each other, or a dialog and the input in it that escape leaves first."""
 SHORT = {("conflict", (40, 12))}
 """Three choices and `esc` fill the line, so that there is no room for its word."""
 LINES = dict.fromkeys(range(0x2500, 0x2580))
@@ -89,11 +92,16 @@ class PaintRecorder(MemtuiApp):
         super()._display(screen, renderable)
 
 
+def _is_within(region: Region, screen: Screen[Any]) -> bool:
+    return region.height > 0 and screen.region.contains_region(region)
+
+
 @pytest.mark.slow
 async def test_every_dialog_is_whole_at_every_size() -> None:
     """It has its size when it is first painted, says how it is left (`esc cancel` where something
-    would be lost or done, `esc back` in viewers), and looks as it did."""
-    wrong, moved, looks = [], [], {}
+    would be lost or done, `esc back` in viewers), shows what has the focus, looks as it did, is
+    the same again after the terminal had other sizes, and is left by escape or ctrl+c."""
+    wrong, hidden, moved, stuck, other, looks = [], [], [], [], {}, {}
     async with gallery(app_class=PaintRecorder) as on:
         app = on.app
         assert isinstance(app, PaintRecorder)
@@ -104,18 +112,30 @@ async def test_every_dialog_is_whole_at_every_size() -> None:
             assert type(app.screen).__name__ == scene.dialog, scene.name
             if len(app.boxes[scene.dialog]) != 1 and scene.dialog not in FILLED_LATER:
                 moved.append((scene.name, app.boxes[scene.dialog]))
-            shown = []
+            first, shown = on.text(), []
             for size in _sizes(number):
                 await resize(on, size)
                 words = plain(on.text())
                 shown.append(f"=== {size[0]}x{size[1]}\n{words}")
                 if f"esc {scene.way_out}" not in words and (scene.name, size) not in SHORT:
                     wrong.append((scene.name, size))
+                if app.focused is not None and not _is_within(app.focused.region, app.screen):
+                    hidden.append((scene.name, size, app.focused.region))
             looks[scene.name] = "\n".join(shown)
             await resize(on, HOME_SIZE)
+            if on.text() != first and scene.dialog not in FILLED_LATER:
+                other[scene.name] = list(unified_diff(first.split("\n"), on.text().split("\n")))
+            for _ in range(DEEPEST):
+                if on.app.screen is not on.browse:
+                    await on.press(("escape", "ctrl+c")[number % 2])
+            if on.app.screen is not on.browse:
+                stuck.append(scene.name)
             await leave(on)
     assert not wrong
+    assert not hidden
     assert not moved
+    assert not stuck
+    assert not other
     for number, (name, words) in enumerate(looks.items()):
         sizes = _sizes(number)
         if sizes == SIZES:

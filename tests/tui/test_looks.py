@@ -20,11 +20,6 @@ ALL_SIZES = [*SIZES, (60, 20), (40, 12)]
 THEMES = sorted(themes.load_all([paths.bundled_folder("themes")]).by_name)
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
-
-
 def _name(what: str, size: tuple[int, int]) -> str:
     return f"{what}-{size[0]}x{size[1]}"
 

@@ -18,11 +18,6 @@ LEAST_TEXT = {200: 64, 160: 60, 120: 48, 80: 45, 60: 45, 40: 26}
 STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("store", STORES)
 async def test_the_text_has_the_room_on_the_sample_data(tmp_path: Path, store: str) -> None:

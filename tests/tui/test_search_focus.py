@@ -6,12 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .stage import Stage, stage, write_store
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
+from .stage import Stage, stage
 
 
 def selected(on: Stage) -> str:

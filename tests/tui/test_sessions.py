@@ -19,11 +19,6 @@ from memtui.tui.layout import Pane, arrange
 from .stage import FACTS, fact, stage, write_store
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
-
-
 @pytest.mark.slow
 async def test_a_session_goes_on_where_it_ended(root: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"

@@ -10,7 +10,7 @@ from memtui import config
 from memtui.config.schema import SCHEMA
 from memtui.tui.dialogs.settings import SettingsScreen
 
-from .stage import Stage, stage, write_store
+from .stage import Stage, stage
 
 COMMENTED = """\
 # mine
@@ -20,11 +20,6 @@ theme = "dusk"  # at night
 # rows
 density = "compact"
 """
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
 
 
 async def go_to(on: Stage, key: str) -> None:

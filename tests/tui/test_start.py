@@ -21,7 +21,7 @@ HEAVY = (
     "yaml",
     "memtui.library",
     "memtui.stores.base",
-    "memtui.insight.activity",
+    "memtui.insight.timeline",
     "memtui.tui.dialogs.dialog",
 )
 """Each takes a good part of the time to the first paint; they are loaded when first used."""

@@ -9,14 +9,9 @@ import pytest
 from memtui.tui.layout import Pane
 
 from .sample_stage import changing
-from .stage import Stage, compare, stage, write_store
+from .stage import Stage, compare, stage
 
 SIZES = ((160, 45), (80, 24), (40, 12))
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
 
 
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)

@@ -19,11 +19,6 @@ LONG = "\n\n".join(
 WEB = "See https://example.org/a_(b)?q=1#c, and (http://example.net/x). No ftp://example.org here."
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return write_store(tmp_path / "store")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 35)])
 async def test_two_marked_memories_are_compared(root: Path, size: tuple[int, int]) -> None:

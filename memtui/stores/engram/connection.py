@@ -59,13 +59,15 @@ READ_LIMIT_SECONDS = 60.0
 """A single read that takes longer than this is stopped: a hostile file may never end."""
 TICK_NANOSECONDS = 50_000_000
 """Well above the step of file times on Linux (4 ms) and of clocks elsewhere (16 ms)."""
-POINTS = ("begin", "lock", "commit", "done")
+FAILPOINTS = ("begin", "lock", "commit", "done")
 """Where a test may kill a transaction (see `files.save_hooks`)."""
 SMALLEST_DATABASE = 512
 """Bytes: the smallest SQLite page; a shorter file holds no table."""
 _STEPS = 1_000_000
+"""Instructions of SQLite between two looks at the time."""
 _WRITE = "mode=rw"
 _TRIES = 5
+"""Reads of a database that changes meanwhile, before it is read with locks."""
 
 T = TypeVar("T")
 FileStamps = tuple[tuple[int, ...] | None, ...]
@@ -307,20 +309,23 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-HEADER_SIZE = 32
+# ---- what a -wal holds ---------------------------------------------------------------------------
+
+WAL_HEADER_SIZE = 32
 FRAME_HEADER_SIZE = 24
-LONGEST_SEARCH = 2_000_000
+MAX_SEARCHED_BYTES = 2_000_000
 """Bytes in which a first commit is looked for, which takes about a tenth of a second."""
 _MAGIC = 0x377F0682
 """Its lowest bit says that checksums are over big-endian words."""
 _PAGE_SIZES = frozenset(1 << bit for bit in range(9, 17))
 _WORD = 0xFFFFFFFF
+"""The largest word of 32 bits."""
 
 Checksum = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class WalHeader:
     """The header of a log, which its frames are checked against."""
 
     page_size: int
@@ -354,9 +359,9 @@ def has_commit(path: Path) -> bool | None:
         return None
 
 
-def _header(file: BinaryIO) -> Header | None:
-    raw = file.read(HEADER_SIZE)
-    if len(raw) < HEADER_SIZE:
+def _header(file: BinaryIO) -> WalHeader | None:
+    raw = file.read(WAL_HEADER_SIZE)
+    if len(raw) < WAL_HEADER_SIZE:
         return None
     magic, _, page_size, _ = struct.unpack_from(">4I", raw)
     if magic & ~1 != _MAGIC or page_size not in _PAGE_SIZES:
@@ -365,14 +370,14 @@ def _header(file: BinaryIO) -> Header | None:
     checksum = _add(words, (0, 0), raw[:24])
     if checksum != struct.unpack_from(">2I", raw, 24):
         return None
-    return Header(page_size, words, raw[16:24], checksum)
+    return WalHeader(page_size, words, raw[16:24], checksum)
 
 
-def _commits(file: BinaryIO, header: Header) -> bool | None:
+def _commits(file: BinaryIO, header: WalHeader) -> bool | None:
     """Follow the frames until one of them commits."""
     size = FRAME_HEADER_SIZE + header.page_size
     checksum = header.checksum
-    for _ in range(LONGEST_SEARCH // size):
+    for _ in range(MAX_SEARCHED_BYTES // size):
         frame = file.read(size)
         if len(frame) < size or frame[8:16] != header.salts:
             return False

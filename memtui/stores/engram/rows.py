@@ -162,6 +162,8 @@ def describe_columns(columns: Row | None, edit: RowEdit, row: Row | None) -> str
     return "\n".join(f"{name}: {text(columns.get(name))}" for name in ordered)
 
 
+# ---- edits that other programs have reverted -----------------------------------------------------
+
 MEMORY_TABLES = frozenset({"observations", "user_prompts", "memory_relations"})
 """Tables whose rows a person knows of; sessions and former versions only go with them."""
 DERIVED = frozenset({"updated_at", "revision_count", "normalized_hash"})
@@ -169,17 +171,17 @@ DERIVED = frozenset({"updated_at", "revision_count", "normalized_hash"})
 ENGRAM_COLUMNS = DERIVED | {"duplicate_count", "last_seen_at", "id"}
 """Columns that Engram moves by itself."""
 
-Found = list[tuple[EditSequence, EditStatus]]
+RowStatuses = list[tuple[EditSequence, EditStatus]]
 
 
-def find_row_statuses(sequences: Sequence[EditSequence]) -> Found:
+def find_row_statuses(sequences: Sequence[EditSequence]) -> RowStatuses:
     """The status of each sequence of row edits, without those whose database cannot be read."""
     by_path: dict[str, list[tuple[EditSequence, list[RowEdit]]]] = {}
     for sequence in sequences:
         edits = [edit for edit in sequence if isinstance(edit, RowEdit)]
         if edits and edits[0].table in MEMORY_TABLES:
             by_path.setdefault(edits[0].path, []).append((sequence, edits))
-    found: Found = []
+    found: RowStatuses = []
     for path, sequences_of_file in by_path.items():
         try:
             found += run_read(Path(path), partial(_statuses, sequences_of_file))
@@ -190,7 +192,7 @@ def find_row_statuses(sequences: Sequence[EditSequence]) -> Found:
 
 def _statuses(
     sequences: Sequence[tuple[EditSequence, list[RowEdit]]], connection: sqlite3.Connection
-) -> Found:
+) -> RowStatuses:
     schema = inspect(connection)
     rows = [_row(connection, schema, edits[0]) for _, edits in sequences]
     updated = {
@@ -198,7 +200,7 @@ def _statuses(
         for row, (_, edits) in zip(rows, sequences, strict=True)
         if row and edits[0].before is not None
     }
-    found: Found = []
+    found: RowStatuses = []
     for row, (sequence, edits) in zip(rows, sequences, strict=True):
         status = _edit_status(edits, row, updated)
         if status is not None:

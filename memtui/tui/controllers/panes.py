@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
     from memtui.tui.status_text import StatusText
 
+LAST_BAR = 1 << 30
+"""More than there are: the timeline goes to the last one."""
 CALENDAR_ROWS = 10
 """Seven weekdays, the months, two borders."""
 
@@ -52,7 +54,7 @@ class PaneActions:
             "bar.previous": lambda: screen.timeline.step(-1),
             "bar.next": lambda: screen.timeline.step(1),
             "bar.first": lambda: screen.timeline.go(0),
-            "bar.last": lambda: screen.timeline.go(1 << 30),
+            "bar.last": lambda: screen.timeline.go(LAST_BAR),
             "bar.above": lambda: screen.timeline.step_day(-1),
             "bar.below": lambda: screen.timeline.step_day(1),
             "bar.brush_back": lambda: screen.timeline.brush(-1),

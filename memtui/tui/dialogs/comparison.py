@@ -44,6 +44,8 @@ SIGNS = {
     DifferenceKind.RESTORED: "↶",
 }
 KIND_WIDTH, AGE_WIDTH, STORE_MAX = 10, 5, 16
+NARROW = 50
+"""Columns below which a change is told by its sign alone."""
 LONGEST = 8_000
 """Characters of a text that are compared on the screen."""
 
@@ -79,10 +81,13 @@ class DifferenceList(RowList[Difference]):
         palette = self.palette
         age = text.short_ago(row.time, self._now()) if row.time else ""
         store = text.cut_line(row.memory.store, STORE_MAX) if width >= 60 else ""
-        room = max(4, width - KIND_WIDTH - AGE_WIDTH - 7 - (len(store) + 1 if store else 0))
+        kind = str(SIGNS[row.kind])
+        if width >= NARROW:
+            kind += f" {row.kind:<{KIND_WIDTH}} "
+        room = max(4, width - len(kind) - AGE_WIDTH - 4 - (len(store) + 1 if store else 0))
         title = text.column(row.memory.headline, room)
         return [
-            (f"{SIGNS[row.kind]} {row.kind:<{KIND_WIDTH}} ", kind_style(row.kind, palette)),
+            (kind, kind_style(row.kind, palette)),
             (f"{age:>{AGE_WIDTH}}  ", palette.dim),
             (title, palette.text),
             (f" {store} " if store else " ", palette.faint),

@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 
 TYPED = "typed"
 """The recipe with preferred types."""
-BEFORE = "before the change"
+BEFORE_CHANGE = "before the change"
 """Name of the pack as it was before the stores changed; no recipe has it, for its blanks."""
-WIDE = 110
+WIDE_FROM = 110
 """Columns from which the reasons stand beside the pack, not below it."""
-LOOK = 0.2
+CHECK_SECONDS = 0.2
 """Seconds between two looks at whether the stores have changed."""
 CHANGES = ("edit", "pin", "retire", "restore", "supersede", "retype", "undo", "redo")
 """Actions of the browse screen that work here too, with the same keys."""
@@ -106,7 +106,7 @@ class PackScreen(FittingDialog[str]):
         self._fit()
         self._task_line.focus() if not self.request.task else self._list.focus()
         self.build()
-        self.set_interval(LOOK, self._rebuild_if_stale)
+        self.set_interval(CHECK_SECONDS, self._rebuild_if_stale)
 
     def on_resize(self) -> None:
         self._fit()
@@ -115,7 +115,7 @@ class PackScreen(FittingDialog[str]):
     def _fit(self) -> None:
         super()._fit()
         width, height = self.app.size
-        self.set_class(width >= WIDE, "-beside")
+        self.set_class(width >= WIDE_FROM, "-beside")
         self._why.display = height >= 16
         self.call_after_refresh(self._say)
 
@@ -182,19 +182,19 @@ class PackScreen(FittingDialog[str]):
         built = self.built
         if built is None:
             return
-        if self.request.other == BEFORE:
+        if self.request.other == BEFORE_CHANGE:
             left, right, names = self._before or built.pack, built.pack, ("before", "now")
         else:
             left, right = built.pack, built.other or built.pack
             names = (left.recipe, right.recipe)
         lines = compare_packs(left, right)
         self._comparison.show(lines, names)
-        wide = self.app.size.width >= WIDE
+        wide = self.app.size.width >= WIDE_FROM
         tokens = left.tokens, right.tokens
         self._slider.show(built.whole.tokens, describe_compared(lines, names, tokens, wide=wide))
 
     def _say(self) -> None:
-        """Title, what the task is, the keys."""
+        """Show the title, what the task line takes, and the keys."""
         if not self.is_mounted:
             return
         recipe = self._recipes[self.request.recipe]
@@ -262,7 +262,7 @@ class PackScreen(FittingDialog[str]):
         shown = [name for name in _FOOTER if not self.refusal(name)]
         if self._before is None:
             shown = [name for name in shown if name not in ("undo", "redo")]
-        if self.app.size.width < WIDE:
+        if self.app.size.width < WIDE_FROM:
             shown = [name for name in shown if name not in _WIDE_ONLY]
         keys.show(
             [(key, _label_of(name), name) for name in shown if (key := self.app.key_of(name))],
@@ -362,7 +362,7 @@ class PackScreen(FittingDialog[str]):
             self._end_comparison()
             return
         others = [recipe for recipe in self._recipes.values() if recipe.name != self.request.recipe]
-        named = [(BEFORE, "this pack, before the stores changed")] if self._before else []
+        named = [(BEFORE_CHANGE, "this pack, before the stores changed")] if self._before else []
         named += [(recipe.name, recipe.description) for recipe in others]
         self._host.ask_other(named, self._compare_with)
 
@@ -370,7 +370,7 @@ class PackScreen(FittingDialog[str]):
         self._comparison.display, self._list.display = True, False
         self._comparison.focus()
         self.ask(replace(self.request, other=other))
-        if other == BEFORE:
+        if other == BEFORE_CHANGE:
             self._show()
 
     def _end_comparison(self) -> None:

@@ -93,6 +93,10 @@ class HelpScreen(TextDialog[None]):
         line = self.query_one(FilterInput)
         line.display = True
         line.focus()
+        self.fill()
+
+    def fit_lines(self, rows: int) -> None:
+        super().fit_lines(rows + self.query_one(FilterInput).display)
 
     def action_leave(self) -> None:
         """Leave the search first, then the help."""
@@ -101,6 +105,7 @@ class HelpScreen(TextDialog[None]):
             line.value = ""
             line.display = False
             self.query_one(TextWindow).focus()
+            self.fill()
         else:
             self.dismiss(None)
 

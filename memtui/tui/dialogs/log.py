@@ -45,6 +45,8 @@ _OVERWRITTEN = "! overwritten"
 """State of a change that another program has overwritten, in whole or in part."""
 TIME_WIDTH = 5
 STATE_WIDTH = 13
+NARROW = 50
+"""Columns below which the state of a change is its sign alone."""
 DIFF_FROM = 20
 """Screen rows from which the diff of the selected change is shown below the list."""
 
@@ -72,12 +74,13 @@ class ActionList(RowList[JournalAction]):
         lost = row.id in self._overwritten
         state = _OVERWRITTEN if lost else f"{_SIGNS[row.state]} {_WORDS[row.state]}"
         tone = palette.warning if lost or row.state is ActionState.UNSURE else palette.dim
-        room = max(8, width - TIME_WIDTH - STATE_WIDTH - 6)
+        columns = STATE_WIDTH if width >= NARROW else 1
+        room = max(8, width - TIME_WIDTH - columns - 6)
         title = text.cut_line(row.title, room)
         return [
             (f"{when:>{TIME_WIDTH}}  ", palette.dim),
             (text.pad(title, room), palette.faint if quiet else palette.text),
-            (f"  {state:<{STATE_WIDTH}} ", tone),
+            (f"  {state[:columns]:<{columns}} ", tone),
         ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rich.segment import Segment
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -11,9 +12,10 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog
+from memtui.tui.appearance import Palette
+from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog, TextDialog
 from memtui.tui.widgets.inputs import Choice, ChoiceList, FilterInput
-from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_window import TextWindow
 
 __all__ = ["Choice", "Picker", "SavedFilterPicker"]
 
@@ -83,7 +85,9 @@ class Picker(FittingDialog[tuple[str, ...]]):
 
     def fill(self) -> None:
         # The list shrinks so that the keys below it stay visible.
-        most = int(self.app.size.height * BOX_SHARE) - FRAME_LINES - self._narrows
+        small, height = self.has_class("-small"), self.app.size.height
+        most = height + 1 if small else int(height * BOX_SHARE)
+        most -= FRAME_LINES + self._narrows
         if self._list.widest > self.app.size.width * WIDTH_SHARE // 100 - FRAME_COLUMNS:
             most -= WHOLE_ROWS
         self._list.styles.max_height = max(1, most)
@@ -189,7 +193,7 @@ class ThemePicker(FittingDialog[None]):
         yield ThemePreviewList(choices, several=False)
 
     def keys(self) -> list[tuple[str, str]]:
-        return [("↑↓", "preview"), ("enter", "apply")]
+        return [("enter", "apply"), ("↑↓", "preview")]
 
     def action_cancel(self) -> None:
         self.app.theme = self._before
@@ -206,34 +210,45 @@ class ThemePicker(FittingDialog[None]):
 LEAST_COLUMNS, MOST_COLUMNS = 44, 90
 
 
-class BookmarkScreen(FittingDialog[str]):
+class BookmarkScreen(TextDialog[str]):
     """Dismissed with the letter that was pressed."""
 
-    BINDINGS = [("escape", "dismiss")]
+    AUTO_FOCUS = ""
+    box_classes = "tall"
+    leave = "cancel"
+    BINDINGS = [
+        ("escape", "dismiss"),
+        ("down", "move('move.down')"),
+        ("up", "move('move.up')"),
+    ]
 
     def __init__(self, title: str, bookmarks: Mapping[str, str]) -> None:
         """`bookmarks`: letter -> headline of its memory."""
         super().__init__()
-        self.heading, self._bookmarks = title, bookmarks
-
-    def content(self) -> ComposeResult:
-        yield OutcomeLines()
+        self.heading = title
+        self._bookmarks = [
+            (letter, text.cut_line(headline, MOST_COLUMNS))
+            for letter, headline in sorted(bookmarks.items())
+        ]
 
     def keys(self) -> list[tuple[str, str]]:
         return [("a–z", "choose a letter")]
 
-    def on_mount(self) -> None:
-        lines = [
-            OutcomeLine(text.one_line(headline), Tone.PLAIN, letter)
-            for letter, headline in sorted(self._bookmarks.items())
-        ]
-        none = OutcomeLine("no bookmarks yet", Tone.QUIET)
-        self.query_one(OutcomeLines).say(*(lines or [none]))
+    def action_move(self, action_id: str) -> None:
+        self.query_one(TextWindow).action_move(action_id)
 
     def fill(self) -> None:
-        lines = self.query_one(OutcomeLines).outcome_lines
-        widest = max((text.width(line.words) + 4 for line in lines), default=0)
+        widest = max((text.width(words) + 4 for _, words in self._bookmarks), default=0)
         self.fit(columns=min(MOST_COLUMNS, max(LEAST_COLUMNS, widest)))
+        super().fill()
+
+    def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
+        if not self._bookmarks:
+            return [[Segment(" no bookmarks yet", palette.faint)]]
+        return [
+            [Segment(f" {letter} ", palette.key), Segment(text.cut(words, width - 3), palette.text)]
+            for letter, words in self._bookmarks
+        ]
 
     def on_key(self, event: events.Key) -> None:
         letter = event.character or ""

@@ -383,7 +383,7 @@ class SendScreen(TextDialog[bool]):
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         lines: list[list[Segment]] = []
         for style, words in (
-            (palette.dim, self._request.order),
+            (palette.dim, self._request.prompt),
             (palette.text, self._request.text),
         ):
             for line in text.visible(words).split("\n"):

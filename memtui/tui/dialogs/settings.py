@@ -12,7 +12,7 @@ from textual.content import Content
 
 from memtui import text
 from memtui.config import SCHEMA, Settings
-from memtui.config.loading import line_of
+from memtui.config.loading import find_setting
 from memtui.config.schema import Setting
 from memtui.errors import MemtuiError
 from memtui.model import Place
@@ -56,6 +56,12 @@ def file_value(setting: Setting, words: str) -> Any:
             return words
         return int(number) if number.is_integer() else number
     return words
+
+
+def _describe(setting: Setting) -> list[str]:
+    """What a setting is, and when it takes effect unless at once."""
+    about = " ".join(setting.about.split("\n"))
+    return [about, "takes effect at the next start"] if setting.at_start else [about]
 
 
 class SettingList(RowList[Setting]):
@@ -113,6 +119,11 @@ class SettingsScreen(FittingDialog[None]):
     def _list(self) -> SettingList:
         return self.query_one(SettingList)
 
+    def fill(self) -> None:
+        width = max(1, self.inner_width - 2)
+        explanation = max(len(text.wrap(" ".join(_describe(setting)), width)) for setting in SCHEMA)
+        self.fit(rows=len(SCHEMA) + 1 + explanation)
+
     def _show(self) -> None:
         self._list.settings = self.app.settings
         self._list.redraw()
@@ -122,9 +133,8 @@ class SettingsScreen(FittingDialog[None]):
     def _explain(self) -> None:
         """Describe the setting under the cursor, and show the keys that change it."""
         setting = self._list.setting
-        lines = [OutcomeLine(" ".join(setting.about.split("\n")))]
-        if setting.at_start:
-            lines.append(OutcomeLine("takes effect at the next start", Tone.WARNING))
+        about, *warning = _describe(setting)
+        lines = [OutcomeLine(about), *(OutcomeLine(words, Tone.WARNING) for words in warning)]
         self.query_one(OutcomeLines).say(*lines)
         self.update_keys()
 
@@ -206,17 +216,11 @@ class SettingsScreen(FittingDialog[None]):
         path = self.app.launch.config_file
         if path is None:
             return
-        from memtui.config import default_text
-        from memtui.paths import write_private
-
         try:
-            if not path.exists():
-                write_private(path, default_text())
-            content = path.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            self.app.notify(f"config.toml: {error.strerror}", severity="error")
+            line = find_setting(path, self._list.setting.key)
+        except MemtuiError as error:
+            self.app.report_error(error)
             return
-        line = line_of(content, tuple(self._list.setting.key.split("."))) or 1
         terminal.open_source(self.app, Place(str(path), line))
         for problem in self.app.reload_settings():
             self.app.notify(str(problem), title="Settings", severity="warning", timeout=12)

@@ -145,12 +145,14 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         self.leave = "back" if self._is_empty else "cancel"
         if self._is_empty:
             return [("↑↓", "scroll")]
-        return [("space", "toggle"), ("a", "all"), ("enter", "open these")]
+        return [("enter", "open these"), ("space", "toggle"), ("a", "all")]
 
     def fill(self) -> None:
         self.show_current()
         if self._is_empty:
             self._show_places()
+        elif self._list.line_count():
+            self.fit(rows=self._list.line_count() + DETAIL_ROWS)
 
     def set_places(self, places: Sequence[tuple[str, Sequence[str]]]) -> None:
         """Set the places that are searched for stores, shown if none is found."""
@@ -161,13 +163,10 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         self._is_empty = not stores
         self._list.display = bool(stores)
         self.query_one("#places").display = self._is_empty
-        if self._is_empty:
-            self._show_places()
-        else:
+        if stores:
             self._list.set_stores(stores, counted=counted)
-            self.fit(rows=self._list.line_count() + DETAIL_ROWS)
         self.update_keys()
-        self.show_current()
+        self.fill()
 
     @on(StoreList.Moved)
     def show_current(self) -> None:
@@ -227,6 +226,8 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
 
 SHARE_CELLS = 6
 STORE_CELLS = 16
+STORE_FROM = 50
+"""Columns from which each line names its store; the headings and their order say it too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +276,13 @@ class ComparisonList(RowList[ComparedLine]):
         palette, words = self.palette, text.one_line(row.words)
         if row.memory is None:
             return [(text.cut(words, width - 1), palette.heading)]
-        store = text.cut_line(row.memory.store, STORE_CELLS)
-        room = max(1, width - SHARE_CELLS - STORE_CELLS - 3)
+        store = ""
+        if width >= STORE_FROM:
+            store = text.column(row.memory.store, STORE_CELLS) + "  "
+        room = max(1, width - SHARE_CELLS - text.width(store) - 1)
         return [
             (f"{row.share:>{SHARE_CELLS - 1}} ", palette.chosen),
-            (text.pad(store, STORE_CELLS) + "  ", palette.faint),
+            (store, palette.faint),
             (text.cut(words, room), palette.text),
         ]
 
@@ -331,6 +334,9 @@ class StoreComparisonScreen(FittingDialog[str]):
     def on_mount(self) -> None:
         self._compare()
 
+    def fill(self) -> None:
+        self.show_loss()
+
     def _compare(self) -> None:
         self.update_keys()
         box = self.query_one(".box")
@@ -357,9 +363,8 @@ class StoreComparisonScreen(FittingDialog[str]):
 
         def tell(loss: str) -> None:
             if self.query_one(ComparisonList).memory is memory:
-                width = max(20, line.size.width - 2)
                 words = f"copy to {text.one_line(self._other(memory))}: {text.one_line(loss)}"
-                line.update(Content(text.cut(words, width)))
+                line.update(Content(text.cut(words, max(20, self.inner_width - 2))))
 
         self._preview(memory, self._other(memory), self.if_open(tell))
 

@@ -133,7 +133,7 @@ class ActionScreen(SelectingScreen[None]):
 
 
 class PaneScreen(ActionScreen):
-    """The search line, five panes, the footer; what they show is somebody else's."""
+    """The search line, five panes and the footer; a subclass fills them."""
 
     BINDINGS = [*key_bindings.bindings(ANYWHERE)]
     AUTO_FOCUS = ""  # the pane that the last session ended in

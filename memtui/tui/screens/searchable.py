@@ -14,13 +14,12 @@ from memtui.tui import messages
 from memtui.tui.changed_cells import draw_lines
 from memtui.tui.controllers.panes import DetailController
 from memtui.tui.controllers.session import CachedScreenController
-from memtui.tui.cursor_restore import keep_selected, restore_cursor
 from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.screens.panes import PaneScreen
 from memtui.tui.status_text import StatusText
-from memtui.tui.view_state import ViewState, day, day_range
+from memtui.tui.view_state import ViewState, day, day_range, keep_selected, restore_cursor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

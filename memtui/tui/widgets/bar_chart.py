@@ -23,8 +23,7 @@ from memtui.insight.timeline import find_bar_range
 from memtui.tui.widgets.line_api import FocusableWidget
 
 if TYPE_CHECKING:
-    from memtui.insight.activity import Growth, HeatMap, TimeSpan
-    from memtui.insight.timeline import Bar, Timeline, Unit
+    from memtui.insight.timeline import Bar, Growth, HeatMap, Timeline, TimeSpan, Unit
     from memtui.library.time_views import TimeData
     from memtui.tui.appearance import Palette
 

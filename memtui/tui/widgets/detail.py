@@ -201,7 +201,6 @@ class Detail(ListWindow):
         width = self.size.width - 1
         self.drop_selection()
         chosen = self._chosen
-        ref = chosen.ref if chosen else ""
         is_resized, self._laid_out_for = width != self._laid_out_for, width
         self._is_behind = False
         before, self._lines = self._lines, NOTHING
@@ -227,20 +226,28 @@ class Detail(ListWindow):
         else:
             self._lines.take_heights(before)
         if chosen is not None:
-            lines = [self._lines[at] for at in self._lines.targets]
-            same = [at for at, line in enumerate(lines) if (line.ref, line.folds) == (ref, not ref)]
-            self._target = min(same, key=lambda at: abs(at - self._target), default=-1)
+            self._select_again(chosen.ref)
         self._go_to_passage()
         self._settle()
         self._strips.clear()
+        self._refresh_changed([] if is_resized else shown)
+
+    def _select_again(self, ref: str) -> None:
+        """Select the nearest reference to this memory, or the fold of the fields if it is empty."""
+        lines = [self._lines[at] for at in self._lines.targets]
+        same = [at for at, line in enumerate(lines) if (line.ref, line.folds) == (ref, not ref)]
+        self._target = min(same, key=lambda at: abs(at - self._target), default=-1)
+
+    def _refresh_changed(self, shown: Sequence[DetailLine]) -> None:
+        """Redraw the rows that differ from those `shown` before; all if that is not known."""
         fresh = self._plain_rows(self._lines)
-        if shown and fresh and not is_resized:
-            width = self.size.width
-            rows = enumerate(zip_longest(shown, fresh))
-            if changed := [Region(0, y, width, 1) for y, (old, new) in rows if old != new]:
-                self.refresh(*changed)
-        else:
+        if not (shown and fresh):
             self.refresh()
+            return
+        rows = enumerate(zip_longest(shown, fresh))
+        changed = [Region(0, y, self.size.width, 1) for y, (old, new) in rows if old != new]
+        if changed:
+            self.refresh(*changed)
 
     def _plain_rows(self, lines: DetailLines) -> list[DetailLine]:
         """The rows in view, if no scrollbar and nothing selected is drawn with them."""

@@ -32,7 +32,7 @@ from memtui.tui.widgets.line_api import (
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-CACHED_STRIPS = 512
+CACHED_STRIPS = 256
 """Drawn lines that are cached: enough to page back and forth. Not in an `LRUCache`, whose links
 are cycles: what is cleared would stay in memory until the collector finds it."""
 WHEEL_LINES = 3
@@ -201,7 +201,7 @@ class ListWindow(ThemedWidget, can_focus=True):
         if strip is None:
             strip, selected = Strip([]), False
         if selected:
-            strip = _one_ground(strip, self._line_style(selected=True))
+            strip = _one_ground(strip)
         strip = strip.adjust_cell_length(width, self._line_style(selected=selected))
         return strip.apply_style(self.ground)
 
@@ -353,12 +353,12 @@ class ListWindow(ThemedWidget, can_focus=True):
         """Called when a line was clicked; `again`: the cursor was there already."""
 
 
-def _one_ground(strip: Strip, ground: Style | None) -> Strip:
+def _one_ground(strip: Strip) -> Strip:
     """Remove the colours of a cursor line in reverse video.
 
     Otherwise each colour would become a block of another background.
     """
-    if ground is None or not ground.reverse:
+    if not any(style and style.reverse for _, style, _ in strip):
         return strip
     return Strip([Segment(words, style and style.without_color) for words, style, _ in strip])
 

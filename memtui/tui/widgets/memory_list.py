@@ -15,9 +15,9 @@ from memtui import text
 from memtui.model import Memory
 from memtui.tui import appearance, key_bindings
 from memtui.tui.appearance import marked_segments
-from memtui.tui.cursor_restore import CursorPosition, follow_serials
 from memtui.tui.layout import ENTITY_MAX, SIGNS_WIDTH, TYPE_MAX, Pane, RowColumns, row_columns
 from memtui.tui.messages import MemoryShown, MoveWaits
+from memtui.tui.view_state import CursorPosition, follow_serials
 from memtui.tui.widgets.list_window import ListWindow
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,6 +11,7 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.tui.messages import ChipRemoved
+from memtui.tui.view_state import Chip
 from memtui.tui.widgets.line_api import ThemedWidget
 
 CHIP_MAX = 34
@@ -21,15 +21,6 @@ HINT_LEAST = 16
 """Columns below which a hint beside chips would say nothing."""
 UNREADABLE, REVIEW = "unreadable", "queue"
 """Key of the alert among the clickable spans."""
-
-
-class Chip(NamedTuple):
-    """One filter as it is shown."""
-
-    key: str
-    """Sent with `ChipRemoved`; empty if it cannot be removed."""
-    label: str
-    value: str
 
 
 class ChipLine(ThemedWidget):
@@ -91,9 +82,12 @@ class ChipLine(ThemedWidget):
         alerts = self._fitting_alerts(room)
         room -= sum(text.width(alert) + 2 for alert, _ in alerts)
         segments: list[Segment] = [Segment(" ")]
-        used, spans = 1, []
+        used = 1
+        spans: list[tuple[int, int, str]] = []
         for chip in self._chips:
             label, value, close = _chip_words(chip)
+            if not spans:
+                value = text.cut(value, max(1, room - used - text.width(label + close)))
             cells = text.width(label + value + close)
             if used + cells > room:
                 segments.append(Segment("…", palette.dim))

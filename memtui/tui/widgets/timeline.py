@@ -26,8 +26,7 @@ from memtui.tui.widgets.bar_chart import BarChart, span_words
 if TYPE_CHECKING:
     from textual.binding import BindingType
 
-    from memtui.insight.activity import HeatMap
-    from memtui.insight.timeline import Timeline, Unit
+    from memtui.insight.timeline import HeatMap, Timeline, Unit
     from memtui.library.time_views import TimeData
 
 BARS, CALENDAR, GROWTH = "bars", "calendar", "growth"
@@ -192,15 +191,15 @@ class TimelinePane(BarChart):
         newest = self._newest_day()
         if self._times is None or newest is None:
             return None
-        from memtui.insight import activity
+        from memtui.insight.timeline import MOST_WEEKS, heat_map
 
-        weeks = min(activity.MOST_WEEKS, bar_chart.weeks_that_fit(self.size.width))
+        weeks = min(MOST_WEEKS, bar_chart.weeks_that_fit(self.size.width))
         heat = self._heat
         if heat is None or len(heat.weeks) > weeks or not heat.first <= self._day:
             last = newest
             if self._day < newest - timedelta(weeks=weeks - 1):
                 last = self._day + timedelta(weeks=weeks // 2)
-            self._heat = activity.heat_map(self._times.days, min(last, newest), weeks=weeks)
+            self._heat = heat_map(self._times.days, min(last, newest), weeks=weeks)
         return self._heat
 
     def go(self, index: int) -> None:

@@ -15,7 +15,7 @@ from hypothesis.stateful import invariant, precondition, rule
 
 from memtui.changes import RowEdit
 from memtui.library.planning import Planned
-from memtui.stores.engram.connection import POINTS
+from memtui.stores.engram.connection import FAILPOINTS
 from tests.torture.life.acts import ACTS
 from tests.torture.life.machine import NUMBER, PAIR, WORD, Life
 from tests.torture.life.model import Done, Expected, FileChange
@@ -177,7 +177,7 @@ class EngramLife(Life):
         act=st.sampled_from(ACTS),
         which=PAIR,
         word=WORD,
-        point=st.sampled_from([*POINTS, "done", "done"]),
+        point=st.sampled_from([*FAILPOINTS, "done", "done"]),
         cut=st.floats(0, 1),
     )
     def crash(

@@ -159,7 +159,7 @@ class Life(Living):
         act=st.sampled_from(ACTS),
         which=PAIR,
         word=WORD,
-        point=st.sampled_from(save_hooks.POINTS),
+        point=st.sampled_from(save_hooks.FAILPOINTS),
         passing=st.integers(1, 3),
     )
     def crash(

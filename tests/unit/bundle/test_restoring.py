@@ -20,7 +20,7 @@ from memtui.bundle.restoring import plan_restore
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.files import save_hooks
-from memtui.files.staging_dir import POINTS, clear_leftovers, new_stage
+from memtui.files.staging_dir import FAILPOINTS, clear_leftovers, new_stage
 from memtui.journal import ActionState, Journal
 from memtui.library import Library
 from memtui.stores.engram.rebuild import dump
@@ -327,7 +327,7 @@ def test_what_is_at_work_or_not_ours_is_left(tmp_path: Path) -> None:
     with new_stage(place) as stage:
         clear_leftovers(place)
         assert stage.is_dir()
-        assert set(POINTS)
+        assert set(FAILPOINTS)
     assert {path.name for path in tmp_path.iterdir()} == before
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 def test_killed_at_every_point_of_a_save(
     tmp_path: Path, figures: Callable[[str], None], case: Case
 ) -> None:
-    figures(kills.at_every_point(tmp_path, count(2, 10), 1, [case]) + f" [{case.name}]")
+    figures(kills.at_every_point(tmp_path, count(1, 10), 1, [case]) + f" [{case.name}]")
 
 
 @pytest.mark.parametrize("case", PROGRAMS, ids=lambda case: case.name)
@@ -38,7 +38,7 @@ def test_killed_at_every_point_of_a_save_in_the_stores_of_programs(
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_killed_at_random_times(tmp_path: Path, figures: Callable[[str], None], seed: int) -> None:
-    figures(kills.at_random_times(tmp_path, count(30, 100), seed))
+    figures(kills.at_random_times(tmp_path, count(20, 100), seed))
 
 
 def test_killed_in_the_middle_of_two_files(tmp_path: Path, figures: Callable[[str], None]) -> None:

@@ -9,8 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from memtui.insight import timeline
-from memtui.insight.activity import heat_map
-from memtui.insight.timeline import UNITS, find_bar_range
+from memtui.insight.timeline import UNITS, find_bar_range, heat_map
 from memtui.library import Library
 from memtui.library.past_library import PastViews
 from memtui.library.time_views import read_times

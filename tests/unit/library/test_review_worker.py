@@ -22,6 +22,7 @@ from memtui.paths import bundled_folder
 from memtui.progress import Cancelled, Progress
 from memtui.testing import hostile_values
 from memtui.upkeep.proposals import ProposalKind, to_record
+from tests.torture.processes import is_alive
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 from tests.unit.library.test_review_cache import FACTS, TOKEN
 
@@ -48,14 +49,6 @@ def hostile(home: Path) -> Path:
 
 def running() -> list[int]:
     return [child.pid for child in child_processes._running]
-
-
-def is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 def found_in(folder: Path, name: str) -> list[tuple[Path, str]]:

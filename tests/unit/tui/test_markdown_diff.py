@@ -13,7 +13,8 @@ from memtui import text
 from memtui.paths import bundled_folder
 from memtui.testing.hostile_values import ALL, FORBIDDEN
 from memtui.tui.appearance import ThemeRegistry
-from memtui.tui.widgets.diff_view import BOTH, draw_text, draw_text_diff
+from memtui.tui.diff_lines import BOTH_SIDES
+from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
 
 PALETTE = ThemeRegistry([bundled_folder("themes")]).palette("dusk")
 NOTE = """# Ledger
@@ -48,7 +49,9 @@ def kind(segment: Segment) -> str:
     return "gone" if colour is not None and colour == PALETTE.removed.color else "same"
 
 
-def marked(before: str, after: str, width: int = 60, shown: frozenset[str] = BOTH) -> list[str]:
+def marked(
+    before: str, after: str, width: int = 60, shown: frozenset[str] = BOTH_SIDES
+) -> list[str]:
     """The lines as drawn, with what differs as [-gone-] or {+new+}."""
     signs = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
     lines = draw_text_diff(before, after, PALETTE, width, shown)

@@ -18,7 +18,7 @@ import pytest
 
 from memtui.changes import Act
 from memtui.stores.engram import FORMAT
-from memtui.stores.engram.connection import LONGEST_SEARCH, has_commit
+from memtui.stores.engram.connection import MAX_SEARCHED_BYTES, has_commit
 
 from .invented import SCHEMAS, Told, build, change, connect, everything, folder_state, open_store
 
@@ -122,7 +122,7 @@ def test_an_edit_after_a_crash_is_made_and_keeps_the_log(
 @pytest.mark.parametrize("missing", [0, 1], ids=["whole", "cut"])
 def test_a_log_too_long_to_be_checked_is_read_and_stays(tmp_path: Path, missing: int) -> None:
     """Its first transaction may be whole or not: it is opened so that it is not deleted."""
-    text = "long " * (LONGEST_SEARCH // 4)
+    text = "long " * (MAX_SEARCHED_BYTES // 4)
     folder = crashed(tmp_path, "july", shm=False, content=text)
     log = log_of(folder).read_bytes()
     log = log[: len(log) - missing]

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.insight import timeline
-from memtui.insight.activity import MOST_WEEKS, growth, heat_map, is_daily_note, spans
-from memtui.insight.timeline import UNITS, Unit
+from memtui.insight.timeline import MOST_WEEKS, UNITS, Unit, growth, heat_map, is_daily_note, spans
 from memtui.model import Memory
 
 EPOCH = date(1970, 1, 1)
