@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -324,3 +325,29 @@ def test_a_literal_is_found_where_it_stands_as_whole_words(typed: str, text: str
         found = literals.compile_literal(typed, is_prefix=is_prefix).search(text)
         expected = re.search(before + plain + end, text)
         assert (found and found.span()) == (expected and expected.span())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_line_typed_by_letter_finds_what_it_finds_at_once(seed: int) -> None:
+    """What is kept from one letter to the next changes neither rows nor scores."""
+    draw = random.Random(seed)
+    source = ["lease", "leases", "leaseQueue", "queue", "queues", "quiet", "winch", "win", "wind"]
+    memories = texts(*(" ".join(draw.choices(source, k=draw.choice((5, 60)))) for _ in range(40)))
+
+    def scope() -> Searchable:  # another index each time: nothing is kept of it
+        segment = postings.build(map(to_document, memories))
+        table = columns.build(memories)
+        return Searchable(Rows([memories]), table, (segment,), True, ProvisionalIndex(), now=NOW)
+
+    def told(line: str, where: Searchable) -> object:
+        found = find(parse_query(line, NOW, typing=True), where, dict, lambda: False)
+        parts = [
+            finder.explain_hit(found.query, found.hits, where.columns, slot, NOW)
+            for slot in found.slots[:20]
+        ]
+        return list(found.slots), list(found.scores or ()), parts, found.words, found.hint
+
+    typed = scope()
+    for line in ("lease queues win", "quiet leaseque", "winch lease", "type:decision win qu"):
+        for end in [*range(1, len(line) + 1), *range(len(line) - 1, 0, -2)]:
+            assert told(line[:end], typed) == told(line[:end], scope())
