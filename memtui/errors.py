@@ -89,6 +89,11 @@ class Conflict(SaveError):
         self.theirs = theirs
         self.yours = yours
 
+    @property
+    def has_texts(self) -> bool:
+        """Whether there is anything to compare: else the record is gone, and was not read again."""
+        return (self.base, self.theirs, self.yours) != (None, None, None)
+
 
 class ForeignOwner(SaveError):
     """Saving would change the owner or the group of a file, and the person has not agreed."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -64,7 +63,11 @@ def _replace_surrogates(value: Any) -> Any:
 
 def columns() -> int:
     """Return the width of the terminal, or `WIDE` if the output goes elsewhere."""
-    return shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else WIDE
+    if not sys.stdout.isatty():
+        return WIDE
+    from shutil import get_terminal_size
+
+    return get_terminal_size((80, 24)).columns
 
 
 def print_memories(memories: Iterable[Memory], *, with_store: bool = False) -> None:

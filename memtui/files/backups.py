@@ -13,7 +13,6 @@ import errno
 import hashlib
 import json
 import os
-import shutil
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -195,6 +194,8 @@ def find_late_writes(path: Path, state: Path) -> list[Backup]:
 
 def delete_backups(path: Path, state: Path) -> None:
     """Delete every backup of a file, as when a secret is deleted."""
+    import shutil
+
     shutil.rmtree(_folder(real_path(path), state), ignore_errors=True)
 
 

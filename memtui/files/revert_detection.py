@@ -123,9 +123,11 @@ class _Comparison:
     def passages(self) -> Iterator[tuple[Span, Span]]:
         """Yield each change as spans of the old text and of ours; not changes of blank lines."""
         matcher = SequenceMatcher(None, self._old, self._ours, autojunk=False)
-        for tag, i, j, k, m in matcher.get_opcodes():
-            if tag != "equal" and any(map(str.strip, [*self._old[i:j], *self._ours[k:m]])):
-                yield (i, j), (k, m)
+        for tag, *numbers in matcher.get_opcodes():
+            old, ours = (numbers[0], numbers[1]), (numbers[2], numbers[3])
+            lines = [*self._old[slice(*old)], *self._ours[slice(*ours)]]
+            if tag != "equal" and any(map(str.strip, lines)):
+                yield old, ours
 
     def is_changed(self, old: Span, ours: Span) -> bool:
         """Whether the passage is still as memtui made it."""

@@ -213,7 +213,7 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def diff_words(before: str, after: str) -> list[tuple[str, str]]:
-    """Diff two texts word by word, as (`unchanged` | `removed` | `new`, piece) pairs.
+    """Diff two texts word by word, as (`same` | `gone` | `new`, piece) pairs.
 
     A space between two changes counts as changed, so that a changed phrase stays in one piece.
     """
@@ -223,14 +223,14 @@ def diff_words(before: str, after: str) -> list[tuple[str, str]]:
     steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     pieces: list[tuple[str, str]] = []
     removed = added = ""
-    for at, (kind, a, b, c, d) in enumerate(steps):
-        unchanged = "".join(new[c:d])
+    for at, (kind, old_start, old_end, new_start, new_end) in enumerate(steps):
+        unchanged = "".join(new[new_start:new_end])
         if kind == "equal" and not (unchanged == " " and 0 < at < len(steps) - 1):
             pieces += _removed_and_added(removed, added)
             pieces.append(("same", unchanged))
             removed = added = ""
             continue
-        removed += "".join(old[a:b])
+        removed += "".join(old[old_start:old_end])
         added += unchanged
     return pieces + _removed_and_added(removed, added)
 

@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 
 from memtui.dataclass import dataclass
 from memtui.model import Memory
-from memtui.stores.values import from_iso
 
 Unit = Literal["day", "week", "month", "year"]
 UNITS: tuple[Unit, ...] = ("day", "week", "month", "year")
@@ -363,6 +362,8 @@ def span_of(memory: Memory) -> TimeSpan | None:
     if start is None:
         return None
     if memory.kind == "episode":
+        from memtui.stores.values import from_iso
+
         ends = [time for key in SPAN_END_KEYS if (time := from_iso(memory.extra.get(key)))]
         end = max([start, *ends, *([memory.updated] if memory.updated else [])])
         return TimeSpan(memory.ref, memory.kind, memory.headline, start, end)

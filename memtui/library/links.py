@@ -15,7 +15,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
@@ -339,7 +339,8 @@ def _read_entries(
         return None
     except (OSError, ValueError, TypeError, LookupError) as error:
         log.warning("%s is not used: %r", path, error)
-        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.unlink()
         return None
 
 

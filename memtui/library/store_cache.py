@@ -50,7 +50,7 @@ class LoadedShard:
     @property
     def has_missing_file(self) -> bool:
         """Whether a file of it vanished between scan and read."""
-        return any(file.gone for file in self.unreadable)
+        return bool(self.unreadable) and any(file.gone for file in self.unreadable)
 
 
 def cache_home(cache: Path, store: WritableStore) -> Path:

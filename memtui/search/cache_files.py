@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import secrets
-import shutil
 import stat
 import zlib
 from collections.abc import Iterator
@@ -101,6 +99,9 @@ def remove_tree(path: Path) -> None:
     if path.is_symlink() or path.is_file():
         path.unlink()
     elif path.exists():
+        import secrets
+        import shutil
+
         aside = path.with_name(f"{path.name}.old-{secrets.token_hex(4)}")
         path.rename(aside)
         shutil.rmtree(aside, ignore_errors=True)

@@ -22,7 +22,6 @@ import json
 import logging
 import os
 import re
-import shutil
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
@@ -216,7 +215,7 @@ def save(
         cache_files.write_text(pointer, name)
         pointer.replace(home / "CURRENT")
     except BaseException:  # on a full disk, what each attempt leaves would add up
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
         pointer.unlink(missing_ok=True)
         raise
     _remove_other_generations(home, name)
@@ -246,12 +245,18 @@ def _write(
     return offsets
 
 
+def _remove(folder: str | Path) -> None:
+    import shutil  # here: it imports the modules of three compressed formats
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def _remove_other_generations(home: Path, name: str) -> None:
     """Remove former generations; a process that has one open can still read it."""
     for entry in os.scandir(home):
         is_in_use = entry.name == name or entry.name.startswith("whoosh")
         if entry.is_dir(follow_symlinks=False) and not is_in_use:
-            shutil.rmtree(entry.path, ignore_errors=True)
+            _remove(entry.path)
 
 
 def load(home: Path) -> Catalog | None:
@@ -263,7 +268,7 @@ def load(home: Path) -> Catalog | None:
         return None
     except Exception as error:  # a damaged cache may fail in any way; it is only a cache
         log.warning("cache %s is discarded: %r", home, error)
-        shutil.rmtree(home, ignore_errors=True)
+        _remove(home)
         return None
 
 
@@ -281,7 +286,7 @@ def load_generation(folder: Path) -> Catalog:
             shard["stamp"],
             shard["first"],
             shard["count"],
-            tuple(Unreadable(**item) for item in shard["unreadable"]),
+            tuple([Unreadable(**item) for item in shard["unreadable"]]),
         )
         for shard in header["shards"]
     )

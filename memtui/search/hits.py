@@ -37,14 +37,13 @@ def read_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] =
     """The hits of the words `terms` of a `segment`, summed; `shares` are the words' factors."""
     parts = []
     for at, term in enumerate(terms):
-        start, end = int(segment.indptr[term]), int(segment.indptr[term + 1])
+        start, end = segment.indptr[term : term + 2].tolist()
         unit = np.float32(0.25 * shares[at]) if shares else _QUARTER
         parts.append(_to_hits(segment, segment.ids[start:end], segment.weights[start:end], unit))
     parts = [part for part in parts if len(part.slots)]
     if len(parts) <= 1:
         return parts[0] if parts else NO_HITS
-    slots = np.concatenate([part.slots for part in parts])
-    weights = np.concatenate([part.weights for part in parts])
+    slots, weights = map(np.concatenate, zip(*parts, strict=True))
     return _sum(segment, slots - segment.first, weights)
 
 
@@ -104,10 +103,7 @@ def concat_hits(parts: Iterable[TermHits]) -> TermHits:
     if len(found) <= 1:
         return found[0] if found else NO_HITS
     found.sort(key=lambda part: int(part.slots[0]))
-    return TermHits(
-        np.concatenate([part.slots for part in found]),
-        np.concatenate([part.weights for part in found]),
-    )
+    return TermHits(*map(np.concatenate, zip(*found, strict=True)))
 
 
 def filter_hits(term_hits: TermHits, mask: NDArray[np.bool_]) -> TermHits:
@@ -178,7 +174,13 @@ _last_sums: tuple[Sequence[TermHits], int, float, HitSums | None] = ((), 0, 0.0,
 
 
 def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
-    """Return the sum of hits with weights above 0, over `size` slots, times `share`."""
+    """Return the sum of hits with weights above 0.
+
+    Args:
+        parts: The hits.
+        size: The number of slots.
+        share: What the weights are multiplied with.
+    """
     global _last_sums
     known, *numbers, sums = _last_sums
     if sums is not None and numbers == [size, share] and [*map(id, known)] == [*map(id, parts)]:
@@ -188,8 +190,7 @@ def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
     if not others or not len(others[0].slots):
         once = np.ones(len(first.slots), one.dtype)
         return HitSums(first.slots, first.weights * unit, once, None)
-    values = np.zeros(size + 1, np.float32)
-    counts = np.zeros(size, one.dtype)
+    values, counts = np.zeros(size + 1, np.float32), np.zeros(size, one.dtype)
     values[first.slots] = first.weights * unit
     counts[first.slots] = one
     found = [first.slots]
@@ -197,8 +198,7 @@ def sum_hits(parts: Sequence[TermHits], size: int, share: float) -> HitSums:
         before = counts.take(part.slots)
         found.append(part.slots.take((before == 0).nonzero()[0]))
         values[part.slots] += part.weights * unit
-        before += one
-        counts[part.slots] = before
+        counts[part.slots] = before + one
     slots = np.concatenate(found)
     sums = HitSums(slots, values.take(slots), counts.take(slots), values)
     _last_sums = parts, size, share, sums

@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from memtui.child_processes import run_worker, serve
 from memtui.errors import EmbeddingError, WorkerError
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 
@@ -48,12 +47,14 @@ def build_index(
         what: What to build.
         generation: The folder of the generation.
         report: Is given the rows done and the rows there are.
-        cancelled: Is asked twenty times a second; once it is true, the child is killed.
+        cancelled: Is asked five times a second; once it is true, the child is killed.
 
     Returns:
         Whether it was built. A failure is logged, never raised.
     """
     try:
+        from memtui.child_processes import run_worker
+
         run_worker(WORKER, (what, str(generation)), report, cancelled)
     except Cancelled:
         log.info("indexing of %s cancelled", generation.parent)
@@ -163,6 +164,8 @@ def main(arguments: list[str]) -> int:
     def work(report: Report) -> dict[str, Any]:
         make(Path(folder), report)
         return {}
+
+    from memtui.child_processes import serve
 
     return serve(work)
 

@@ -15,16 +15,14 @@ import contextlib
 import fnmatch
 import json
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from threading import Thread
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from memtui import child_processes
 from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
@@ -33,6 +31,9 @@ from memtui.search import analysis
 from memtui.search.array_types import Mask
 from memtui.search.documents import to_document
 from memtui.search.literals import SearchedRows
+
+if TYPE_CHECKING:
+    import subprocess
 
 SlotsOf = Callable[[], Mapping[str, int]]
 """Gives ref -> slot of all living memories."""
@@ -270,6 +271,10 @@ def scan(
     Raises:
         Cancelled: `cancelled` became true.
     """
+    import subprocess
+
+    from memtui import child_processes
+
     data = "".join(f"{json.dumps(text)}\n" for text in (pattern, *texts)).encode("ascii")
     command = [sys.executable, "-I", "-S", "-c", _CHILD]
     try:
@@ -304,6 +309,8 @@ def _write(stdin: IO[bytes] | None, data: bytes) -> None:
 
 def _wait(child: subprocess.Popen[bytes], cancelled: IsCancelled, deadline: float) -> bytes:
     """What the child printed until it ended or the deadline. Raises Cancelled."""
+    import subprocess
+
     while True:
         try:
             return child.communicate(timeout=_LOOK)[0]

@@ -19,7 +19,6 @@ import hashlib
 import json
 import logging
 import os
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -174,6 +173,8 @@ def create_files(
     Raises:
         OSError: A file cannot be written.
     """
+    import secrets
+
     header = VectorsHeader(FORMAT_VERSION, model, size, secrets.token_hex(6), counted)
     if counts is not None:
         cache_files.save_array(_file(home, header, "npy"), counts)

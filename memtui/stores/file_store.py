@@ -92,8 +92,7 @@ class FileStore(ABC, Generic[AnyContext]):
     @property
     def read_only(self) -> str:
         """Why nothing can be written in this folder; empty when it can."""
-        may = os.access(self.root, os.W_OK | os.X_OK)
-        return "" if may else "the folder is read-only for this user"
+        return explain_read_only(self.root)
 
     @property
     def editable(self) -> frozenset[str]:
@@ -243,3 +242,10 @@ class ListedTextStore(TextFileStore[ListContext]):
         for name in path.split("/"):
             file = safe_join(file, name)
         return file
+
+
+def explain_read_only(folder: Path) -> str:
+    """Return why nothing can be written in this folder; empty when it can."""
+    if os.access(folder, os.W_OK | os.X_OK):
+        return ""
+    return "the folder is read-only for this user" if folder.is_dir() else "the folder is gone"

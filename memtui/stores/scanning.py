@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -110,7 +111,7 @@ def list_folder(folder: str | Path) -> tuple[list[Entry], list[Unreadable]]:
     """The entries of a folder by name, or the fault why they cannot be listed."""
     try:
         with os.scandir(folder) as listing:
-            return sorted(listing, key=lambda entry: entry.name), []
+            return sorted(listing, key=attrgetter("name")), []
     except OSError as error:
         return [], [Unreadable(str(folder), f"the folder cannot be listed: {error_text(error)}")]
 

@@ -98,6 +98,8 @@ class Sidecar:
         An entry is laid over whatever has its id. One that has named several shards may be laid
         over memories of each, as when another program has put back a fact that was moved.
         """
+        if not self._shards:
+            return self._wanderers
         own, of_any = (self._shards.get(key, _NO_ENTRIES).mark for key in (shard, ""))
         return own + of_any + self._wanderers
 

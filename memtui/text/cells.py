@@ -149,7 +149,7 @@ def cut(text: str, cells: int) -> str:
         return text if len(text) <= cells else text[: cells - 1] + ELLIPSIS
     if 2 * len(text) <= cells:  # a character has two cells at most
         return text
-    for piece in (text[: 4 * cells], text):  # the beginning of a long text is mostly enough
+    for piece in (text[: cells + 8], text):  # the beginning of a long text is mostly enough
         if has_glue(piece) is not None:
             break
         # Without sequences, ten times faster than what follows.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -106,27 +105,28 @@ def highlights(text: str, words: Sequence[str]) -> list[tuple[int, int]]:
     `auth_token` and `authToken`); a phrase matches with any white space; `*` and `?` match
     letters. CJK words match anywhere.
     """
-    if not words or not text:
-        return []
-    pattern = _pattern(tuple(words))
+    return list(_spans(text, words))
+
+
+def _spans(text: str, words: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield what `highlights` returns, one by one: a long text may have hundreds."""
+    pattern = _pattern(tuple(words)) if words and text else None
     if pattern is None:
-        return []
+        return
     folded = fold(text)
     origins: Sequence[int] | None = None
-    spans: list[tuple[int, int]] = []
-    at = 0
+    at = before = 0
     while match := pattern.search(folded, at):
         if origins is None:
             origins = _origins(text, folded)
         start, end = origins[match.start()], origins[match.end() - 1] + 1
         while end < len(text) and not _FOLDED[ord(text[end])]:
             end += 1  # the accents of the last letter
-        if _begins_word(text, start) and (not spans or start >= spans[-1][1]):
-            spans.append((start, end))
-            at = match.end()
+        if start >= before and _begins_word(text, start):
+            yield start, end
+            at, before = match.end(), end
         else:
             at = match.start() + 1
-    return spans
 
 
 MAX_PASSAGE_CHARS = 60_000
@@ -183,36 +183,59 @@ def find_passage(text: str, words: Sequence[str]) -> Passage | None:
 
 
 def _paragraphs(text: str, words: Sequence[str]) -> Iterator[list[_Line]]:
-    """The lines of each paragraph with the words that they have."""
-    spans = deque(highlights(text, words))
+    """The lines of each paragraph with the words that they have, up to a line with all words."""
+    spans = _spans(text, words)
+    span = next(spans, None)
+    # Where one character is several when folded, as ß is, half of it may match.
+    is_even = isinstance(_origins(text, fold(text)), range)
+    most = _count_forms(tuple(words)) if is_even else 0
     paragraph: list[_Line] = []
     start = 0
     for number, line in enumerate(text.split("\n")):
-        if not spans:
+        if span is None:
             break
         end = start + len(line)
         if line and not line.isspace():
             found = []
-            while spans and spans[0][1] <= end:
-                found.append(spans.popleft())
-            if (spans and spans[0][0] < end) or (found and found[0][0] < start):
+            matched: set[str] = set()
+            while span is not None and span[1] <= end:
+                found.append(span)
+                matched.add(_form(text, span))
+                if len(matched) == most:
+                    paragraph.append(_Line(number, start, end, frozenset(matched)))
+                    yield paragraph
+                    return
+                span = next(spans, None)
+            if (span is not None and span[0] < end) or (found and found[0][0] < start):
                 # A phrase across lines takes the place of words that one of them has by itself.
-                found = [(start + a, start + b) for a, b in highlights(line, words)]
-            matched = frozenset(fold(text[first:last])[:FORM_CHARS] for first, last in found)
-            paragraph.append(_Line(number, start, end, matched))
+                matched = {_form(line, part) for part in _spans(line, words)}
+            paragraph.append(_Line(number, start, end, frozenset(matched)))
         elif paragraph:
             yield paragraph
             paragraph = []
-        while spans and spans[0][1] <= end:
-            spans.popleft()
+        while span is not None and span[1] <= end:
+            span = next(spans, None)
         start = end + 1
     if paragraph:
         yield paragraph
 
 
+def _form(text: str, span: tuple[int, int]) -> str:
+    return fold(text[span[0] : span[1]])[:FORM_CHARS]
+
+
+@lru_cache(maxsize=64)
+def _count_forms(words: tuple[str, ...]) -> int:
+    """How many forms a line can have at most; 0 where phrases or `*` make it uncertain."""
+    forms = {fold(word).strip() for word in words} - {""}
+    if any(re.search(r"[\s*?]", form) for form in forms):
+        return 0
+    return len({form[:FORM_CHARS] for form in forms})
+
+
 def count_words(text: str, words: Sequence[str]) -> int:
     """How many different words of the search the text has."""
-    return len({fold(text[first:last])[:FORM_CHARS] for first, last in highlights(text, words)})
+    return len({_form(text, span) for span in _spans(text, words)})
 
 
 def excerpt(text: str, passage: Passage, words: Sequence[str], room: int) -> str:
@@ -223,10 +246,12 @@ def excerpt(text: str, passage: Passage, words: Sequence[str], room: int) -> str
     line = one_line(text[passage.start : passage.end]).strip()
     if fits(line, room):
         return line
-    spans = highlights(line, words)
-    first = spans[0][0] if spans else 0
-    last = spans[-1][1] if spans else 0
-    if fits(line[:last], room - 1):
+    first = -1
+    for start, end in _spans(line, words):
+        first = start if first < 0 else first
+        if not fits(line[:end], room - 1):
+            break
+    else:
         return cut(line, room)
     start = line.rfind(" ", 0, max(0, first - CONTEXT_CELLS) + 1) + 1
     if fits(line[start:], room - 2):

@@ -74,9 +74,10 @@ no key is answered meanwhile."""
 
 def leave(code: int) -> NoReturn:
     """End the process at once, without waiting for threads that only read; stop child processes."""
-    from memtui import child_processes
+    if "memtui.child_processes" in sys.modules:
+        from memtui import child_processes
 
-    child_processes.kill_all()
+        child_processes.kill_all()
     for file in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, ValueError):
             file.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import os
 import signal
@@ -12,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from textual import events
 from textual._compositor import CompositorUpdate
-from textual.app import App
+from textual.app import App, ScreenStackError
 from textual.binding import Binding
+from textual.css.query import NoMatches
 from textual.filter import LineFilter
 from textual.widgets import Input
 from textual.worker import WorkerFailed
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
     from memtui.library import Library
     from memtui.tui.app_interface import CopyOutcome
 
+MOUNT_WAIT = 0.01
+"""Seconds between two looks whether the screen is made, when the app is to end before."""
 _FOLDER = Path(__file__).parent
 STYLE_SHEETS = (_FOLDER / "app.tcss", _FOLDER / "screens" / "browse.tcss")
 
@@ -81,9 +85,6 @@ class MemtuiApp(AppInterface):
         self.theme = first_theme
 
         self.browse: BrowseScreen
-        self._is_painted = False
-        self._early_signal: signal.Signals | None = None
-        """What is to end the app once it is painted."""
         self.fault: Exception | None = None
         self.has_draft = False
         """A form was open with a text that is kept for the next start."""
@@ -193,11 +194,7 @@ class MemtuiApp(AppInterface):
         if not self.is_headless:  # a process with one app after another would keep every one
             gc.freeze()
         gc.enable()
-        self._is_painted = True
-        if self._early_signal is not None:
-            self.end_by(self._early_signal)
-        else:
-            self.browse.worker.open()
+        self.browse.worker.open()
 
     def reopen(self, open_library: Callable[[], Library]) -> None:
         """Show other stores, on a new screen with a new library."""
@@ -214,10 +211,18 @@ class MemtuiApp(AppInterface):
     async def action_quit(self) -> None:
         self.leave()
 
+    @property
+    def _has_screen(self) -> bool:
+        """Whether the first screen has its widgets; it cannot be left while it is being made."""
+        return hasattr(self, "browse") and self.browse.is_mounted
+
     def leave(self) -> None:
         """Save the session and exit."""
-        self._keep_session()
-        self.exit()
+        if self._has_screen:
+            self._keep_session()
+            self.exit()
+        else:
+            asyncio.get_running_loop().call_later(MOUNT_WAIT, self.leave)
 
     def _keep_session(self, *, last: bool = True) -> None:
         self.sessions.keep(self.browse, self.theme)
@@ -256,8 +261,8 @@ class MemtuiApp(AppInterface):
 
     def end_by(self, number: signal.Signals) -> None:
         """Exit because of a signal, as `leave` does, with the exit code that shells give it."""
-        if not self._is_painted:  # the screen is being made, and cannot be left half made
-            self._early_signal = number
+        if not self._has_screen:
+            asyncio.get_running_loop().call_later(MOUNT_WAIT, self.end_by, number)
         elif not self.is_ending:
             self._keep_session()
             self.exit(return_code=128 + number)
@@ -277,6 +282,8 @@ class MemtuiApp(AppInterface):
         if self._exception is None:  # where Textual's own test frame looks
             self._exception = error
             self._exception_event.set()
+        if self.is_ending and isinstance(cause, NoMatches | ScreenStackError):
+            return  # a dialog that was just being made lost its widgets
         self.give_up(cause if isinstance(cause, Exception) else error)
 
     # Colours

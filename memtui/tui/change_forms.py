@@ -135,7 +135,7 @@ def resumed(form: Form, values: Values, before: Values) -> Form:
     return replace(form, fields=fields, base=base)
 
 
-TAGS_HINT, TAG_CHANGES_HINT = "comma-separated tags", "tag to add, -tag to remove"
+TAGS_HINT, TAG_CHANGES_HINT = "comma-separated tags", "tag, -tag to remove"
 UNCHANGED = "unchanged"
 _ORDER = ("title", "content", "type", "importance", "entity", "tags")
 

@@ -112,11 +112,12 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
         start_old, start_new = group[0][1] + first + 1, group[0][3] + first + 1
         moved = f" → {start_new}" if start_new != start_old else ""
         lines.append(DiffLine("hunk", f"line {start_old}{moved}"))
-        for kind, a, b, c, d in group:
+        for kind, old_start, old_end, new_start, new_end in group:
+            before_lines = old[old_start:old_end]
             if kind == "equal":
-                lines += [DiffLine("same", _visible(line)) for line in old[a:b]]
+                lines += [DiffLine("same", _visible(line)) for line in before_lines]
             else:
-                lines += _pair_changed_lines(old[a:b], new[c:d])
+                lines += _pair_changed_lines(before_lines, new[new_start:new_end])
     if _ends_with_newline(diff.before) != _ends_with_newline(diff.after) and None not in (
         diff.before,
         diff.after,
@@ -158,8 +159,8 @@ def _pieces(old: str, new: str) -> tuple[Pieces, Pieces]:
 def _common_prefix(one: Sequence[str], other: Sequence[str]) -> int:
     """Count the elements that both have in common at their beginning."""
     count = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
+    for own, others in zip(one, other, strict=False):
+        if own != others:
             break
         count += 1
     return count

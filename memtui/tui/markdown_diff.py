@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from memtui.tui.appearance import Palette
 
 PAIRED_MOST = 2_000
-"""Pairs of blocks or lines whose likeness is computed; where there are more, none are paired."""
-ALIKE = 0.4
+"""Pairs of blocks or lines whose similarity is computed; where there are more, none are paired."""
+SIMILAR_FROM = 0.4
 """Share of common words from which two blocks or lines are versions of each other."""
 _MARKS = {"gone": ("\ue000", "\ue001"), "new": ("\ue002", "\ue003")}
 _ANY_MARK = re.compile("([\ue000-\ue003])")
@@ -71,8 +71,8 @@ def draw_markdown_diff(
     renderer = _ChangeRenderer(before, after, palette, width, shown)
     old, new = split_blocks(before), split_blocks(after)
     lines: Lines = []
-    for a, b in _aligned([block.text for block in old], [block.text for block in new]):
-        pair = (old[a] if a >= 0 else None, new[b] if b >= 0 else None)
+    for at_old, at_new in _aligned([block.text for block in old], [block.text for block in new]):
+        pair = (old[at_old] if at_old >= 0 else None, new[at_new] if at_new >= 0 else None)
         drawn = renderer.change(*pair)
         blanks = any(block.blanks for block in pair if block)
         if drawn:
@@ -164,8 +164,9 @@ def _merged(then: str | None, now: str | None) -> Merged:
     if not any(_STRUCTURE.match(line) or _prefix(line).strip() for line in (*old, *new)):
         return _split_lines(diff_words(then, now))
     merged: Merged = []
-    for a, b in _aligned(old, new):
-        line, other = old[a] if a >= 0 else None, new[b] if b >= 0 else None
+    for at_old, at_new in _aligned(old, new):
+        line = old[at_old] if at_old >= 0 else None
+        other = new[at_new] if at_new >= 0 else None
         if line == other and other is not None:
             merged.append([("same", other)])
             continue
@@ -177,7 +178,8 @@ def _merged(then: str | None, now: str | None) -> Merged:
                 changes = diff_words(line[len(prefix) :], other[len(prefix) :])
                 merged.append([("same", prefix), *changes])
                 continue
-        merged += [[(k, x)] for k, x in (("gone", line), ("new", other)) if x is not None]
+        versions = (("gone", line), ("new", other))
+        merged += [[(kind, text)] for kind, text in versions if text is not None]
     return merged
 
 
@@ -237,46 +239,49 @@ def _words_of(source: str) -> str:
 
 
 def _aligned(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Pairs of numbers, in order: equal and alike elements together, -1 where there is none."""
+    """Pairs of numbers, in order: equal and similar elements together, -1 where there is none."""
     matcher = SequenceMatcher(None, old, new, autojunk=False)
-    for kind, a, b, c, d in matcher.get_opcodes():
+    for kind, old_start, old_end, new_start, new_end in matcher.get_opcodes():
         if kind == "equal":
-            yield from zip(range(a, b), range(c, d), strict=True)
-        else:
-            yield from (
-                (x + a if x >= 0 else -1, y + c if y >= 0 else -1)
-                for x, y in _alike(old[a:b], new[c:d])
+            yield from zip(range(old_start, old_end), range(new_start, new_end), strict=True)
+            continue
+        for at_old, at_new in _pair_similar(old[old_start:old_end], new[new_start:new_end]):
+            yield (
+                at_old + old_start if at_old >= 0 else -1,
+                at_new + new_start if at_new >= 0 else -1,
             )
 
 
-def _alike(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+def _pair_similar(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Pair elements in order so that the pairs have as many words in common as possible."""
     if len(old) == len(new) == 1:
         return [(0, 0)]
     if len(old) * len(new) > PAIRED_MOST:
-        return [*((a, -1) for a in range(len(old))), *((-1, b) for b in range(len(new)))]
+        return [*((at, -1) for at in range(len(old))), *((-1, at) for at in range(len(new)))]
     left, right = ([Counter(_WORD.findall(one)) for one in texts] for texts in (old, new))
     best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
-    likeness = [[_likeness(one, other) for other in right] for one in left]
-    for a in reversed(range(len(old))):
-        for b in reversed(range(len(new))):
-            paired = likeness[a][b] + best[a + 1][b + 1] if likeness[a][b] >= ALIKE else 0.0
-            best[a][b] = max(paired, best[a + 1][b], best[a][b + 1])
+    similarity = [[_similarity(one, other) for other in right] for one in left]
+    for at_old in reversed(range(len(old))):
+        for at_new in reversed(range(len(new))):
+            share, rest = similarity[at_old][at_new], best[at_old + 1][at_new + 1]
+            paired = share + rest if share >= SIMILAR_FROM else 0.0
+            best[at_old][at_new] = max(paired, best[at_old + 1][at_new], best[at_old][at_new + 1])
     pairs: list[tuple[int, int]] = []
-    a = b = 0
-    while a < len(old) or b < len(new):
-        if a < len(old) and (b == len(new) or best[a][b] == best[a + 1][b]):
-            pairs.append((a, -1))
-            a += 1
-        elif b < len(new) and (a == len(old) or best[a][b] == best[a][b + 1]):
-            pairs.append((-1, b))
-            b += 1
+    at_old = at_new = 0
+    while at_old < len(old) or at_new < len(new):
+        most = best[at_old][at_new]
+        if at_old < len(old) and (at_new == len(new) or most == best[at_old + 1][at_new]):
+            pairs.append((at_old, -1))
+            at_old += 1
+        elif at_new < len(new) and (at_old == len(old) or most == best[at_old][at_new + 1]):
+            pairs.append((-1, at_new))
+            at_new += 1
         else:
-            pairs.append((a, b))
-            a, b = a + 1, b + 1
+            pairs.append((at_old, at_new))
+            at_old, at_new = at_old + 1, at_new + 1
     return pairs
 
 
-def _likeness(one: Counter[str], other: Counter[str]) -> float:
+def _similarity(one: Counter[str], other: Counter[str]) -> float:
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 0.0

@@ -47,6 +47,13 @@ def _offered_again(memtui: Start, home: Path) -> None:
     assert not list((home / "state" / "drafts").iterdir())
 
 
+def _assert_draft(home: Path) -> None:
+    """The draft is there, for its owner only."""
+    (draft,) = (home / "state" / "drafts").iterdir()
+    assert draft.stat().st_mode & 0o777 == 0o600
+    assert WRITTEN.strip() in draft.read_text()
+
+
 def _ends(by: str, on: Any) -> int:
     if by == "ctrl+q":
         on.send("\x11")
@@ -78,9 +85,7 @@ def test_a_form_that_is_left_in_any_way_keeps_its_text(
             assert termios.tcgetattr(on._line) == before
             assert "what you wrote is kept" in on.text()
             assert b"Traceback" not in on.raw
-    (draft,) = (tmp_path / "state" / "drafts").iterdir()
-    assert draft.stat().st_mode & 0o777 == 0o600
-    assert WRITTEN.strip() in draft.read_text()
+    _assert_draft(tmp_path)
     if by == "killed":  # by the next start: the file is the same in each way
         _offered_again(memtui, tmp_path)
 
@@ -92,4 +97,4 @@ def test_a_closed_terminal_ends_the_program_and_keeps_the_text(
         _write_in_a_form(on)
         on.hang_up()
         assert on.wait_for_end() == 128 + signal.SIGHUP
-    _offered_again(memtui, tmp_path)
+    _assert_draft(tmp_path)

@@ -11,12 +11,17 @@ from hypothesis import strategies as some
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
+from textual._ansi_theme import DEFAULT_TERMINAL_THEME
 from textual._compositor import LayoutUpdate
+from textual.color import Color as TextualColor
+from textual.filter import ANSIToTruecolor
 from textual.geometry import Region
 from textual.strip import Strip
 
 from memtui.tui.changed_cells import ScreenBuffer
+from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.terminal_output import erases_background
+from memtui.tui.widgets.line_api import filter_line
 
 COLUMNS, LINES = 24, 3
 STYLES = [
@@ -207,3 +212,28 @@ def test_after_another_program_wrote_everything_is_written_again() -> None:
     buffer.reduced(update_of("one line")).render_segments(CONSOLE)
     buffer.forget()
     assert "one line" in buffer.reduced(update_of("one line")).render_segments(CONSOLE)
+
+
+FILTERS = (ANSIToTruecolor(DEFAULT_TERMINAL_THEME), OutputFilter())
+FILTERED_STYLES = [
+    *STYLES,
+    Style.parse("dim #aabbcc"),
+    Style.parse("on bright_red"),
+    Style(dim=True),
+]
+
+
+@given(
+    some.lists(
+        some.tuples(some.text("ab\x1b\u202e", max_size=4), some.sampled_from(FILTERED_STYLES)).map(
+            lambda piece: Segment(*piece)
+        )
+    )
+)
+def test_a_line_is_filtered_as_textual_does_it(line: list[Segment]) -> None:
+    """Colours of the terminal become those of the theme, what acts on the terminal is deleted."""
+    ground = TextualColor(21, 24, 31)
+    filtered = Strip(line)
+    for line_filter in FILTERS:
+        filtered = filtered.apply_filter(line_filter, ground)
+    assert list(filter_line(Strip(line), FILTERS, ground)) == list(filtered)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from textual.widget import Widget
+from textual.widgets import Input
 
 from memtui import themes
 from memtui.errors import TerminalError
@@ -64,6 +65,30 @@ async def test_a_small_screen_shows_the_filter_and_several_commands(root: Path) 
         await on.sees("by importance, then newe… ×")
 
 
+async def test_a_cursor_line_in_reverse_video_is_one_block(root: Path) -> None:
+    async with stage(root, (80, 24), theme="terminal") as on:
+        await on.press(":")
+        await on.sees("Search as you type")
+        rows = on.app.screen._compositor.render_strips()
+        (row,) = [strip for strip in rows if "Search as you type" in strip.text]
+        reversed_styles = [style for _, style, _ in row if style is not None and style.reverse]
+        assert reversed_styles
+        assert all(style.color is None or style.color.is_default for style in reversed_styles)
+
+
+async def test_an_export_says_how_many_and_what_it_has_no_place_for(root: Path) -> None:
+    state = root.parent / "state"
+    async with stage(root, (80, 24), state=state, toasts=True) as on:
+        await on.press("/")
+        await on.type("tea")
+        await on.press("enter", "x", "tab", "right", "right", "tab")
+        on.app.screen.query_one(Input).value = str(root.parent / "out.csv")
+        await on.press("enter")
+        await on.sees("Exported 2 memories to")
+        (toast,) = [toast.message for toast in on.app._notifications]
+        assert toast.splitlines()[1].startswith("left out: ")
+
+
 async def test_every_bookmark_has_a_line_and_can_be_reached(root: Path) -> None:
     chosen: list[str] = []
     bookmarks = {letter: f"{letter} {LONG}" for letter in "abcdefghijklmnopqrstuvwxyz"}
@@ -76,6 +101,7 @@ async def test_every_bookmark_has_a_line_and_can_be_reached(root: Path) -> None:
     assert chosen == ["j"]
 
 
+@pytest.mark.slow
 async def test_an_input_shows_its_cursor_at_every_size(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         on.app.push_screen(PromptDialog("Save filter", hint="tea"))
@@ -104,8 +130,8 @@ async def test_a_long_choice_can_be_read_whole(root: Path, size: tuple[int, int]
 
 
 async def test_ctrl_c_leaves_a_dialog_as_escape_does(root: Path) -> None:
-    async with stage(root, (80, 24)) as on:
-        for key in ("x", "@", ",", "P", "ctrl+p"):
+    async with stage(root, (80, 24), state=root.parent / "state") as on:
+        for key in ("x", "@", ",", "P", "ctrl+p", "I", "C"):
             await on.press(key)
             await on.settle()
             assert on.app.screen is not on.browse, key

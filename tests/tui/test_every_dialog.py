@@ -30,6 +30,8 @@ from .test_contrast import SIGN, TEXT, THEMES, pages, seen
 FILLED_LATER = {"StoreChooser"}
 """Opens before the stores have been looked for, and then has their height."""
 HOME_SIZE = (120, 35)
+DEEPEST = 2
+"""Dialogs above each other, or a dialog and the input in it that escape leaves first."""
 SHORT = {("conflict", (40, 12))}
 """Three choices and `esc` fill the line, so that there is no room for its word."""
 LINES = dict.fromkeys(range(0x2500, 0x2580))
@@ -97,9 +99,9 @@ def _is_within(region: Region, screen: Screen[Any]) -> bool:
 @pytest.mark.slow
 async def test_every_dialog_is_whole_at_every_size() -> None:
     """It has its size when it is first painted, says how it is left (`esc cancel` where something
-    would be lost or done, `esc back` in viewers), shows what has the focus, looks as it did, and is
-    the same again after the terminal had other sizes."""
-    wrong, hidden, moved, other, looks = [], [], [], {}, {}
+    would be lost or done, `esc back` in viewers), shows what has the focus, looks as it did, is
+    the same again after the terminal had other sizes, and is left by escape or ctrl+c."""
+    wrong, hidden, moved, stuck, other, looks = [], [], [], [], {}, {}
     async with gallery(app_class=PaintRecorder) as on:
         app = on.app
         assert isinstance(app, PaintRecorder)
@@ -123,10 +125,16 @@ async def test_every_dialog_is_whole_at_every_size() -> None:
             await resize(on, HOME_SIZE)
             if on.text() != first and scene.dialog not in FILLED_LATER:
                 other[scene.name] = list(unified_diff(first.split("\n"), on.text().split("\n")))
+            for _ in range(DEEPEST):
+                if on.app.screen is not on.browse:
+                    await on.press(("escape", "ctrl+c")[number % 2])
+            if on.app.screen is not on.browse:
+                stuck.append(scene.name)
             await leave(on)
     assert not wrong
     assert not hidden
     assert not moved
+    assert not stuck
     assert not other
     for number, (name, words) in enumerate(looks.items()):
         sizes = _sizes(number)

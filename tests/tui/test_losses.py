@@ -56,6 +56,34 @@ async def test_a_store_deleted_underneath_is_announced(tmp_path: Path) -> None:
         assert "No readable memories." in on.text()
 
 
+async def test_a_form_whose_memory_is_gone_says_so_and_keeps_the_text(tmp_path: Path) -> None:
+    """As another disk mounted over the store: nothing is left to compare with in a conflict."""
+    root = write_store(tmp_path / "store")
+    async with stage(root, (80, 24), state=tmp_path / "state", toasts=True) as on:
+        await on.press("e")
+        await on.type("KINGFISHER ")
+        shutil.rmtree(root / "entities")
+        await on.press("ctrl+s")
+        await on.sees("another program deleted this memory")
+        assert "KINGFISHER" in on.text()
+        assert "Conflict" not in on.text()
+        assert any("your text is still here" in toast for toast in toasts(on))
+
+
+async def test_a_new_memory_in_a_folder_that_is_gone_is_not_called_read_only(
+    tmp_path: Path,
+) -> None:
+    root = write_store(tmp_path / "store")
+    async with stage(root, (80, 24), state=tmp_path / "state", toasts=True) as on:
+        await on.press("n")
+        await on.sees("New memory in")
+        await on.type("A kingfisher sat there")
+        shutil.rmtree(root)
+        await on.press("ctrl+s")
+        await on.sees("the folder is gone")
+        assert "A kingfisher sat there" in on.text()
+
+
 @pytest.mark.slow
 async def test_the_mark_is_clicked_to_list_what_cannot_be_read(tmp_path: Path) -> None:
     root = write_store(tmp_path)

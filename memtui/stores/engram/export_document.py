@@ -64,7 +64,8 @@ def export_memories(request: ExportRequest) -> ExportedDocument:
     labels = {memory.store for memory in request.memories}
     stores = [store for store in request.stores if store.label in labels or not labels]
     if len(stores) != 1 or stores[0].format != NAME:
-        raise Refused("this form is for one Engram store", do="choose one with --store")
+        do = "filter by one with store:NAME, or --store"
+        raise Refused("this form is for one Engram store", do=do)
     complete = stores[0].label in request.complete
     ids = None if complete else {memory.id for memory in request.memories}
     file = database_file(stores[0].root)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.document_editing import planned_text
-from memtui.stores.file_store import ListedTextStore
+from memtui.stores.file_store import ListedTextStore, explain_read_only
 from memtui.stores.mcp_memory import editing, graph_file
 from memtui.stores.mcp_memory.records import SHARD, graph_memories, parse_graph
 from memtui.stores.scanning import FoundShard, listed_faults
@@ -31,8 +31,7 @@ class McpMemoryStore(ListedTextStore):
         """Why nothing can be written; the server writes by renaming, so the folder counts too."""
         if os.path.exists(self.file) and not os.access(self.file, os.W_OK):
             return "the file is read-only for this user"
-        may = os.access(self.file.parent, os.W_OK | os.X_OK)
-        return "" if may else "the folder is read-only for this user"
+        return explain_read_only(self.file.parent)
 
     def open_list(self, key: str, view: StoreView) -> editing.GraphFile:  # noqa: ARG002
         text = planned_text(self.file, self.file.parent, view)

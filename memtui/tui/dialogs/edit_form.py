@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 PREVIEW_DELAY = 0.15
 """Seconds after the last key until the preview is computed."""
 _STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
+DELETED = "another program deleted this memory"
 NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 
 
@@ -307,15 +308,19 @@ class FormScreen(FittingDialog[Planned]):
 
     def _not_saved(self, error: MemtuiError) -> None:
         """Show why it was not saved; the input stays."""
-        if isinstance(error, Conflict):
+        is_deleted = self._base is not None and (
+            isinstance(error, RefError) or (isinstance(error, Conflict) and not error.has_texts)
+        )
+        if isinstance(error, Conflict) and not is_deleted:
             self._ask_about(error)
             return
         self._saving = False
-        if isinstance(error, RefError) and self._base is not None:
-            self._say(OutcomeLine("another program deleted this memory", Tone.BAD, "error:"))
+        if is_deleted:
+            self._say(OutcomeLine(DELETED, Tone.BAD, "error:"))
         else:
             self._failed(self._number, error)
-        self.app.notify(f"Not saved: {error}", severity="error", timeout=8)
+        reason = f"{DELETED}; your text is still here." if is_deleted else error
+        self.app.notify(f"Not saved: {reason}", severity="error", timeout=8)
 
     # Conflicts
 

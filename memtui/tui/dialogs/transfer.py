@@ -265,8 +265,10 @@ class ExportScreen(TransferScreen):
 
     def _done(self, path: Path, notes: tuple[str, ...]) -> None:
         name = text.file_name(str(path))
-        more = f" {'; '.join(text.one_line(one) for one in notes)}." if notes else ""
-        self.app.notify(f"Exported to {name}.{more}", timeout=8)
+        chosen = self._groups[self._what.raw]
+        what = "" if chosen is None else f" {text.counted(len(chosen), 'memory')}"
+        lines = [f"Exported{what} to {name}", *(text.one_line(note) for note in notes)]
+        self.app.notify("\n".join(lines), timeout=8)
         self.dismiss(True)
 
     def failed(self, error: MemtuiError) -> None:

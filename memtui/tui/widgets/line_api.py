@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
 from textual._styles_cache import StylesCache
+from textual.color import Color as TextualColor
 from textual.content import Content
 from textual.css.styles import StylesBase
 from textual.errors import NoWidget
+from textual.filter import ANSIToTruecolor, LineFilter
 from textual.geometry import Offset, Region, Size
 from textual.screen import Screen
 from textual.selection import SelectEnd, Selection
@@ -45,6 +47,30 @@ class BorderedLines(StylesCache):
     def clear(self) -> None:
         super().clear()
         self._edges = None
+
+    def render(
+        self,
+        styles: StylesBase,
+        size: Size,
+        base_background: Any,
+        background: Any,
+        render_content_line: Callable[[int], Strip],
+        filters: Sequence[LineFilter],
+        *others: Any,
+        **named: Any,
+    ) -> list[Strip]:
+        """Draw the lines; a filter that changes nothing of a line makes no new one."""
+        lines = super().render(
+            styles,
+            size,
+            base_background,
+            background,
+            render_content_line,
+            (),
+            *others,
+            **named,
+        )
+        return [filter_line(line, filters, background) for line in lines]
 
     def render_line(
         self,
@@ -82,6 +108,24 @@ class BorderedLines(StylesCache):
                 list(line.crop(size.width - gutter.right)),
             )
         return line
+
+
+def filter_line(line: Strip, filters: Sequence[LineFilter], background: TextualColor) -> Strip:
+    """Return the line with the filters applied; the same one if none changes it."""
+    segments = before = list(line)
+    for line_filter in filters:
+        if not isinstance(line_filter, ANSIToTruecolor) or not all(
+            style is None or _is_truecolor(style) for _, style, _ in segments
+        ):
+            segments = line_filter.apply(segments, background)
+    return line if segments is before else Strip(segments, line.cell_length)
+
+
+@lru_cache(1024)
+def _is_truecolor(style: Style) -> bool:
+    """Whether `ANSIToTruecolor` leaves the style as it is."""
+    colours = (style.color, style.bgcolor)
+    return not style.dim and all(colour is None or colour.triplet for colour in colours)
 
 
 class ThemedWidget(Widget):

@@ -209,7 +209,7 @@ class ListWindow(ThemedWidget, can_focus=True):
         return self.palette.cursor(focused=self.has_focus) if selected else None
 
     def _scrollbar(self, y: int, height: int, count: int) -> Segment:
-        if count <= self.page:
+        if count <= max(1, height // self.line_height):
             return Segment(" ", self.ground)
         first, size = self._thumb(height, count)
         if first <= y < first + size:
@@ -219,8 +219,9 @@ class ListWindow(ThemedWidget, can_focus=True):
 
     def _thumb(self, height: int, count: int) -> tuple[int, int]:
         """First row and size of the scrollbar's thumb."""
-        size = max(1, round(height * self.page / count))
-        room, steps = height - size, max(1, count - self.page)
+        page = max(1, height // self.line_height)  # not `self.page`: Textual's size is slow to find
+        size = max(1, round(height * page / count))
+        room, steps = height - size, max(1, count - page)
         return round(room * min(self.top, steps) / steps), size
 
     def notify_style_update(self) -> None:

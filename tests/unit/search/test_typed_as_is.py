@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -324,3 +325,50 @@ def test_a_literal_is_found_where_it_stands_as_whole_words(typed: str, text: str
         found = literals.compile_literal(typed, is_prefix=is_prefix).search(text)
         expected = re.search(before + plain + end, text)
         assert (found and found.span()) == (expected and expected.span())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_line_typed_by_letter_finds_what_it_finds_at_once(seed: int) -> None:
+    """What is kept from one letter to the next changes neither rows nor scores."""
+    draw = random.Random(seed)
+    source = ["lease", "leases", "leaseQueue", "queue", "queues", "quiet", "winch", "win", "wind"]
+    away = " ".join(["the"] * match_bonuses.PASSAGE_WORDS)
+    memories = texts(
+        *(f" {away} ".join(" ".join(draw.sample(source, 9)) for _ in range(2)) for _ in range(4)),
+        f"lease quiet {away} queues winch {away} quiet leaseQueue {away} wind leases",
+    )
+
+    def scope() -> Searchable:  # another index each time: nothing is kept of it
+        segment = postings.build(map(to_document, memories))
+        table = columns.build(memories)
+        return Searchable(Rows([memories]), table, (segment,), True, ProvisionalIndex(), now=NOW)
+
+    def told(line: str, where: Searchable) -> object:
+        found = find(parse_query(line, NOW, typing=True), where, dict, lambda: False)
+        parts = [
+            finder.explain_hit(found.query, found.hits, where.columns, slot, NOW)
+            for slot in found.slots[:20]
+        ]
+        return list(found.slots), list(found.scores or ()), parts, found.words, found.hint
+
+    typed = scope()
+    for line in ("lease queues win", "quiet leaseque", "winch lease", "type:decision win qu"):
+        for end in [*range(1, len(line) + 1), *range(len(line) - 1, 0, -2)]:
+            assert told(line[:end], typed) == told(line[:end], scope())
+
+
+def test_what_was_read_counts_for_the_same_completions_only() -> None:
+    away = " ".join(["the"] * match_bonuses.PASSAGE_WORDS)
+    contents = ["lease quiet", f"lease quiet {away} queue", f"quiet {away} lease queues"]
+    documents = [to_document(each) for each in texts(*contents)]
+    slots, kept = np.arange(len(contents)), (postings.build(documents),)
+    for line in ("lease qu", "lease que", "lease qui", "lease quie", "quiet lea", "quiet leas"):
+        terms = matching.analyze_terms(parse_query(line, NOW, typing=True).terms).optional
+        for read, looked_for in (
+            (match_bonuses._may_hold, line),
+            (match_bonuses._passage_widths, terms),
+        ):
+            fresh = (postings.build(documents),)
+            again = [read(segments, slots, looked_for) for segments in (kept, fresh)]  # type: ignore[operator]
+            assert again[0].tolist() == again[1].tolist(), line
+            read(kept, slots, looked_for)  # type: ignore[operator]

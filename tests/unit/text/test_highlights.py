@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.text.highlights import FORM_CHARS, find_passage, fold, highlights
+from memtui.text.cells import width
+from memtui.text.highlights import (
+    CONTEXT_CELLS,
+    FORM_CHARS,
+    excerpt,
+    find_passage,
+    fold,
+    highlights,
+)
 
 from .test_hidden import anything
 
@@ -70,3 +78,16 @@ def test_the_passage_has_the_most_words_that_lines_of_a_paragraph_have(
         best = max(best, len({fold(x[a:b])[:FORM_CHARS] for x, spans in lines for a, b in spans}))
     found = find_passage(text, words)
     assert (found.words if found else 0) == best
+
+
+@given(
+    st.text("abéßT .\n", max_size=200),
+    st.lists(st.text("abé", min_size=1, max_size=3), min_size=1, max_size=3),
+    st.integers(3, 60),
+)
+def test_an_excerpt_fits_and_shows_the_first_match(text: str, words: list[str], room: int) -> None:
+    passage = find_passage(text, words)
+    if passage is not None:
+        shown = excerpt(text, passage, words, room)
+        assert width(shown) <= room
+        assert highlights(shown, words) or room <= 2 * CONTEXT_CELLS

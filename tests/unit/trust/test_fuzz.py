@@ -33,7 +33,7 @@ from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.model import Memory, to_record
 from memtui.stores import sidecar, workspace
-from memtui.stores.agent_memory import find_notes
+from memtui.stores.agent_memory import notes
 from tests.long_run import count
 
 pytestmark = pytest.mark.slow
@@ -167,12 +167,12 @@ DAY = Path("/store/memory/2026-11-21.md")
 
 def daily_note(data: bytes, number: int) -> None:
     text = decode(data)
-    prose = find_notes.parse_note(DAY, text)
-    assert find_notes.note_to_text(prose.content, prose) == text
+    prose = notes.parse_note(DAY, text)
+    assert notes.note_to_text(prose.content, prose) == text
     if number % 2:
-        assert find_notes.daily(prose, "s", DAY.name).title
+        assert notes.daily(prose, "s", DAY.name).title
     else:
-        assert find_notes.summary(prose, "s", "alice", "alice", "alice").title
+        assert notes.summary(prose, "s", "alice", "alice", "alice").title
 
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
