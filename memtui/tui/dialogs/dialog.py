@@ -139,6 +139,10 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         self.app.theme_changed_signal.subscribe(self, lambda _: self.fill())
         self._fill_once()
 
+    def on_unmount(self) -> None:
+        # The signal keeps the function, and with it the dialog: 0.4 MiB for each that was open.
+        self.app.theme_changed_signal.unsubscribe(self)
+
     def on_resize(self) -> None:
         self._fill_once()
 

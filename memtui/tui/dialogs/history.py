@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memtui.model import Memory
     from memtui.tui.appearance import Palette
 
-WHOLE_DATE_FROM = 40
+WHOLE_DATE_FROM = 50
 """Columns from which a version's time of day and age are shown."""
 LONGEST = 4_000
 """Characters of a version that are shown here."""
@@ -200,7 +200,7 @@ class HistoryScreen(FittingDialog[str]):
         provenance = "  ".join(text.one_line(word) for word in by if word and word != "store")
         head = [
             Segment("● " if is_current else "○ ", palette.accent),
-            Segment(text.cut(when, width // 2), palette.heading),
+            Segment(when, palette.heading),
             status,
             Segment("  current" if is_current else "", palette.accent),
             Segment(text.cut(f"  {provenance}", width // 3) if provenance else "", palette.faint),

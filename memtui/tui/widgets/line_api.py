@@ -157,6 +157,9 @@ class ThemedWidget(Widget):
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, self._theme_changed)
 
+    def on_unmount(self) -> None:
+        self.app.theme_changed_signal.unsubscribe(self)
+
     def _theme_changed(self, _: Theme) -> None:
         self._ground = None
         self.recolour()

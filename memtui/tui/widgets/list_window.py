@@ -209,17 +209,17 @@ class ListWindow(ThemedWidget, can_focus=True):
         return self.palette.cursor(focused=self.has_focus) if selected else None
 
     def _scrollbar(self, y: int, height: int, count: int) -> Segment:
-        page = max(1, height // self.line_height)
-        if count <= page:
+        if count <= max(1, height // self.line_height):
             return Segment(" ", self.ground)
-        first, size = self._thumb(height, page, count)
+        first, size = self._thumb(height, count)
         if first <= y < first + size:
             style = self.palette.thumb_focused if self.has_focus else self.palette.thumb
             return Segment("▐", self.ground + style)
         return Segment(" ", self.ground)
 
-    def _thumb(self, height: int, page: int, count: int) -> tuple[int, int]:
+    def _thumb(self, height: int, count: int) -> tuple[int, int]:
         """First row and size of the scrollbar's thumb."""
+        page = max(1, height // self.line_height)  # not `self.page`: Textual's size is slow to find
         size = max(1, round(height * page / count))
         room, steps = height - size, max(1, count - page)
         return round(room * min(self.top, steps) / steps), size
@@ -291,7 +291,7 @@ class ListWindow(ThemedWidget, can_focus=True):
     def _drag_to(self, y: int) -> None:
         steps = self.line_count() - self.page
         height = self.size.height
-        _, size = self._thumb(height, self.page, self.line_count())
+        _, size = self._thumb(height, self.line_count())
         room = max(1, height - size)
         self.scroll_lines(round(max(0, min(y, room)) * steps / room) - self.top)
 

@@ -332,7 +332,11 @@ def test_a_line_typed_by_letter_finds_what_it_finds_at_once(seed: int) -> None:
     """What is kept from one letter to the next changes neither rows nor scores."""
     draw = random.Random(seed)
     source = ["lease", "leases", "leaseQueue", "queue", "queues", "quiet", "winch", "win", "wind"]
-    memories = texts(*(" ".join(draw.choices(source, k=draw.choice((5, 60)))) for _ in range(40)))
+    away = " ".join(["the"] * match_bonuses.PASSAGE_WORDS)
+    memories = texts(
+        *(f" {away} ".join(" ".join(draw.sample(source, 9)) for _ in range(2)) for _ in range(4)),
+        f"lease quiet {away} queues winch {away} quiet leaseQueue {away} wind leases",
+    )
 
     def scope() -> Searchable:  # another index each time: nothing is kept of it
         segment = postings.build(map(to_document, memories))
@@ -351,3 +355,18 @@ def test_a_line_typed_by_letter_finds_what_it_finds_at_once(seed: int) -> None:
     for line in ("lease queues win", "quiet leaseque", "winch lease", "type:decision win qu"):
         for end in [*range(1, len(line) + 1), *range(len(line) - 1, 0, -2)]:
             assert told(line[:end], typed) == told(line[:end], scope())
+
+
+def test_what_was_read_counts_for_the_same_completions_only() -> None:
+    away = " ".join(["the"] * match_bonuses.PASSAGE_WORDS)
+    contents = ["lease quiet", f"lease quiet {away} queue", f"quiet {away} lease queues"]
+    documents = [to_document(each) for each in texts(*contents)]
+    slots, kept = np.arange(len(contents)), (postings.build(documents),)
+    found: list[tuple[str, list[bool], list[float]]] = []
+    for line in ("lease qu", "lease que", "lease qui", "lease quie", "quiet lea", "quiet leas"):
+        terms = matching.analyze_terms(parse_query(line, NOW, typing=True).terms).optional
+        for segments in (kept, (postings.build(documents),), kept):
+            held = match_bonuses._may_hold(segments, slots, line).tolist()
+            widths = match_bonuses._passage_widths(segments, slots, terms).tolist()
+            found.append((line, held, widths))
+        assert found[-3] == found[-2] == found[-1]
