@@ -213,8 +213,11 @@ class MemtuiApp(AppInterface):
 
     @property
     def _has_screen(self) -> bool:
-        """Whether the first screen has its widgets; it cannot be left while it is being made."""
-        return hasattr(self, "browse") and self.browse.is_mounted
+        """Whether the first screen has its widgets and its size.
+
+        Left before, Textual lays it out again and again and never ends, or finds no widgets.
+        """
+        return hasattr(self, "browse") and self.browse.is_mounted and bool(self.browse.size)
 
     def leave(self) -> None:
         """Save the session and exit."""

@@ -362,13 +362,11 @@ def test_what_was_read_counts_for_the_same_completions_only() -> None:
     contents = ["lease quiet", f"lease quiet {away} queue", f"quiet {away} lease queues"]
     documents = [to_document(each) for each in texts(*contents)]
     slots, kept = np.arange(len(contents)), (postings.build(documents),)
+    found: list[tuple[str, list[bool], list[float]]] = []
     for line in ("lease qu", "lease que", "lease qui", "lease quie", "quiet lea", "quiet leas"):
         terms = matching.analyze_terms(parse_query(line, NOW, typing=True).terms).optional
-        for read, looked_for in (
-            (match_bonuses._may_hold, line),
-            (match_bonuses._passage_widths, terms),
-        ):
-            fresh = (postings.build(documents),)
-            again = [read(segments, slots, looked_for) for segments in (kept, fresh)]  # type: ignore[operator]
-            assert again[0].tolist() == again[1].tolist(), line
-            read(kept, slots, looked_for)  # type: ignore[operator]
+        for segments in (kept, (postings.build(documents),), kept):
+            held = match_bonuses._may_hold(segments, slots, line).tolist()
+            widths = match_bonuses._passage_widths(segments, slots, terms).tolist()
+            found.append((line, held, widths))
+        assert found[-3] == found[-2] == found[-1]
