@@ -104,19 +104,6 @@ def write_store(root: Path, facts: Mapping[str, Sequence[Mapping[str, Any]]] = F
 textual.screen.UPDATE_PERIOD = 60.0  # type: ignore[misc]
 """Seconds after which Textual paints what has changed; the stage paints whenever it looks."""
 
-_compositor_refresh = Screen._compositor_refresh
-
-
-def _paint_when_looked_at(screen: Screen[Any]) -> None:
-    """Leave the paint to `Stage.paint`, but for apps of tests that are about each paint."""
-    if screen is screen.app.screen and type(screen.app) is MemtuiApp:
-        screen._dirty_widgets.clear()  # the compositor has their regions
-    else:
-        _compositor_refresh(screen)
-
-
-Screen._compositor_refresh = _paint_when_looked_at  # type: ignore[method-assign]
-
 _parse_rules = Stylesheet._parse_rules
 _parsed: dict[tuple[object, ...], list[RuleSet]] = {}
 """The rules of each style sheet in each theme, which every app of this process shares. Textual
@@ -186,7 +173,7 @@ class Stage:
             self._strike(key)
             await self._handled()
         await self._handled()
-        self.paint()
+        self.app.screen._on_timer_update()
 
     async def type(self, words: str) -> None:
         """Type into what has the focus, as fast as a paste: what it sets off is waited for once."""
@@ -211,19 +198,12 @@ class Stage:
                 await self._handled()
                 await self._worked()
             await self._handled()
-        self.paint()
-
-    def paint(self) -> None:
-        """Draw what has changed since the last time."""
-        screen = self.app.screen
-        screen._on_timer_update()
-        if screen._compositor._dirty_regions:
-            _compositor_refresh(screen)
+        self.app.screen._on_timer_update()
 
     async def begun(self) -> None:
         """Wait until the first screen stands."""
         await self._handled()
-        self.paint()
+        self.app.screen._on_timer_update()
 
     async def resize(self, width: int, height: int) -> None:
         """Give the terminal another size."""

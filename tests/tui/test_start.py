@@ -21,7 +21,6 @@ HEAVY = (
     "yaml",
     "memtui.library",
     "memtui.stores.base",
-    "memtui.insight.timeline",
     "memtui.tui.dialogs.dialog",
 )
 """Each takes a good part of the time to the first paint; they are loaded when first used."""
