@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
+from textual.events import Resize
+from textual.geometry import Size
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -37,6 +40,24 @@ async def test_a_question_of_one_line_is_a_small_box(root: Path, size: tuple[int
         assert _box(on).outer_size.width <= 40
         assert _box(on).outer_size.height <= 6
         assert "esc cancel" in on.text()
+
+
+async def test_two_sizes_at_once_come_to_rest(root: Path) -> None:
+    """As when the terminal is closed while the screen is made; they took turns for ever."""
+    async with stage(root, (80, 24)) as on:
+        layouts = 0
+
+        def count_layout(_: object) -> None:
+            nonlocal layouts
+            layouts += 1
+
+        on.browse.screen_layout_refresh_signal.subscribe(on.browse, count_layout, immediate=True)
+        for size in (Size(100, 30), Size(80, 24)):
+            on.browse.post_message(Resize(size, size))
+            on.browse.call_after_refresh(lambda: None)  # or the second would replace the first
+        for _ in range(500):
+            await asyncio.sleep(0)
+        assert layouts < 10
 
 
 async def test_the_end_of_a_toast_is_on_the_screen(root: Path) -> None:

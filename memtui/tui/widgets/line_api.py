@@ -219,6 +219,14 @@ class SelectingScreen(Screen[Result]):
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
 
+    def _screen_resized(self, size: Size) -> None:  # noqa: ARG002
+        """Lay out for the present size.
+
+        Each layout of Textual that changes the size sends the screen that size once more, so that
+        two sizes in its queue (a terminal closed amid the start) would take turns for ever.
+        """
+        super()._screen_resized(self.app.size)
+
     def on_resize(self) -> None:
         self.call_after_refresh(self._show_input_cursor)
 
