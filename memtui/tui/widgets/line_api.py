@@ -219,7 +219,7 @@ class SelectingScreen(Screen[Result]):
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
 
-    def _screen_resized(self, size: Size) -> None:  # noqa: ARG002
+    def _screen_resized(self, size: Size) -> None:
         """Lay out for the present size.
 
         Each layout of Textual that changes the size sends the screen that size once more, so that
