@@ -88,7 +88,10 @@ class ViewState(NamedTuple):
         line = queries.format_query(words)
         is_begun = words.groups != tuple(filter(queries.has_terms, query.groups))
         if is_begun and not words.terms and len(words.groups) == 1:
-            line = line.removeprefix("(").removesuffix(")")  # which would end the last word
+            # The group last and without its parentheses: what follows a word ends it.
+            group = queries.format_query(replace(words, prefer=()))
+            preferred = queries.format_query(replace(words, groups=()))
+            line = f"{preferred} {group.removeprefix('(').removesuffix(')')}".strip()
         return ViewState(" ".join(filter(None, (line, *faults))), chips)
 
     def with_values(self, field: str, values: Iterable[str]) -> ViewState:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 
 from memtui import query as queries
 from memtui.query import Group, Node, Term, TermKind
@@ -23,6 +23,7 @@ def finished(node: Node) -> Node:
 
 
 @given(LINES)
+@example("0 AND /0/ PREFER:0 1")
 def test_chips_ask_what_the_line_asked_and_can_all_be_removed(line: str) -> None:
     settled = ViewState(line).settled(NOW)
     asked, now_asked = ViewState(line).query(NOW), settled.query(NOW)
