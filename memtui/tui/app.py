@@ -215,7 +215,7 @@ class MemtuiApp(AppInterface):
     def _has_screen(self) -> bool:
         """Whether the first screen has its widgets and its size.
 
-        Left before, Textual lays it out again and again and never ends, or finds no widgets.
+        An end before that would find no widgets to keep the session of.
         """
         return hasattr(self, "browse") and self.browse.is_mounted and bool(self.browse.size)
 

@@ -82,9 +82,8 @@ class TimelinePane(BarChart):
         if before is not None and before.unit == timeline.unit:
             at = before.bars[self.cursor].start if self.cursor < len(before.bars) - 1 else None
         if at is not None and self._times is not None and (timeline.earlier or timeline.later):
-            timeline = timelines.build_around(
-                self._times.days, self._times.undated, timeline.unit, at
-            )
+            days, undated = self._times.days, self._times.undated
+            timeline = timelines.build_around(days, undated, unit, at)
         self._timeline = timeline
         count = len(timeline.bars)
         self.cursor = max(0, count - 1 if at is None else self._index_of(at))
@@ -191,15 +190,13 @@ class TimelinePane(BarChart):
         newest = self._newest_day()
         if self._times is None or newest is None:
             return None
-        from memtui.insight.timeline import MOST_WEEKS, heat_map
-
-        weeks = min(MOST_WEEKS, bar_chart.weeks_that_fit(self.size.width))
+        weeks = min(timelines.MOST_WEEKS, bar_chart.weeks_that_fit(self.size.width))
         heat = self._heat
         if heat is None or len(heat.weeks) > weeks or not heat.first <= self._day:
             last = newest
             if self._day < newest - timedelta(weeks=weeks - 1):
                 last = self._day + timedelta(weeks=weeks // 2)
-            self._heat = heat_map(self._times.days, min(last, newest), weeks=weeks)
+            self._heat = timelines.heat_map(self._times.days, min(last, newest), weeks=weeks)
         return self._heat
 
     def go(self, index: int) -> None:
