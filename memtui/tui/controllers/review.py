@@ -12,7 +12,7 @@ from memtui.errors import MemtuiError, WorkerError
 from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.recovery import JournalActions
-from memtui.tui.diff_lines import diff_files, name_below
+from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from memtui.progress import Progress
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
-    from memtui.tui.diff_lines import DiffLine
     from memtui.tui.jobs import Job
     from memtui.upkeep.proposals import Proposal
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,7 +14,8 @@ from textual.events import DescendantFocus
 from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.context import PackEntry, Recipe
+from memtui.context import Pack, PackEntry, Recipe
+from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK
 from memtui.tui.context_packs import (
@@ -40,10 +40,6 @@ from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.pack_view import BudgetSlider, PackComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import TextWindow
-
-if TYPE_CHECKING:
-    from memtui.context import Pack
-    from memtui.errors import MemtuiError
 
 TYPED = "typed"
 """The recipe with preferred types."""

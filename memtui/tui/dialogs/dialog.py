@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,10 +14,12 @@ from textual.await_complete import AwaitComplete
 from textual.color import Color
 from textual.containers import Container, Vertical
 from textual.content import Content
+from textual.css.styles import RulesMap
 from textual.geometry import Size
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
+from textual.style import Style as VisualStyle
 from textual.visual import RenderOptions, Visual
 from textual.widgets import Static
 
@@ -28,10 +30,6 @@ from memtui.tui.widgets.line_api import SelectingScreen
 from memtui.tui.widgets.list_window import EntryList
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, TextWindow, drawn
-
-if TYPE_CHECKING:
-    from textual.css.styles import RulesMap
-    from textual.style import Style as VisualStyle
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -13,15 +12,13 @@ from textual.app import ComposeResult
 
 from memtui import text
 from memtui.dataclass import dataclass
+from memtui.insight.versions import TextVersion, VersionHistory
+from memtui.model import Memory
 from memtui.tui import appearance, key_bindings
+from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import FittingDialog, RowList
 from memtui.tui.text_blocks import is_markdown
 from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
-
-if TYPE_CHECKING:
-    from memtui.insight.versions import TextVersion, VersionHistory
-    from memtui.model import Memory
-    from memtui.tui.appearance import Palette
 
 WHOLE_DATE_FROM = 50
 """Columns from which a version's time of day and age are shown."""

@@ -15,7 +15,7 @@ from textual.content import Content
 from memtui import text
 from memtui.dataclass import dataclass
 from memtui.progress import Progress
-from memtui.tui.appearance import wrapped
+from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.inputs import TextInput
@@ -33,7 +33,6 @@ from memtui.upkeep.proposals import Proposal, ProposalKind
 if TYPE_CHECKING:
     from memtui.library.review_files import Queue
     from memtui.model import Memory
-    from memtui.tui.appearance import Palette
     from memtui.upkeep.model_requests import ModelRequest
 
 WIDE_FROM = 120

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -15,15 +15,12 @@ from textual.app import ComposeResult
 
 from memtui import text
 from memtui.dataclass import dataclass
+from memtui.library import StoreState
 from memtui.library.broken_files import BrokenFile, is_database
+from memtui.stores.base import Unreadable
+from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import FittingDialog, RowList, TextDialog
 from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
-
-if TYPE_CHECKING:
-    from memtui.library import StoreState
-    from memtui.stores.base import Unreadable
-    from memtui.tui.appearance import Palette
-
 
 LOOK_EVERY = 0.25
 """Seconds between two looks at what is unreadable, while the list is open."""

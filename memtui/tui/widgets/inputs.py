@@ -6,7 +6,6 @@ Texts may hold any character a store holds.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -24,9 +23,6 @@ from memtui.dataclass import dataclass, replace
 from memtui.tui.sanitizing import InputSanitizer
 from memtui.tui.widgets.line_api import FocusableWidget
 from memtui.tui.widgets.list_window import EntryList
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
 
 
 class TextInput(TextArea):
@@ -101,7 +97,7 @@ class FilterInput(Input):
 class ChoiceInput(FocusableWidget):
     """A few values side by side, chosen with left and right."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("left,h", "step(-1)", show=False),
         Binding("right,l,space", "step(1)", show=False),
     ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -29,9 +28,6 @@ from memtui.tui.widgets.line_api import (
     word_at,
 )
 
-if TYPE_CHECKING:
-    from textual.binding import BindingType
-
 CACHED_STRIPS = 256
 """Drawn lines that are cached: enough to page back and forth. Not in an `LRUCache`, whose links
 are cycles: what is cleared would stay in memory until the collector finds it."""
@@ -41,7 +37,7 @@ WHEEL_LINES = 3
 class ListWindow(ThemedWidget, can_focus=True):
     """A focusable list of lines with cursor, scrollbar, keys and mouse."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(actions.MOVING)]
+    BINDINGS = [*key_bindings.bindings(actions.MOVING)]
     has_cursor = True
     """False if the lines only scroll and there is no current one."""
     line_height = 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,9 +17,6 @@ from memtui.dataclass import dataclass
 from memtui.tui.context_packs import ComparedEntry, ItemKind, PackDifference, PackItem
 from memtui.tui.widgets.line_api import FocusableWidget
 from memtui.tui.widgets.list_window import EntryList, ListWindow
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
 
 LONGEST = 20_000
 """Characters of an entry that are drawn; the pack has all of them."""
@@ -261,7 +257,7 @@ def _cut(entry: PackEntry | None, cells: int) -> str:
 class BudgetSlider(FocusableWidget):
     """A budget of tokens, from a step to no budget; keys, clicks and drags set it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("left,h", "step(-1)", show=False),
         Binding("right,l", "step(1)", show=False),
         Binding("home,g", "step(-1000)", show=False),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,10 +13,8 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.dataclass import dataclass
+from memtui.tui.appearance import Palette
 from memtui.tui.widgets.list_window import ListWindow
-
-if TYPE_CHECKING:
-    from memtui.tui.appearance import Palette
 
 
 class Tone(StrEnum):
