@@ -200,11 +200,11 @@ def mask_secret(text: str) -> str:
     return f"{text[:_HEAD]}…{text[-_TAIL:]}"
 
 
-def mask_secrets(text: str) -> tuple[str, int]:
-    """The text with every credential masked, and how many there were."""
+def mask_secrets(text: str, mask: str = "") -> tuple[str, int]:
+    """The text with every credential masked, or replaced by `mask`; and how many there were."""
     found = list(find_secrets(text))
     for secret in reversed(found):
-        text = f"{text[: secret.start]}{secret.masked}{text[secret.end :]}"
+        text = f"{text[: secret.start]}{mask or secret.masked}{text[secret.end :]}"
     return text, len(found)
 
 

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,19 +20,16 @@ from textual.widgets import Input, Static
 from memtui import text
 from memtui.bundle import exporting
 from memtui.errors import MemtuiError, SaveError
+from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.prompts import write_after_asking
+from memtui.tui.jobs import Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.status_lines import ProgressLine
 from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone, drawn
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-    from memtui.tui.jobs import Job
-
 
 Answer = TypeVar("Answer")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,6 +12,7 @@ from textual.content import Content
 from textual.strip import Strip
 
 from memtui import text
+from memtui.config import Settings
 from memtui.model import Memory
 from memtui.tui import appearance, key_bindings
 from memtui.tui.appearance import marked_segments
@@ -19,11 +20,6 @@ from memtui.tui.layout import ENTITY_MAX, SIGNS_WIDTH, TYPE_MAX, Pane, RowColumn
 from memtui.tui.messages import MemoryShown, MoveWaits
 from memtui.tui.view_state import CursorPosition, follow_serials
 from memtui.tui.widgets.list_window import ListWindow
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
-
-    from memtui.config import Settings
 
 TIME_WIDTH = {"ago": 4, "date": 10}
 """Columns of a time, by the setting `list.dates`."""
@@ -51,7 +47,7 @@ class RowSource(Protocol):
 class MemoryList(ListWindow):
     """Shows each memory with marks, time, type, headline and entity."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.MEMORIES)]
+    BINDINGS = [*key_bindings.bindings(Pane.MEMORIES)]
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(id=Pane.MEMORIES, title="2 Memories")

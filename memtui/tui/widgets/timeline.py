@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual import events
@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.insight import timeline as timelines
-from memtui.insight.timeline import find_bar_range
+from memtui.insight.timeline import HeatMap, Timeline, Unit, find_bar_range
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import SpanChosen
@@ -24,9 +24,6 @@ from memtui.tui.widgets import bar_chart
 from memtui.tui.widgets.bar_chart import BarChart, span_words
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
-    from memtui.insight.timeline import HeatMap, Timeline, Unit
     from memtui.library.time_views import TimeData
 
 BARS, CALENDAR, GROWTH = "bars", "calendar", "growth"
@@ -36,7 +33,7 @@ VIEWS = (BARS, CALENDAR, GROWTH)
 class TimelinePane(BarChart):
     """A row of bars, the newest at the right."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.TIMELINE)]
+    BINDINGS = [*key_bindings.bindings(Pane.TIMELINE)]
 
     def __init__(self) -> None:
         super().__init__(id=Pane.TIMELINE)
