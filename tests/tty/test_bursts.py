@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 from collections.abc import Callable
@@ -139,5 +140,24 @@ def test_two_answers_in_one_write_close_one_question(memtui: Start, tmp_path: Pa
         on.wait_for("Discard changes?")
         on.send("yy")
         on.wait_until_gone("Edit in")
+        on.send("q")
+        assert on.wait_for_end() == 0, on.text()
+
+
+NO_KEYS = (b"\xff\xc3(\xe5\x93\xd4", b"\x1b[1114112u", b"\x1b[99999999999;1u", b"\x1b[55296;5u")
+"""Not UTF-8, codes above the last character, half of a pair: each but the last ended the program."""
+
+
+def test_bytes_that_are_no_keys_leave_the_program_running(memtui: Start, tmp_path: Path) -> None:
+    root = tmp_path / "agent-memory"
+    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
+    with memtui([str(root)], tmp_path) as on:
+        on.wait_for("e edit")
+        for junk in NO_KEYS:
+            os.write(on._handle, junk)
+        on.send("/")
+        on.wait_for("enter done")
+        on.send(ESC)
+        on.wait_for("e edit")
         on.send("q")
         assert on.wait_for_end() == 0, on.text()
