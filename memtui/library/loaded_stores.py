@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
@@ -13,7 +13,7 @@ from memtui.dataclass import dataclass
 from memtui.insight import lineage as lineages
 from memtui.insight.lineage import Lineage
 from memtui.library import slots as slot_lookup
-from memtui.library.slots import SlotTable
+from memtui.library.slots import RefSlots, SlotTable
 from memtui.library.snapshot import Snapshot, StoreState
 from memtui.library.store_cache import StoreCache, cache_home
 from memtui.model import Memory
@@ -186,10 +186,10 @@ class LoadedStores:
         )
         self.state = LoadedState(snapshot, self._table.columns)
 
-    def slots(self) -> Mapping[str, int]:
-        """A copy of ref -> slot, of all live memories."""
+    def slots(self) -> RefSlots:
+        """Ref -> slot of all memories that are live now."""
         with self.lock:
-            return dict(self._table.slot_of)
+            return self._table.slot_of.copied(self._table.rows(), self._table.columns.alive, {})
 
     def slot(self, ref: str) -> int:
         """The slot of the memory with exactly this ref. Raises RefError."""

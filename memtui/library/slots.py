@@ -2,19 +2,120 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import Any
+
+import numpy as np
 
 from memtui.errors import RefError
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.search import columns as columns_of
 from memtui.search import numbering
-from memtui.search.catalog import CachedRows, Catalog
+from memtui.search.array_types import Longs, Mask
+from memtui.search.catalog import Catalog
 from memtui.search.columns import Columns, Slots
 from memtui.search.numbering import Serials
 from memtui.text import visible
+
+
+class RefSlots(Mapping[str, int]):
+    """Ref -> slot of every live memory of a table.
+
+    Most refs are known by their hash only (Python's, of 64 bits, salted anew in each process): 12
+    bytes each, where a dict of texts takes 190. The texts are read from the rows when asked for.
+    """
+
+    def __init__(
+        self,
+        rows: Rows,
+        alive: Mask,
+        hashed: Sequence[tuple[Longs, Longs]],
+        recent: dict[str, int],
+    ) -> None:
+        """
+        Args:
+            rows: of all slots.
+            alive: whether each of them is live.
+            hashed: hashes of refs, ascending, and the slot of each.
+            recent: ref -> slot of all others.
+        """
+        self._rows, self._alive = rows, alive
+        self.hashed, self.recent = hashed, recent
+
+    def get(self, ref: Any, default: Any = None) -> Any:
+        if (slot := self.recent.get(ref, -1)) >= 0 and self._alive[slot]:
+            return slot
+        number = hash(ref)
+        for hashes, slots in self.hashed:
+            at = int(hashes.searchsorted(number))
+            while at < len(hashes) and hashes[at] == number:
+                if self._alive[slot := int(slots[at])]:
+                    return slot
+                at += 1
+        return default
+
+    def __getitem__(self, ref: str) -> int:
+        slot: int | None = self.get(ref)
+        if slot is None:
+            raise KeyError(ref)
+        return slot
+
+    def __contains__(self, ref: object) -> bool:
+        return self.get(ref) is not None
+
+    def may_have(self, refs: Sequence[str]) -> list[bool]:
+        """Whether each of the refs may be that of a memory; False where none has it, unless it is
+        recent."""
+        numbers = np.fromiter(map(hash, refs), np.int64, len(refs))
+        found = np.zeros(len(refs), np.bool_)
+        for hashes, _ in self.hashed:
+            found |= hashes.take(hashes.searchsorted(numbers), mode="clip") == numbers
+        return found.tolist()
+
+    def find(self, part: str = "") -> Iterator[tuple[str, int]]:
+        """The refs that contain this text, and their slots, ascending."""
+        alive = self._alive
+        return ((ref, slot) for slot, ref in self._rows.find_refs(part) if alive[slot])
+
+    def __iter__(self) -> Iterator[str]:
+        return (ref for ref, _ in self.find())
+
+    def __len__(self) -> int:
+        return int(self._alive.sum())
+
+    def items(self) -> ItemsView[str, int]:
+        return _Pairs(self)
+
+    def copied(self, rows: Rows, alive: Mask, recent: Mapping[str, int]) -> RefSlots:
+        """The same for rows of which others are alive, with the slots of further refs."""
+        return RefSlots(rows, alive, self.hashed, {**self.recent, **recent})
+
+
+class _Pairs(ItemsView[str, int]):
+    _mapping: RefSlots
+
+    def __iter__(self) -> Iterator[tuple[str, int]]:
+        return self._mapping.find()
+
+
+_Hashed = tuple[Longs, Longs]
+MOST_RECENT = 1 << 14
+"""Refs that are kept as texts: those of changed memories, and of a batch of new ones."""
+
+
+def _hash_refs(refs: Iterable[tuple[int, str]], count: int) -> _Hashed:
+    """The hashes of these refs, ascending, and their slots; of at most so many."""
+    pairs = ((hash(ref), slot) for slot, ref in refs)
+    found: Any = np.fromiter(pairs, np.dtype((np.int64, 2)), count)
+    return _sorted_hashes(found[:, 0], found[:, 1])
+
+
+def _sorted_hashes(hashes: Longs, slots: Longs) -> _Hashed:
+    order = hashes.argsort(kind="stable")
+    return hashes.take(order), slots.take(order)
 
 
 class SlotTable:
@@ -25,7 +126,9 @@ class SlotTable:
 
     def __init__(self) -> None:
         self._parts: list[Sequence[Memory]] = []
-        self._slot_of: dict[str, int] | None = None
+        self._hashed: list[_Hashed] | None = []
+        """See `RefSlots`; None: not read yet."""
+        self._recent: dict[str, int] = {}
         self._serials = numbering.NO_SERIALS
         self._given = 0
         """How many serials have been given out."""
@@ -36,19 +139,6 @@ class SlotTable:
 
     def rows(self) -> Rows:
         return Rows(self._parts, self._serials)
-
-    def replace_all(
-        self,
-        parts: Sequence[Sequence[Memory]],
-        serials: Serials,
-        columns: Columns,
-        slot_of: Mapping[str, int],
-    ) -> None:
-        """Take all of this instead of what the table has; see `memtui.library.past_library`."""
-        self._parts = list(parts)
-        self._serials = serials
-        self.columns = columns
-        self._slot_of = dict(slot_of)
 
     def append(self, memories: Sequence[Memory], *, shard_of: Sequence[str]) -> list[int]:
         """Add memories, and make their refs unique.
@@ -63,16 +153,19 @@ class SlotTable:
             The slots of memories whose ref was taken, and of those that had it.
         """
         first = len(self)
-        used = self.slot_of
+        alive = np.concatenate([self.columns.alive, np.ones(len(memories), np.bool_)])
+        used = self.slot_of.copied(self.rows(), alive, {})
+        self._recent = used.recent
         unique = list(memories)
         shared: list[int] = []
-        for at, memory in enumerate(unique):
+        may_have = used.may_have([memory.ref for memory in unique])
+        for at, (memory, is_hashed) in enumerate(zip(unique, may_have, strict=True)):
             ref = memory.ref
-            if ref in used:
+            if (is_hashed or ref in self._recent) and ref in used:
                 shared += (used[ref], first + at)
                 ref = _free_ref(f"{memory.ref}@{shard_of[at]}", used)
                 unique[at] = replace(memory, ref=ref)
-            used[ref] = first + at
+            self._recent[ref] = first + at
         self._parts = _joined([*self._parts, tuple(unique)])
         self._number(len(unique))
         self.columns = columns_of.concat([self.columns, columns_of.build(unique)])
@@ -83,7 +176,7 @@ class SlotTable:
         first = len(self)
         self._parts.append(catalog.rows)
         self._number(len(catalog.rows))
-        self._slot_of = None
+        self._hashed = None
         self.columns = columns_of.concat([self.columns, catalog.columns])
         return first
 
@@ -101,39 +194,62 @@ class SlotTable:
             parts.append(rows if len(inside) == len(rows) else tuple(rows[at] for at in inside))
         self._parts = _joined(parts)
         self._serials = self._serials[kept_slots]
-        self._slot_of = None
+        self._hashed = None
         self.columns = columns_of.take(self.columns, kept_slots)
 
     def shared(self, label: str) -> list[int]:
         """Slots of memories whose ref was made unique, and of those with the plain ref."""
-        begin, rows = f"{label}:", self.rows()
+        begin, rows, slot_of = f"{label}:", self.rows(), self.slot_of
         found: list[int] = []
-        for ref, slot in self.slot_of.items():
-            if "@" in ref and ref.startswith(begin) and ref != (plain := plain_ref(rows[slot])):
-                found += (self.slot_of.get(plain, slot), slot)
+        for ref, slot in slot_of.find("@"):
+            if ref.startswith(begin) and ref != (plain := plain_ref(rows[slot])):
+                found += (slot_of.get(plain, slot), slot)
         return found
 
     def mark_dead(self, slots: Iterable[int]) -> None:
         """Mark the rows in these slots dead."""
-        dead = list(slots)
-        if not dead:
-            return
-        if self._slot_of is not None:
-            rows = self.rows()
-            for slot in dead:
-                ref = rows[slot].ref
-                if self._slot_of.get(ref) == slot:
-                    del self._slot_of[ref]
-        self.columns = self.columns.without(dead)
+        if dead := list(slots):
+            self.columns = self.columns.without(dead)
+
+    def replace_all(
+        self, parts: Sequence[Sequence[Memory]], serials: Serials, columns: Columns, slots: RefSlots
+    ) -> None:
+        """Take all of this instead of what the table has; see `memtui.library.past_library`."""
+        self._parts = list(parts)
+        self._serials = serials
+        self.columns = columns
+        self._hashed, self._recent = [*slots.hashed], {**slots.recent}
+
+    def replace_rows(self, first: int, rows: Sequence[Memory]) -> None:
+        """Take these rows instead of the equal ones from slot `first` on."""
+        parts: list[Sequence[Memory]] = []
+        begin = 0
+        for old in self._parts:
+            parts.append(old[: max(0, first - begin)])
+            if begin <= first < begin + len(old):
+                parts.append(rows)
+            parts.append(old[max(0, first + len(rows) - begin) :])
+            begin += len(old)
+        self._parts = [each for each in parts if len(each)]
 
     @property
-    def slot_of(self) -> dict[str, int]:
-        """Ref -> slot of every live memory; built when first needed."""
-        if self._slot_of is None:
-            alive = self.columns.alive
-            refs = (ref for rows in self._parts for ref in _refs(rows))
-            self._slot_of = {ref: slot for slot, ref in enumerate(refs) if alive[slot]}
-        return self._slot_of
+    def slot_of(self) -> RefSlots:
+        """The slot of each ref, for as long as the table is not changed."""
+        rows, alive = self.rows(), self.columns.alive
+        if self._hashed is None:
+            live = ((slot, ref) for slot, ref in rows.find_refs() if alive[slot])
+            self._hashed = [_hash_refs(live, int(alive.sum()))]
+            self._recent = {}
+        elif len(self._recent) > MOST_RECENT:
+            new = ((slot, ref) for ref, slot in self._recent.items())
+            added = [_hash_refs(new, len(self._recent))]
+            while self._hashed and len(self._hashed[-1][0]) <= 2 * len(added[0][0]):
+                added.append(self._hashed.pop())
+                hashes, slots = map(np.concatenate, zip(*added, strict=True))
+                added = [_sorted_hashes(hashes, slots)]
+            self._hashed += added
+            self._recent = {}
+        return RefSlots(rows, alive, tuple(self._hashed), self._recent)
 
     def alive_count(self) -> int:
         return int(self.columns.alive.sum())
@@ -154,16 +270,12 @@ def _joined(parts: Iterable[Sequence[Memory]]) -> list[Sequence[Memory]]:
     return joined
 
 
-def _refs(rows: Sequence[Memory]) -> Iterable[str]:
-    return rows.refs if isinstance(rows, CachedRows) else (memory.ref for memory in rows)
-
-
 def plain_ref(memory: Memory) -> str:
     """The ref of a memory whose id is unique in its store."""
     return f"{memory.store}:{memory.id}"
 
 
-def _free_ref(ref: str, used: dict[str, int]) -> str:
+def _free_ref(ref: str, used: Mapping[str, int]) -> str:
     if ref not in used:
         return ref
     number = 2
@@ -181,7 +293,7 @@ SHORTEST_PREFIX = 4
 """Characters of an id that must be given at least."""
 
 
-def exact_slot(ref: str, slots: Mapping[str, int]) -> int:
+def exact_slot(ref: str, slots: RefSlots) -> int:
     """Return the slot of exactly this ref. Raises RefError."""
     try:
         return slots[ref]
@@ -189,14 +301,14 @@ def exact_slot(ref: str, slots: Mapping[str, int]) -> int:
         raise RefError(f"no memory has the ref {visible(ref)!r}") from None
 
 
-def slot_of(text: str, slots: Mapping[str, int]) -> int:
+def slot_of(text: str, slots: RefSlots) -> int:
     """Return the slot named by a ref, an id or an unambiguous id prefix. Raises RefError."""
     if text in slots:
         return slots[text]
     label, colon, rest = text.partition(":")
     exact: list[str] = []
     begins: list[str] = []
-    for ref in slots:
+    for ref, _ in slots.find(rest if colon else text):
         store, _, id = ref.partition(":")
         for name in {text, rest if colon and store == label else text}:
             if id == name:
