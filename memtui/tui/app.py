@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from textual import events
@@ -173,6 +174,8 @@ class MemtuiApp(AppInterface):
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             self.key_queue.put(event)
         else:
+            if isinstance(event, events.MouseEvent):
+                self.key_queue.last_input = monotonic()
             await super().on_event(event)
 
     def on_app_focus(self) -> None:

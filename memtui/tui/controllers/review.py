@@ -96,7 +96,7 @@ class ReviewActions(WritingController):
             review = self._queue_of(library)
             if self.queue is None and (last := review.last()) is not None:
                 job.call(self._show, _with_badges(last))
-            found = review.scan_aside(job.report, job.is_cancelled)
+            found = review.scan_aside(job.report, job.is_cancelled if is_awaited else job.rest)
             self._seconds = monotonic() - begun
             return _with_badges(found)
 

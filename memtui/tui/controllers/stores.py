@@ -48,7 +48,8 @@ class StoreActions:
         if make is None:
             return
 
-        def work(_: Job) -> tuple[StoreCatalog, list[KnownStore]]:
+        def work(job: Job) -> tuple[StoreCatalog, list[KnownStore]]:
+            job.rest()
             catalog = make()
             return catalog, catalog.known() if catalog.is_looking else []
 

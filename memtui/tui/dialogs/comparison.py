@@ -25,12 +25,12 @@ from memtui.library import Library
 from memtui.progress import IsCancelled
 from memtui.query import TimeCondition
 from memtui.tui.appearance import Palette, wrapped
-from memtui.tui.dialogs.dialog import PageDialog, RowList
+from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.diff_view import draw_text_diff
-from memtui.tui.widgets.text_window import TextWindow
+from memtui.tui.widgets.text_window import RowList, TextWindow
 
 SIGNS = {
     DifferenceKind.ADDED: "+",

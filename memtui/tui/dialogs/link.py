@@ -23,10 +23,10 @@ from memtui.library.guarded_store import link_relations
 from memtui.model import Memory
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview, preview
-from memtui.tui.dialogs.dialog import FittingDialog, RowList
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.inputs import ChoiceInput, FilterInput, LineInput
-from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
 
 SHOWN = 200
 """Search results shown at most."""

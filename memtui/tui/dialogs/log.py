@@ -19,11 +19,11 @@ from memtui.files.save_transaction import FileDiff
 from memtui.journal import ActionState, JournalAction
 from memtui.library import Library
 from memtui.model import Memory
-from memtui.tui.dialogs.dialog import FittingDialog, RowList
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.widgets.diff_view import DiffView
-from memtui.tui.widgets.text_window import OutcomeLine, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, RowList, Tone
 
 _SIGNS = {
     ActionState.DONE: "●",

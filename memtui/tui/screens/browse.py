@@ -246,7 +246,7 @@ class BrowseScreen(SearchableScreen):
         if self.view.text:
             self.search_again()
         self.worker.watch()
-        self.set_interval(REFRESH_EVERY, self.worker.refresh_unless_typing)
+        self.set_interval(REFRESH_EVERY, self.worker.refresh_if_due)
         self.editing.begin()
         self.stores.begin()
 

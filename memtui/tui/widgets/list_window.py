@@ -15,7 +15,6 @@ from textual import events
 from textual.cache import FIFOCache
 from textual.content import Content
 from textual.geometry import Offset, Region
-from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -358,20 +357,3 @@ def _one_ground(strip: Strip) -> Strip:
     if not any(style and style.reverse for _, style, _ in strip):
         return strip
     return Strip([Segment(words, style and style.without_color) for words, style, _ in strip])
-
-
-class EntryList(ListWindow):
-    """A list of entries that posts messages when the cursor moves and when an entry is opened."""
-
-    class Moved(Message):
-        """Another entry is under the cursor."""
-
-    class Opened(Message):
-        """An entry was double-clicked."""
-
-    def cursor_moved(self) -> None:
-        self.post_message(self.Moved())
-
-    def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        if double:
-            self.post_message(self.Opened())
