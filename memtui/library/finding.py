@@ -12,7 +12,6 @@ from memtui.dataclass import dataclass, field, replace
 from memtui.insight.statistics import Statistics, order_counts
 from memtui.library.indexing import ProvisionalIndex
 from memtui.library.semantic import SemanticSearch
-from memtui.library.slots import RefSlots
 from memtui.library.snapshot import Rows
 from memtui.query import Condition, Query, Sort, Term, TermKind
 from memtui.search import (
@@ -35,6 +34,7 @@ from memtui.search.finder import HiddenMatches, RankedHits
 from memtui.search.hits import Match, Substitution
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
+from memtui.search.numbering import RefSlots
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters

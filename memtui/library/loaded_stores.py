@@ -13,13 +13,14 @@ from memtui.dataclass import dataclass
 from memtui.insight import lineage as lineages
 from memtui.insight.lineage import Lineage
 from memtui.library import slots as slot_lookup
-from memtui.library.slots import RefSlots, SlotTable
+from memtui.library.slots import SlotTable
 from memtui.library.snapshot import Snapshot, StoreState
 from memtui.library.store_cache import StoreCache, cache_home
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search import numbering
 from memtui.search.columns import Columns, Slots
+from memtui.search.numbering import RefSlots
 from memtui.stores.base import (
     LimitUse,
     Reading,

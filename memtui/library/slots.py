@@ -2,120 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from typing import Any
-
-import numpy as np
 
 from memtui.errors import RefError
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.search import columns as columns_of
 from memtui.search import numbering
-from memtui.search.array_types import Longs, Mask
 from memtui.search.catalog import Catalog
 from memtui.search.columns import Columns, Slots
-from memtui.search.numbering import Serials
+from memtui.search.numbering import HashedRefs, RefSlots, Serials, hash_refs, with_hashed
 from memtui.text import visible
 
-
-class RefSlots(Mapping[str, int]):
-    """Ref -> slot of every live memory of a table.
-
-    Most refs are known by their hash only (Python's, of 64 bits, salted anew in each process): 12
-    bytes each, where a dict of texts takes 190. The texts are read from the rows when asked for.
-    """
-
-    def __init__(
-        self,
-        rows: Rows,
-        alive: Mask,
-        hashed: Sequence[tuple[Longs, Longs]],
-        recent: dict[str, int],
-    ) -> None:
-        """
-        Args:
-            rows: of all slots.
-            alive: whether each of them is live.
-            hashed: hashes of refs, ascending, and the slot of each.
-            recent: ref -> slot of all others.
-        """
-        self._rows, self._alive = rows, alive
-        self.hashed, self.recent = hashed, recent
-
-    def get(self, ref: Any, default: Any = None) -> Any:
-        if (slot := self.recent.get(ref, -1)) >= 0 and self._alive[slot]:
-            return slot
-        number = hash(ref)
-        for hashes, slots in self.hashed:
-            at = int(hashes.searchsorted(number))
-            while at < len(hashes) and hashes[at] == number:
-                if self._alive[slot := int(slots[at])]:
-                    return slot
-                at += 1
-        return default
-
-    def __getitem__(self, ref: str) -> int:
-        slot: int | None = self.get(ref)
-        if slot is None:
-            raise KeyError(ref)
-        return slot
-
-    def __contains__(self, ref: object) -> bool:
-        return self.get(ref) is not None
-
-    def may_have(self, refs: Sequence[str]) -> list[bool]:
-        """Whether each of the refs may be that of a memory; False where none has it, unless it is
-        recent."""
-        numbers = np.fromiter(map(hash, refs), np.int64, len(refs))
-        found = np.zeros(len(refs), np.bool_)
-        for hashes, _ in self.hashed:
-            found |= hashes.take(hashes.searchsorted(numbers), mode="clip") == numbers
-        return found.tolist()
-
-    def find(self, part: str = "") -> Iterator[tuple[str, int]]:
-        """The refs that contain this text, and their slots, ascending."""
-        alive = self._alive
-        return ((ref, slot) for slot, ref in self._rows.find_refs(part) if alive[slot])
-
-    def __iter__(self) -> Iterator[str]:
-        return (ref for ref, _ in self.find())
-
-    def __len__(self) -> int:
-        return int(self._alive.sum())
-
-    def items(self) -> ItemsView[str, int]:
-        return _Pairs(self)
-
-    def copied(self, rows: Rows, alive: Mask, recent: Mapping[str, int]) -> RefSlots:
-        """The same for rows of which others are alive, with the slots of further refs."""
-        return RefSlots(rows, alive, self.hashed, {**self.recent, **recent})
-
-
-class _Pairs(ItemsView[str, int]):
-    _mapping: RefSlots
-
-    def __iter__(self) -> Iterator[tuple[str, int]]:
-        return self._mapping.find()
-
-
-_Hashed = tuple[Longs, Longs]
 MOST_RECENT = 1 << 14
 """Refs that are kept as texts: those of changed memories, and of a batch of new ones."""
-
-
-def _hash_refs(refs: Iterable[tuple[int, str]], count: int) -> _Hashed:
-    """The hashes of these refs, ascending, and their slots; of at most so many."""
-    pairs = ((hash(ref), slot) for slot, ref in refs)
-    found: Any = np.fromiter(pairs, np.dtype((np.int64, 2)), count)
-    return _sorted_hashes(found[:, 0], found[:, 1])
-
-
-def _sorted_hashes(hashes: Longs, slots: Longs) -> _Hashed:
-    order = hashes.argsort(kind="stable")
-    return hashes.take(order), slots.take(order)
 
 
 class SlotTable:
@@ -126,7 +28,7 @@ class SlotTable:
 
     def __init__(self) -> None:
         self._parts: list[Sequence[Memory]] = []
-        self._hashed: list[_Hashed] | None = []
+        self._hashed: Sequence[HashedRefs] | None = ()
         """See `RefSlots`; None: not read yet."""
         self._recent: dict[str, int] = {}
         self._serials = numbering.NO_SERIALS
@@ -153,8 +55,7 @@ class SlotTable:
             The slots of memories whose ref was taken, and of those that had it.
         """
         first = len(self)
-        alive = np.concatenate([self.columns.alive, np.ones(len(memories), np.bool_)])
-        used = self.slot_of.copied(self.rows(), alive, {})
+        used = self.slot_of.extended(len(memories))
         self._recent = used.recent
         unique = list(memories)
         shared: list[int] = []
@@ -218,7 +119,7 @@ class SlotTable:
         self._parts = list(parts)
         self._serials = serials
         self.columns = columns
-        self._hashed, self._recent = [*slots.hashed], {**slots.recent}
+        self._hashed, self._recent = slots.hashed, {**slots.recent}
 
     def replace_rows(self, first: int, rows: Sequence[Memory]) -> None:
         """Take these rows instead of the equal ones from slot `first` on."""
@@ -238,18 +139,11 @@ class SlotTable:
         rows, alive = self.rows(), self.columns.alive
         if self._hashed is None:
             live = ((slot, ref) for slot, ref in rows.find_refs() if alive[slot])
-            self._hashed = [_hash_refs(live, int(alive.sum()))]
-            self._recent = {}
+            self._hashed, self._recent = (hash_refs(live, self.alive_count()),), {}
         elif len(self._recent) > MOST_RECENT:
-            new = ((slot, ref) for ref, slot in self._recent.items())
-            added = [_hash_refs(new, len(self._recent))]
-            while self._hashed and len(self._hashed[-1][0]) <= 2 * len(added[0][0]):
-                added.append(self._hashed.pop())
-                hashes, slots = map(np.concatenate, zip(*added, strict=True))
-                added = [_sorted_hashes(hashes, slots)]
-            self._hashed += added
-            self._recent = {}
-        return RefSlots(rows, alive, tuple(self._hashed), self._recent)
+            new = hash_refs(((at, ref) for ref, at in self._recent.items()), len(self._recent))
+            self._hashed, self._recent = with_hashed(self._hashed, new), {}
+        return RefSlots(rows, alive, self._hashed, self._recent)
 
     def alive_count(self) -> int:
         return int(self.columns.alive.sum())

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.indexing import ProvisionalIndex
-from memtui.library.slots import RefSlots
 from memtui.library.snapshot import Rows
 from memtui.model import Memory, to_record
 from memtui.query import Query, Term, parse_query
@@ -33,6 +32,7 @@ from memtui.search import (
 )
 from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
+from memtui.search.numbering import RefSlots
 from memtui.testing.hostile_values import ALL
 from tests.unit.search.memories_for_tests import NOW, memory
 
