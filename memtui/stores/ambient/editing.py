@@ -17,6 +17,7 @@ from memtui.files.reading import safe_join
 from memtui.model import Memory
 from memtui.stores import ambient
 from memtui.stores.ambient.adding import DECISION, new_event, plan_add
+from memtui.stores.ambient.importing import plan_import
 from memtui.stores.ambient.project_files import (
     EventContext,
     ProjectFiles,
@@ -330,6 +331,7 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
 ACTS = ActionSupport(
     editable=EDITABLE,
     add=plan_add,
+    add_imported=plan_import,
     handlers={
         Act.EDIT: _edit,
         Act.RETYPE: _edit,

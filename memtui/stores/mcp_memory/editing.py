@@ -22,7 +22,6 @@ from memtui.stores.importing import (
     CONVERTED,
     convert_to_text,
     extra_in,
-    is_import,
     plan_listed_import,
 )
 from memtui.stores.listed_texts import (
@@ -223,36 +222,15 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 def _add(change: Change, context: ListContext) -> Plan:
     file = context.open_list(SHARD, context.view)
-    if is_import(change):
-        return plan_import(change, context, file)
     entity = str(change.fields.get("entity") or "").strip()
     if not entity:
         raise Refused("an observation belongs to an entity", do="name the entity")
     return plan_listed_add(change, context, file, entity, word_of(change, "type", ""))
 
 
-ACTS = ActionSupport(
-    editable=listed_texts.EDITABLE | {"type"},
-    add=_add,
-    handlers={
-        **LIST_HANDLERS,
-        Act.EDIT: _edit,
-        Act.RETYPE: _edit,
-        Act.DELETE: _delete,
-        Act.LINK: _link,
-        Act.UNLINK: _link,
-    },
-    unsupported={
-        Act.ACCEPT: "the graph has no proposals",
-        Act.DECLINE: "the graph has no proposals",
-    },
-    shard_of=lambda _: SHARD,
-    not_on=_not_on,
-)
-
-
-def plan_import(change: Change, context: ListContext, file: ListFile) -> Plan:
+def plan_import(change: Change, context: ListContext) -> Plan:
     """Plan the import of one observation. Raises Refused."""
+    file = context.open_list(SHARD, context.view)
     entity = str(change.fields.get("entity") or "").strip()
     if not entity:
         raise Refused("an observation belongs to an entity", where=str(change.fields["id"]))
@@ -271,3 +249,24 @@ def plan_import(change: Change, context: ListContext, file: ListFile) -> Plan:
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to an observation of its entity, or of its store if it has none."""
     return convert_to_text(memory, memory.entity or memory.store, type=memory.type)
+
+
+ACTS = ActionSupport(
+    editable=listed_texts.EDITABLE | {"type"},
+    add=_add,
+    add_imported=plan_import,
+    handlers={
+        **LIST_HANDLERS,
+        Act.EDIT: _edit,
+        Act.RETYPE: _edit,
+        Act.DELETE: _delete,
+        Act.LINK: _link,
+        Act.UNLINK: _link,
+    },
+    unsupported={
+        Act.ACCEPT: "the graph has no proposals",
+        Act.DECLINE: "the graph has no proposals",
+    },
+    shard_of=lambda _: SHARD,
+    not_on=_not_on,
+)
