@@ -200,17 +200,15 @@ def plan_listed_import(
     agents.
     """
     text = file.fit(content_of(change))
-    is_current = str(change.fields.get("status") or "active") in CURRENT
-    existing = next((i for i in file.items if i.text == text and i.group == group), None)
-    if existing is not None:
-        return plan_duplicate(change, "the same text", context.ref(existing.id))
+    if twin := file.find_twin(group, text):
+        return plan_duplicate(change, "the same text", context.ref(twin.id))
     natural = file.natural_id(group, text)
     id = natural if CONVERTED in extra_in(change) else str(change.fields["id"])
     known = context.sidecar.entry(id)
     if any(item.id == id for item in file.items) or known.get("kept"):
         return plan_duplicate(change, "a memory with this id", context.ref(id))
     values = _sidecar_values(change)
-    if not is_current:
+    if str(change.fields.get("status") or "active") not in CURRENT:
         status = "superseded" if change.fields.get("status") == "superseded" else "retired"
         memory = described_memory(change, context.ref(id), kind, text)
         memory = replace(memory, status=status, origin=Place(str(file.path)))

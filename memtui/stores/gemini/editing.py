@@ -20,10 +20,10 @@ from memtui.stores.importing import (
     plan_listed_import,
     text_with_title,
 )
-from memtui.stores.listed_texts import LIST_HANDLERS, ListContext, is_kept, plan_listed_add
+from memtui.stores.listed_texts import LIST_HANDLERS, ListContext, plan_listed_add
 from memtui.stores.markdown_items import SECTION, parse_item_file
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, plan_one
-from memtui.stores.sidecar import kept_value
+from memtui.stores.sidecar import is_kept, kept_value
 from memtui.stores.values import check_unchanged
 
 

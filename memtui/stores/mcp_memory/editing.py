@@ -10,7 +10,7 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import (
     Spelling,
-    insert_record,
+    insert_records,
     put_member,
     remove_records,
     replace_records,
@@ -52,7 +52,7 @@ from memtui.stores.plans import (
     plan_sidecar_act,
     requested_link,
 )
-from memtui.stores.sidecar import Sidecar
+from memtui.stores.sidecar import Sidecar, is_kept
 from memtui.stores.values import changed_values, word_of
 
 DEFAULT_TYPE = "concept"
@@ -112,13 +112,10 @@ class GraphFile(ListFile):
             value = {"name": group, "entityType": type or DEFAULT_TYPE, "observations": [new_text]}
             return self.graph.with_new(ENTITY, value)
         raw = known.raw
-        if "observations" not in known.value:
+        if not known.observations:  # an empty array shows no style of its own
             return self.graph.with_record(known, put_member(raw, "observations", [new_text]))
         spelled = Spelling.of(raw, raw).string(new_text)
-        if not known.observations:
-            # an empty array shows no style of its own
-            return self.graph.with_record(known, put_member(raw, "observations", [new_text]))
-        return self.graph.with_record(known, insert_record(raw, OBSERVATIONS, spelled))
+        return self.graph.with_record(known, insert_records(raw, OBSERVATIONS, [spelled]))
 
     def entity(self, name: str) -> GraphRecord | None:
         """The first entity of this name, which is the one that the server uses."""
@@ -197,7 +194,7 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
     """Plan a relation if it leads to an entity of the graph; else a link in the sidecar."""
     file = _graph(memory, context)
     relation, target = requested_link(change, memory)
-    to_entity = file.entity(target) is not None and not listed_texts.is_kept(memory)
+    to_entity = file.entity(target) is not None and not is_kept(memory)
     existing = file.related(memory.entity, relation, target)
     edits: tuple[Edit, ...] = ()
     if change.act is Act.LINK and to_entity:
