@@ -41,10 +41,6 @@ class Pane(StrEnum):
     TIMELINE = "timeline"
     STATISTICS = "statistics"
 
-    @property
-    def number(self) -> int:
-        return list(Pane).index(self) + 1
-
 
 class Shape(StrEnum):
     WIDE = "wide"

@@ -133,7 +133,7 @@ class LibraryWorker:
             job.post(messages.LibraryFailed(str(error)))
             return
         self.present = library
-        job.post(messages.LibraryOpened(library))
+        job.post(messages.LibraryOpened())
 
         def report(progress: Progress) -> None:
             job.report(progress)
@@ -302,16 +302,6 @@ class LibraryWorker:
             job.post(messages.Overviewed(number, overview))
             if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
                 self._find(query, unit, number, job)  # with the query's embedding from a server
-
-    def find_fresh(self, query: Query) -> None:
-        """Find in a job the memories that are new since the last session."""
-
-        def work(library: Library, job: Job) -> None:
-            found = library.find(query)
-            serials = frozenset(map(found.rows.serial, found.slots))
-            job.post(messages.FreshFound(serials))
-
-        self.run("fresh", work, only_reads=True)
 
     def relate(self, memory: Memory) -> None:
         """Find in a job what a memory refers to."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
     from memtui.insight.statistics import Statistics
     from memtui.insight.timeline import Timeline
-    from memtui.library import Library, SearchResult
+    from memtui.library import SearchResult
     from memtui.library.broken_files import StoreLosses
     from memtui.library.time_views import TimeData
     from memtui.model import Memory
@@ -33,8 +33,6 @@ class Replaceable(Message):
 @dataclass(eq=False, repr=False)
 class LibraryOpened(Message):
     """The stores are known; nothing is read yet."""
-
-    library: Library
 
 
 @dataclass(eq=False, repr=False)
@@ -150,13 +148,6 @@ class Overviewed(Answer):
 
 
 @dataclass(eq=False, repr=False)
-class FreshFound(Message):
-    """These memories are newer than the last session."""
-
-    serials: frozenset[int]
-
-
-@dataclass(eq=False, repr=False)
 class Learned(Replaceable):
     """The values that filters can have."""
 
@@ -184,8 +175,6 @@ class QueryTyped(Replaceable):
 class QueryEntered(Message):
     """Enter was pressed in the search line."""
 
-    text: str
-
 
 @dataclass(eq=False, repr=False)
 class FilterChosen(Message):
@@ -212,9 +201,7 @@ class ChipRemoved(Message):
 
 @dataclass(eq=False, repr=False)
 class MemoryShown(Replaceable):
-    """The cursor of the list moved to another memory; -1 for none."""
-
-    slot: int
+    """The cursor of the list moved to another memory."""
 
 
 @dataclass(eq=False, repr=False)

@@ -111,10 +111,6 @@ class ViewState(NamedTuple):
         """Filter by a time span."""
         return self._replace(chips=replace(self.chips, since=since, until=until))
 
-    def cleared(self) -> ViewState:
-        """Remove all filters; text and order stay."""
-        return self._replace(chips=queries.without_filters(self.chips))
-
     def ordered(self, sort: Sort | None) -> ViewState:
         return self._replace(chips=replace(self.chips, sort=sort, then=()))
 

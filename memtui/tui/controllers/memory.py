@@ -152,7 +152,8 @@ class MemoryActions:
             self._screen.app.notify(why, severity="warning")
 
     def _palette(self) -> None:
-        from memtui.tui.dialogs.help import CommandPalette, command_choices, with_recent
+        from memtui.tui.dialogs.help import command_choices, with_recent
+        from memtui.tui.dialogs.picker import Picker
 
         screen = self._screen
 
@@ -161,7 +162,7 @@ class MemoryActions:
             screen.action_act(action_id)
 
         choices = command_choices(screen.refusal, screen.app.key_overrides, screen.recent_commands)
-        screen.app.ask_one(CommandPalette(choices), run)
+        screen.app.ask_one(Picker("Commands", choices, several=False, accept="run"), run)
 
     def _help(self) -> None:
         from memtui.tui.dialogs.help import HelpScreen

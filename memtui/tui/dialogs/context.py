@@ -8,7 +8,7 @@ from functools import partial
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Container, Horizontal
+from textual.containers import Container
 from textual.content import Content
 from textual.events import DescendantFocus
 from textual.widgets import Input, Static
@@ -27,7 +27,7 @@ from memtui.tui.context_packs import (
     compare_packs,
     list_items,
 )
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.pack_explanation import (
     describe_budget,
     describe_compared,
@@ -85,12 +85,8 @@ class PackScreen(FittingDialog[str]):
         self._why = TextWindow(id="pack-why")
 
     def content(self) -> ComposeResult:
-        with Horizontal(classes="row"):
-            yield Static(Content("Recipe"), classes="label", markup=False)
-            yield self._recipe
-        with Horizontal(classes="row"):
-            yield Static(Content("Task"), id="task-label", classes="label", markup=False)
-            yield self._task_line
+        yield labelled_row("Recipe", self._recipe)
+        yield labelled_row("Task", self._task_line)
         yield self._slider
         with Container(id="pack-body"):
             yield self._list
@@ -200,9 +196,8 @@ class PackScreen(FittingDialog[str]):
         about = f"Context{when} · {recipe.name}: {recipe.description} ({recipe.source})"
         room = max(8, self.app.size.width - 8)
         box.border_title = Content(text.cut_line(about, room))
-        self.query_one("#task-label", Static).update(
-            Content("Task" if recipe.takes == "task" else "Entity")
-        )
+        label = self.query(".label").last(Static)
+        label.update(Content("Task" if recipe.takes == "task" else "Entity"))
         self._task_line.placeholder = (
             "what the agent is asked to do"
             if recipe.takes == "task"

@@ -13,7 +13,7 @@ from textual import on
 from textual.app import ComposeResult, RenderResult
 from textual.await_complete import AwaitComplete
 from textual.color import Color
-from textual.containers import Container, Vertical
+from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.css.styles import RulesMap
 from textual.geometry import Size
@@ -22,6 +22,7 @@ from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
 from textual.style import Style as VisualStyle
 from textual.visual import RenderOptions, Visual
+from textual.widget import Widget
 from textual.widgets import Static
 
 from memtui import text
@@ -220,6 +221,11 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     def action_act(self, action_id: str) -> None:
         if action_id in ("escape", "quit"):
             self.dismiss(None)
+
+
+def labelled_row(label: str, widget: Widget) -> Horizontal:
+    """A field of a dialog behind its label."""
+    return Horizontal(Static(Content(label), classes="label", markup=False), widget, classes="row")
 
 
 class FittingDialog(Dialog[Result]):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from memtui import text
@@ -30,7 +30,7 @@ from memtui.tui.change_forms import (
     value_of,
 )
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
@@ -86,26 +86,22 @@ class FormScreen(FittingDialog[Planned]):
     def content(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
             for field in self._form.fields:
-                yield from self._row(field)
+                yield self._row(field)
         yield OutcomeLines()
 
-    def _row(self, field: FormField) -> Iterator[Vertical | Horizontal]:
-        label = Static(Content(field.label), classes="label", markup=False)
+    def _row(self, field: FormField) -> Widget:
         if field.locked:
             words = f"{text.one_line(field.value) or 'none'} · {field.locked}"
             shown = Static(Content(words), classes="locked", markup=False)
-            yield Horizontal(label, shown, classes="row")
-        elif field.kind is Kind.PROSE:
-            yield Vertical(TextInput(field.value, name=field.name), classes="prose")
-        elif field.kind is Kind.ONE_OF:
-            yield Horizontal(
-                label, ChoiceInput(field.known, field.value, name=field.name), classes="row"
-            )
-        else:
-            line = LineInput(
-                field.value, name=field.name, known=field.known, placeholder=field.hint
-            )
-            yield Horizontal(label, line, classes="row")
+            return labelled_row(field.label, shown)
+        if field.kind is Kind.PROSE:
+            return Vertical(TextInput(field.value, name=field.name), classes="prose")
+        if field.kind is Kind.ONE_OF:
+            choice = ChoiceInput(field.known, field.value, name=field.name)
+            return labelled_row(field.label, choice)
+        known, hint = field.known, field.hint
+        line = LineInput(field.value, name=field.name, known=known, placeholder=hint)
+        return labelled_row(field.label, line)
 
     def on_mount(self) -> None:
         self._initial = self.values()

@@ -16,7 +16,7 @@ from memtui.tui import appearance, key_bindings
 from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
 from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import TextDialog
-from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.picker import Choice
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.inputs import FilterInput
 from memtui.tui.widgets.text_window import TextWindow
@@ -172,13 +172,6 @@ def _row(left: str, right: str, name: str, width: int, palette: Palette) -> Iter
 
 MOST_RECENT = 20
 """Commands that are remembered as used."""
-
-
-class CommandPalette(Picker):
-    """Dismissed with the id of the chosen action."""
-
-    def __init__(self, choices: Sequence[Choice]) -> None:
-        super().__init__("Commands", choices, several=False, accept="run")
 
 
 def command_choices(

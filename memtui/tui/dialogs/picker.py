@@ -188,7 +188,7 @@ class ThemePicker(FittingDialog[None]):
         self._before = self.app.theme
         choices = [
             Choice(name, name, note=about, chosen=name == self._before)
-            for name, about in self.app.theme_choices()
+            for name, about in self.app.colours.choices()
         ]
         yield ThemePreviewList(choices, several=False)
 

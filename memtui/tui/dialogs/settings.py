@@ -179,7 +179,7 @@ class SettingsScreen(FittingDialog[None]):
         several = type(value) is tuple
         chosen = value if several else (value,)
         named = (
-            self.app.theme_choices()
+            self.app.colours.choices()
             if setting.key == "theme"
             else [(each, "") for each in setting.choices]
         )

@@ -12,10 +12,8 @@ from typing import TypeVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal
-from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from memtui import text
 from memtui.bundle import exporting
@@ -24,7 +22,7 @@ from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.prompts import write_after_asking
 from memtui.tui.jobs import Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
@@ -72,9 +70,7 @@ class TransferScreen(FittingDialog[bool]):
 
     def content(self) -> ComposeResult:
         for label, widget in self.fields():
-            with Horizontal(classes="row"):
-                yield Static(Content(label), classes="label", markup=False)
-                yield widget
+            yield labelled_row(label, widget)
         yield TextWindow()
         yield ProgressLine()
 

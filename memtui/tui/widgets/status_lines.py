@@ -249,8 +249,8 @@ class KeyLine(ThemedWidget):
 class ProgressLine(ThemedWidget):
     """A progress bar on one line, empty while there is no work."""
 
-    def __init__(self, *, id: str = "progress") -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._what, self._done, self._total = "", 0, 0
 
     def show(self, what: str, done: int = 0, total: int = 0) -> None:
