@@ -132,17 +132,8 @@ def build_requested(
 ) -> BuiltPack:
     """Build the pack, the same without a budget, and the one it is compared with.
 
-    Args:
-        library: Where the memories are.
-        job: Is asked whether to go on.
-        request: What is asked for.
-        former: The last answer, whose draft may still hold.
-        settings: Constants and the person's own recipes.
-        now: The time from which ages are counted.
-
-    Raises:
-        Cancelled: the job was stopped.
-        Refused: there is no such recipe.
+    `former`: the last answer, whose draft may still hold. Raises Cancelled, and Refused where there
+    is no such recipe.
     """
     source = _CancellableSource(library, job)
     revision = library.snapshot.revision
@@ -211,13 +202,9 @@ class PackItem:
 
 
 def list_items(pack: Pack, whole: Pack) -> list[PackItem]:
-    """Lay out a pack with the entries that the budget leaves out, in their places.
+    """Lay out a pack with the entries that the budget leaves out of the `whole`, in their places.
 
     The texts of the frames and entries that are in, joined, are the text of the pack.
-
-    Args:
-        pack: What the agent would get.
-        whole: The same without a budget.
     """
     items = _list_items(pack, whole)
     if "".join(_texts(items)) != pack.text:  # the stores changed between the two

@@ -120,9 +120,7 @@ def spell_first_key(action_id: str, overrides: Mapping[str, Sequence[str]]) -> s
 def press(overrides: Mapping[str, Sequence[str]], *purposes: tuple[str, str]) -> str:
     """Return a sentence that names keys: `Press / to search, ? for help.`; empty without keys.
 
-    Args:
-        overrides: The keys of every action.
-        purposes: Action id and what its key is for, each.
+    `purposes`: action id and what its key is for, each.
     """
     keys = [(spell_first_key(action_id, overrides), purpose) for action_id, purpose in purposes]
     words = ", ".join(f"{key} {purpose}" for key, purpose in keys if key)

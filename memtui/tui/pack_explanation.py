@@ -35,12 +35,7 @@ def explain_item(
 ) -> Lines:
     """Explain why the item at this index is in or not, and which would come next.
 
-    Args:
-        items: Of the list.
-        at: Position of the item.
-        palette: Of the theme.
-        width: Cells of a line.
-        bars: Draw the parts of scores as bars, a line each; else one line names them.
+    `bars`: draw the parts of scores as bars, a line each; else one line names them.
     """
     if not 0 <= at < len(items):
         return []

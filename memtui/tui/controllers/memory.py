@@ -216,11 +216,8 @@ class JumpList:
     def visit(self, ref: str, where: Hashable, index: int, *, is_typing: bool = False) -> None:
         """Record the memory under the list's cursor.
 
-        Args:
-            ref: The memory.
-            where: What the list shows; another list makes a new entry.
-            index: The row.
-            is_typing: The list changes with every letter: what it shows meanwhile is one entry.
+        `where`: what the list shows; another list makes a new entry. What a list shows while a
+        query is typed is one entry.
         """
         if is_typing:
             where = True

@@ -88,8 +88,7 @@ class ReviewActions(WritingController):
     def scan(self, *, is_awaited: bool = False) -> None:
         """Scan in the background, in place of a scan that is running.
 
-        Args:
-            is_awaited: A person waits for it, and may stop it; else it follows a change.
+        `is_awaited`: a person waits for it, and may stop it; else it follows a change.
         """
         begun = monotonic()
 

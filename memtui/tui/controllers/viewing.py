@@ -238,12 +238,7 @@ def copy_text(
 ) -> None:
     """Copy a text to the clipboard and say so, or why it could not be copied.
 
-    Args:
-        app: Knows the clipboard.
-        whole: The text.
-        what: What it is, for the toast.
-        exact: Hidden characters too.
-        exact_id: The action that copies the same exactly.
+    `what` names the text in the toast, and `exact_id` the action that copies hidden characters too.
     """
     words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
 

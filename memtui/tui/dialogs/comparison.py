@@ -144,14 +144,7 @@ class ComparisonScreen(PageDialog[str]):
         now: Callable[[], datetime],
         filtered: bool = False,
     ) -> None:
-        """
-        Args:
-            span: The times to compare first.
-            worker: Runs the comparison in a background job.
-            compare: Compares the stores at two times.
-            now: The present.
-            filtered: Only memories that pass the filters of the list are compared.
-        """
+        """`filtered`: only memories that pass the filters of the list are compared."""
         super().__init__()
         self._span, self._worker, self._compare, self._now = span, worker, compare, now
         self._filtered = filtered

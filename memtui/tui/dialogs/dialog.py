@@ -167,12 +167,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         return max(0, min([screen.width, *cells]) - BORDER_COLUMNS)
 
     def fit(self, *, columns: int = 0, rows: int = 0) -> None:
-        """Make the box as large as its content, within the screen.
-
-        Args:
-            columns: Widest line; 0 leaves the width as the style sheet has it.
-            rows: Lines between title and keys; 0 leaves the height.
-        """
+        """Make the box as large as its content, within the screen; 0 leaves it as it is."""
         box = self.query_one(".box")
         width, height = self.app.size
         small = self.has_class("-small")

@@ -65,14 +65,7 @@ class GraphScreen(PageDialog[str]):
         now: Callable[[], datetime],
         at: TimeCondition | None = None,
     ) -> None:
-        """
-        Args:
-            start: Node in the middle.
-            library: Knows the memories.
-            worker: Follows the links in a background job.
-            now: The present.
-            at: Time at which links must hold; None for the present.
-        """
+        """`start`: node in the middle; `at`: when links must hold, None for the present."""
         super().__init__()
         self._start, self._library, self._worker, self._now = start, library, worker, now
         self._filter = GraphFilter(at=at)

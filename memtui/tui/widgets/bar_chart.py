@@ -231,13 +231,7 @@ def draw_calendar(
 ) -> Strip:
     """One line of a calendar: the months above, then a line for each weekday.
 
-    Args:
-        heat: The days.
-        y: Number of the line.
-        palette: Styles.
-        cursor: Day under the cursor, if the pane has the keys.
-        chosen: First and last day of the filter as ISO dates, or empty.
-        cells: See `cells_of_day`.
+    `chosen`: first and last day of the filter as ISO dates, or empty. `cells`: see `cells_of_day`.
     """
     if y == 0:
         return Strip([Segment(_months(heat, cells), palette.faint)])

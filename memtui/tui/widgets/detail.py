@@ -66,14 +66,10 @@ class Detail(ListWindow):
     # Content
 
     def show(self, memory: Memory | None, words: tuple[str, ...], *, later: bool = False) -> None:
-        """Show a memory; `show_references` adds its references later.
+        """Show a memory with these words highlighted; `show_references` adds its references later.
 
         Another memory starts at its top; a new version of the same one keeps scroll and references.
-
-        Args:
-            memory: The memory, or None.
-            words: Search words to highlight.
-            later: Draw it only when `catch_up` is called or its lines are needed.
+        `later`: draw it only when `catch_up` is called or its lines are needed.
         """
         if memory is self.memory and words == self._words and not self._is_behind:
             return

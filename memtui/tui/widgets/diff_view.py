@@ -164,13 +164,8 @@ def draw_text_diff(
 ) -> list[list[Segment]]:
     """Draw two versions of a text as one, with the words that differ marked.
 
-    Args:
-        before: The former text.
-        after: The present one.
-        palette: Styles.
-        width: Columns.
-        shown: Of `gone` and `new`, what is shown beside the words that both have.
-        raw: Show the texts as they are written instead of rendering their Markdown.
+    `shown`: of `gone` and `new`, what is shown beside the words that both have. `raw`: show the
+    texts as they are written instead of rendering their Markdown.
     """
     before, after = text.visible(before), text.visible(after)
     if raw or not (is_markdown(after) or is_markdown(before)):

@@ -42,11 +42,7 @@ def branches(
     """Build the visible lines: parents before children, by name, with the counts of children added.
 
     Folded branches are not expanded: every typed letter brings new counts of thousands of entities.
-
-    Args:
-        counts: Memories by entity path.
-        unfolded: Paths of the unfolded branches.
-        repeats: Memories that a path and its parents would count twice; see `Facets`.
+    `repeats`: memories that a path and its parents would count twice; see `Facets`.
     """
     sums: dict[str, int] = {}
     inner: set[str] = set()
@@ -112,13 +108,7 @@ class EntityTree(ListWindow):
         chosen: tuple[str, ...],
         repeats: Mapping[str, int] = NO_REPEATS,
     ) -> None:
-        """Show entities.
-
-        Args:
-            counts: Memories by entity path.
-            chosen: Lower-case paths that are the current filter.
-            repeats: See `Facets.entity_repeats`.
-        """
+        """Show entities; `chosen`: lower-case paths that are the current filter."""
         if counts and 0 <= self._most < len(counts):  # more has been read
             self._most = len(counts)
             tops = {path.partition("/")[0] for path in counts}

@@ -96,15 +96,8 @@ class MemoryList(ListWindow):
     ) -> None:
         """Show memories; the cost does not depend on their number.
 
-        Args:
-            rows: The rows of a snapshot.
-            slots: Slots of the memories to show, in order.
-            words: Search words to highlight.
-            cursor: Line of the cursor.
-            top: First line in view.
-            types: Columns of the longest type; 0 leaves the types out.
-            entities: Columns that entities want; 0 leaves them out.
-            present: Lines that can be shown yet; None: all.
+        `words` are highlighted. `types`, `entities`: columns that they want; 0 leaves them out.
+        `present`: lines that can be shown yet; None: all.
         """
         self._present = present
         self._rows, self.slots, self._words = rows, slots, words

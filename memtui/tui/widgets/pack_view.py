@@ -68,12 +68,9 @@ class PackList(ListWindow):
         return self.items[self.at] if self.at >= 0 else None
 
     def show(self, items: Sequence[PackItem], empty: str, *, is_other: bool = False) -> None:
-        """Show these items; the cursor stays on its memory, or in its place.
+        """Show these items, or the words `empty`; the cursor stays on its memory, or in its place.
 
-        Args:
-            items: What to list.
-            empty: Shown instead if there are none.
-            is_other: They are of another task or recipe: the cursor goes to the first entry.
+        `is_other`: they are of another task or recipe: the cursor goes to the first entry.
         """
         before, row = self.item, self.cursor
         is_first = not self.items or is_other
@@ -243,12 +240,7 @@ class BudgetSlider(FocusableWidget):
         self._is_dragged = False
 
     def show(self, most: int, words: str) -> None:
-        """Show the slider.
-
-        Args:
-            most: Tokens of the pack without a budget.
-            words: Shown behind it.
-        """
+        """Show the slider up to the tokens of the pack without a budget, and words behind it."""
         if (most, words) != (self._most, self._words):
             self._most, self._words = most, words
             self.refresh()

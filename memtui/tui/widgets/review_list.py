@@ -51,9 +51,7 @@ def queue_rows(
 ) -> list[ReviewRow]:
     """Headings with their proposals, hints after everything that can be accepted.
 
-    Args:
-        proposals: In the order of `RULES`.
-        closed: Groups of which only the heading is shown.
+    `proposals` are in the order of `RULES`; of `closed` groups only the heading is shown.
     """
     groups: dict[tuple[bool, ProposalKind], list[Proposal]] = {}
     for hint in (False, True):

@@ -47,13 +47,9 @@ class ChipLine(ThemedWidget):
     ) -> None:
         """Show the line.
 
-        Args:
-            chips: The active filters.
-            quiet: Shown if there are no chips.
-            hint: Shown highlighted after the chips.
-            right: Counts.
-            alert: Unreadable files; a click opens their list.
-            order: How the list is ordered; shown after the chips.
+        `quiet` stands where there are no chips, a highlighted `hint` and the `order` behind them,
+        counts at the `right`, before them the `alert` about unreadable files; a click opens their
+        list.
         """
         self._chips, self._quiet, self._hint, self._right = chips, quiet, hint, right
         self._alerts[UNREADABLE], self._order = alert, order

@@ -177,12 +177,9 @@ class RowList(ListWindow, Generic[Row]):
         cursor: int = 0,
         same: Callable[[Row], Hashable] | None = None,
     ) -> None:
-        """Show rows, with the cursor on the nearest one that it can be on.
+        """Show rows, with the cursor on the one with this number, or the nearest that it can be on.
 
-        Args:
-            rows: What is shown.
-            cursor: Number of the row that gets the cursor.
-            same: What identifies a row: the cursor stays on its row, or near its place.
+        `same`: what identifies a row: the cursor stays on its row instead, or near its place.
         """
         if same is not None:
             cursor = self.cursor

@@ -53,22 +53,17 @@ class TimelinePane(BarChart):
     # Content
 
     def show_filter(self, since: str, until: str) -> None:
-        """Show what is filtered by, from the moment it is: the next key may extend or remove it.
-
-        Args:
-            since, until: ISO dates, or empty.
-        """
+        """Show the ISO dates that are filtered by, or empty ones, from the moment they are: the
+        next key may extend or remove them."""
         self._filter = since, until
         if self._filter == ("", ""):
             self._anchor = None
         self.refresh()
 
     def show(self, timeline: Timeline, times: TimeData | None = None) -> None:
-        """Show a timeline.
+        """Show a timeline, by the unit that was chosen if one was since its bars were counted.
 
-        Args:
-            timeline: The bars; by the unit that was chosen, if one was since they were counted.
-            times: What calendar, growth and spans are drawn from.
+        `times`: what calendar, growth and spans are drawn from.
         """
         before, unit = self.timeline, self.chosen_unit or timeline.unit
         if times is not None:
