@@ -25,7 +25,7 @@ from memtui import keymap, text
 from memtui.config import Settings
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
-from memtui.tui.app_interface import AppInterface, CopyOutcome, DraftKeeper, Launch
+from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome, DraftKeeper, Launch
 from memtui.tui.appearance import ThemeRegistry
 from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
 from memtui.tui.controllers.session import SessionState
@@ -65,7 +65,8 @@ class MemtuiApp(AppInterface):
     PAUSE_GC_ON_SCROLL = True
 
     def __init__(self, launch: Launch) -> None:
-        self._backstop = OutputFilter()
+        self.backstop = OutputFilter()
+        """What it catches a call of `visible` has missed; tests expect nothing."""
         self._screen_buffer = ScreenBuffer(erases=erases_background(os.environ))
         self.launch = launch
         self.settings = launch.loaded.settings
@@ -100,12 +101,7 @@ class MemtuiApp(AppInterface):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return Textual's own line filters and `OutputFilter`."""
-        return [*super().get_line_filters(), self._backstop]
-
-    @property
-    def backstop_hits(self) -> int:
-        """Count the control characters that only `OutputFilter` caught; tests expect 0."""
-        return self._backstop.hits
+        return [*super().get_line_filters(), self.backstop]
 
     def notify(
         self,
@@ -309,6 +305,14 @@ class MemtuiApp(AppInterface):
         self.screen.clear_selection()
         if words:
             copy_text(self, words, "the selected text")
+
+    def pick(
+        self, title: str, choices: Sequence[Choice], then: Callable[[str], object], **labels: str
+    ) -> None:
+        from memtui.tui.dialogs.picker import Picker
+
+        picker = Picker(title, choices, several=False, **labels)
+        self.ask(picker, lambda values: then(values[0]) if values else None)
 
     def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
         from memtui.tui.terminal import copy_with_tools

@@ -68,6 +68,22 @@ class CopyOutcome(NamedTuple):
     """Why nothing took it, with what to do; empty if something did or may have."""
 
 
+class Choice(NamedTuple):
+    """One line of a list to choose from."""
+
+    value: str
+    words: str
+    number: int | None = None
+    """Shown at the right, such as how many memories have the value."""
+    chosen: bool = False
+    note: str = ""
+    sign: str = ""
+    tail: str = ""
+    """Shown there instead: a key."""
+    field: str = ""
+    """The filter field whose colours its glyph takes."""
+
+
 @runtime_checkable
 class DraftKeeper(Protocol):
     """A screen with input that is not saved yet."""
@@ -99,9 +115,11 @@ class AppInterface(App[None]):
 
         self.push_screen(dialog, answered)
 
-    def ask_one(self, picker: Screen[tuple[str, ...]], then: Callable[[str], object]) -> None:
-        """Open a picker of which one value can be chosen; `then` gets it, unless none was."""
-        self.ask(picker, lambda values: then(values[0]) if values else None)
+    @abstractmethod
+    def pick(
+        self, title: str, choices: Sequence[Choice], then: Callable[[str], object], **labels: str
+    ) -> None:
+        """Let one value be chosen; `then` gets it. `labels`: those of `Picker`."""
 
     def report(self, words: str, action_id: str = "undo") -> None:
         """Say in a toast, in place of earlier ones, what was done, and the key of an action."""

@@ -43,10 +43,6 @@ class PackRequest:
     other: str = ""
     """Name of a recipe to compare with."""
 
-    def same_pack(self, other: PackRequest) -> bool:
-        """Whether both requests give the same pack, apart from what it is compared with."""
-        return replace(self, other="") == replace(other, other="")
-
 
 @dataclass(frozen=True, slots=True)
 class BuiltPack:

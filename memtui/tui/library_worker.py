@@ -298,8 +298,8 @@ class LibraryWorker:
         if not job.is_cancelled():
             from memtui.library.time_views import read_times
 
-            overview = messages.Overview(statistics, timeline, read_times(whole))
-            job.post(messages.Overviewed(number, overview))
+            times = read_times(whole)
+            job.post(messages.Overviewed(number, statistics, timeline, times))
             if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
                 self._find(query, unit, number, job)  # with the query's embedding from a server
 
@@ -325,27 +325,6 @@ class LibraryWorker:
             }
 
         self.run("count", work, done)
-
-    def ask(
-        self,
-        question: Callable[[Library], Answer],
-        done: Callable[[Answer], object],
-        failed: Failed | None,
-        group: str,
-        *,
-        opens: bool = False,
-    ) -> None:
-        """Call a function with the library in a job.
-
-        Args:
-            question: Called in the job.
-            done: Gets the answer on the screen's thread.
-            failed: Gets an expected error; None: a toast.
-            group: Name of the kind of job; a newer one replaces those that run.
-            opens: The answer opens or closes a dialog, for which the keys typed next are meant:
-                they wait.
-        """
-        self.run(group, lambda library, _: question(library), done, failed, holds_keys=opens)
 
     def run(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
@@ -30,12 +30,10 @@ class Replaceable(Message):
         return type(message) is type(self)
 
 
-@dataclass(eq=False, repr=False)
 class LibraryOpened(Message):
     """The stores are known; nothing is read yet."""
 
 
-@dataclass(eq=False, repr=False)
 class WritingReady(Message):
     """The controllers that change memories have been imported."""
 
@@ -76,12 +74,10 @@ class RowsChanged(Replaceable):
         return isinstance(message, RowsChanged) and not (message.fresh or message.again)
 
 
-@dataclass(eq=False, repr=False)
 class IndexReady(Message):
     """The index is built; searches use it from now on."""
 
 
-@dataclass(eq=False, repr=False)
 class LinksReady(Message):
     """The links have been read, so that references to a memory are known."""
 
@@ -130,7 +126,8 @@ class FoundMemories(Answer):
     found: SearchResult
 
 
-class Overview(NamedTuple):
+@dataclass(eq=False, repr=False)
+class Overviewed(Answer):
     """Counts, times and sizes of the results, for the panes around the list."""
 
     statistics: Statistics
@@ -138,13 +135,6 @@ class Overview(NamedTuple):
     """Counted without the filter by time, so that another bar can be chosen."""
     times: TimeData
     """Of the same memories as the timeline."""
-
-
-@dataclass(eq=False, repr=False)
-class Overviewed(Answer):
-    """The overview that belongs to the latest answer."""
-
-    overview: Overview
 
 
 @dataclass(eq=False, repr=False)
@@ -171,7 +161,6 @@ class QueryTyped(Replaceable):
     text: str
 
 
-@dataclass(eq=False, repr=False)
 class QueryEntered(Message):
     """Enter was pressed in the search line."""
 
@@ -199,7 +188,6 @@ class ChipRemoved(Message):
     key: str
 
 
-@dataclass(eq=False, repr=False)
 class MemoryShown(Replaceable):
     """The cursor of the list moved to another memory."""
 

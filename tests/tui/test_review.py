@@ -219,7 +219,7 @@ async def test_text_of_the_store_is_data(on: Stage) -> None:
     await select(on, "hidden character")
     assert "[bold]sign[/bold]" in on.text()
     assert "\u202e" not in on.text()
-    assert on.app.backstop_hits == 0
+    assert on.app.backstop.hits == 0
 
 
 @pytest.mark.slow

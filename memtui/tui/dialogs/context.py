@@ -127,7 +127,8 @@ class PackScreen(FittingDialog[str]):
 
     def _done(self, built: BuiltPack) -> None:
         former, self.built, self.working = self.built, built, False
-        if former is not None and former.request.same_pack(built.request):
+        requests = [replace(each.request, other="") for each in (former, built) if each]
+        if former is not None and requests[0] == requests[1]:
             if former.pack.text != built.pack.text:
                 self._before = former.pack
         elif former is not None:
@@ -256,8 +257,9 @@ class PackScreen(FittingDialog[str]):
             shown = [name for name in shown if name not in ("undo", "redo")]
         if self.app.size.width < WIDE_FROM:
             shown = [name for name in shown if name not in _WIDE_ONLY]
+        labels = {name: BY_ID[name].label for name in shown} | {"search": "task"}
         keys.show(
-            [(key, _label_of(name), name) for name in shown if (key := self.app.key_of(name))],
+            [(key, labels[name], name) for name in shown if (key := self.app.key_of(name))],
             [(self.app.key_of("help"), "help", "help"), *back],
         )
 
@@ -379,7 +381,3 @@ _FOOTER = (
 )
 _ON_ENTRY = {*CHANGES, "pack.open", "pack.page_in"} - {"undo", "redo"}
 _WIDE_ONLY = frozenset({"restore", "redo"})
-
-
-def _label_of(action_id: str) -> str:
-    return "task" if action_id == "search" else BY_ID[action_id].label

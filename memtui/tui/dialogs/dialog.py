@@ -281,6 +281,9 @@ class TextDialog(FittingDialog[Result]):
         sheet.show(lines)
         self.fit_lines(max(1, len(lines)))
 
+    def action_move(self, action_id: str) -> None:
+        self.query_one(TextWindow).action_move(action_id)
+
     @abstractmethod
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         """The lines to show, each at most `width` cells."""

@@ -33,6 +33,7 @@ from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_pos
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+from memtui.tui.jobs import Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
@@ -179,14 +180,14 @@ class FormScreen(FittingDialog[Planned]):
             self._previewed(number, None)
             return
         self.is_previewing = True
-        self._writer.worker.ask(
+        self._writer.worker.run(
+            "draft",
             partial(self._planned, values, False),
             self.if_open(partial(self._previewed, number)),
             self.if_open(partial(self._failed, number)),
-            "draft",
         )
 
-    def _planned(self, values: dict[str, str], force: bool, library: Library) -> Preview:
+    def _planned(self, values: dict[str, str], force: bool, library: Library, _: Job) -> Preview:
         """Plan the current input, in a worker.
 
         Raises:
@@ -250,12 +251,12 @@ class FormScreen(FittingDialog[Planned]):
             return
         self._saving = True
         self._number += 1
-        self._writer.worker.ask(
+        self._writer.worker.run(
+            "draft",
             partial(self._planned, values, force),
             self.if_open(self._to_save),
             self.if_open(self._not_saved),
-            "draft",
-            opens=True,
+            holds_keys=True,
         )
 
     def action_force(self) -> None:
@@ -324,12 +325,12 @@ class FormScreen(FittingDialog[Planned]):
             self._saving = False
             self.app.push_screen(ConflictScreen(conflict), partial(self._decided, conflict))
 
-        self._writer.worker.ask(
-            lambda library: library.refresh(),
+        self._writer.worker.run(
+            "draft",
+            lambda library, _: library.refresh(),
             self.if_open(seen),
             self.if_open(self._not_saved),
-            "draft",
-            opens=True,
+            holds_keys=True,
         )
 
     def _decided(self, conflict: Conflict, choice: str | None) -> None:

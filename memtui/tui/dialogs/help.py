@@ -14,9 +14,9 @@ from memtui import text
 from memtui.model import STATUSES
 from memtui.tui import appearance, key_bindings
 from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
+from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import TextDialog
-from memtui.tui.dialogs.picker import Choice
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.inputs import FilterInput
 from memtui.tui.widgets.text_window import TextWindow
@@ -117,9 +117,6 @@ class HelpScreen(TextDialog[None]):
     @on(DescendantFocus)
     def _focused(self) -> None:
         self.update_keys()
-
-    def action_move(self, action_id: str) -> None:
-        self.query_one(TextWindow).action_move(action_id)
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         lines: list[list[Segment]] = []

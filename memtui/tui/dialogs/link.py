@@ -23,6 +23,7 @@ from memtui.model import Memory
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview, preview
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
+from memtui.tui.jobs import Job
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.inputs import ChoiceInput, FilterInput, LineInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
@@ -126,14 +127,14 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
     def _search(self, words: str) -> None:
         self._number += 1
         self.searching = True
-        self._worker.ask(
+        self._worker.run(
+            "link",
             partial(self._found, words),
             self.if_open(partial(self._show, self._number)),
             self.if_open(self._failed),
-            "link",
         )
 
-    def _found(self, words: str, library: Library) -> list[Memory]:
+    def _found(self, words: str, library: Library, _: Job) -> list[Memory]:
         query = queries.parse_query(words, self._now(), typing=True)
         own = queries.with_filter_values(query, "store", (self._memory.store.casefold(),))
         memories: dict[str, Memory] = {}
@@ -175,10 +176,10 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
                 reason = found.planned.reason or "no changes: already linked"
                 self.query_one(OutcomeLines).say(OutcomeLine(reason, Tone.WARNING))
 
-        self._worker.ask(
-            lambda library: preview(library, [change]),
+        self._worker.run(
+            "plan",
+            lambda library, _: preview(library, [change]),
             self.if_open(planned),
             self.if_open(self._failed),
-            "plan",
-            opens=True,
+            holds_keys=True,
         )

@@ -157,9 +157,9 @@ class TransferScreen(FittingDialog[bool]):
 ALL_STORES = "all stores, complete"
 
 
-def default_name(day: str, form: str) -> str:
-    """Default path of an export."""
-    return str(Path.cwd() / f"memtui-{day}{exporting.export_forms()[form].suffix}")
+def typed_path(line: LineInput) -> Path:
+    """The path in an input."""
+    return Path(os.path.expanduser(line.raw.strip()))
 
 
 class ExportScreen(TransferScreen):
@@ -191,7 +191,8 @@ class ExportScreen(TransferScreen):
         }
         first = next(iter(self._forms)) if is_past else "bundle"
         self._form = ChoiceInput(list(self._forms), first, name="form")
-        self._file = LineInput(default_name(day, first), name="file")
+        path = Path.cwd() / f"memtui-{day}{self._forms[first].suffix}"
+        self._file = LineInput(str(path), name="file")
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("What", self._what), ("Format", self._form), ("File", self._file)]
@@ -225,15 +226,12 @@ class ExportScreen(TransferScreen):
             lines.append(OutcomeLine(words, Tone.QUIET))
         elif form != "bundle" and "bundle" in self._forms:
             lines.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
-        if self._path().exists():
+        if typed_path(self._file).exists():
             lines.append(OutcomeLine("exists; you will be asked before overwriting", Tone.WARNING))
         self.say(*lines)
 
-    def _path(self) -> Path:
-        return Path(os.path.expanduser(self._file.raw.strip()))
-
     def action_go(self) -> None:
-        path = self._path()
+        path = typed_path(self._file)
         if self.working:
             return
         if not self._file.raw.strip() or path.is_dir():

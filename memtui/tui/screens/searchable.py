@@ -208,9 +208,8 @@ class SearchableScreen(PaneScreen):
     def _overviewed(self, event: messages.Overviewed) -> None:
         if event.number != self._number or self.found is None:
             return
-        overview = event.overview
-        self.timeline.show(overview.timeline, overview.times)
-        self.statistics.show(self.status_text.statistics(overview.statistics, self.found))
+        self.timeline.show(event.timeline, event.times)
+        self.statistics.show(self.status_text.statistics(event.statistics, self.found))
 
     @on(messages.Learned)
     def _learned(self, event: messages.Learned) -> None:
