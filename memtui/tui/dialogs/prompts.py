@@ -230,8 +230,9 @@ def ask_file(
 
 def _write_file(path: Path, document: str) -> None:
     from memtui.bundle.exporting import write_file
+    from memtui.files.atomic_replace import write_error_text
 
     try:
         write_file(path, [text.without_lone_surrogates(document).encode()])
     except OSError as error:
-        raise SaveError(f"nothing was saved: {error.strerror}", where=str(path)) from error
+        raise SaveError(f"not saved: {write_error_text(error)}", where=str(path)) from error

@@ -75,7 +75,7 @@ class TimelinePane(BarChart):
             at = before.bars[self.cursor].start if self.cursor < len(before.bars) - 1 else None
         if at is not None and self._times is not None and (timeline.earlier or timeline.later):
             days, undated = self._times.days, self._times.undated
-            timeline = timelines.build_around(days, undated, unit, at)
+            timeline = timelines.build(days, undated, unit, around=at)
         self.timeline = timeline
         count = len(timeline.bars)
         self.cursor = max(0, count - 1 if at is None else self._index_of(at))
@@ -110,7 +110,7 @@ class TimelinePane(BarChart):
         last = find_bar_range(self._bars[-1].start, self.timeline.unit)[1]
         at = find_bar_range(self._bars[self.cursor].start, self.timeline.unit)[1]
         at = min(at, self._newest_day() or last, last)
-        self.timeline = timelines.build_around(self._times.days, self._times.undated, unit, at)
+        self.timeline = timelines.build(self._times.days, self._times.undated, unit, around=at)
         self.cursor = self._index_of(at)
         self._update_subtitle()
         self.refresh()
