@@ -27,6 +27,7 @@ class _FoldedCharacters(dict[int, str]):
 
 
 _FOLDED = _FoldedCharacters()
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
 def fold(text: str) -> str:
@@ -42,7 +43,8 @@ LONG_TEXT = 200
 
 @lru_cache(maxsize=64)
 def _fold_long(text: str) -> str:
-    return text.translate(_FOLDED)
+    # By run: most letters of a long text are ASCII. What is folded stays so when folded again.
+    return _NOT_ASCII.sub(lambda run: run[0].translate(_FOLDED), text).casefold()
 
 
 @lru_cache(maxsize=64)
@@ -50,7 +52,8 @@ def _origins(text: str, folded: str) -> Sequence[int]:
     """For each character of the folded text the index of the character it comes from."""
     if text.isascii():
         return range(len(text))
-    if len(folded) == len(text) and all(len(_FOLDED[ord(char)]) == 1 for char in set(text)):
+    others = set("".join(_NOT_ASCII.findall(text)))
+    if len(folded) == len(text) and all(len(_FOLDED[ord(char)]) == 1 for char in others):
         return range(len(text))
     return [at for at, char in enumerate(text) for _ in _FOLDED[ord(char)]]
 
