@@ -7,6 +7,7 @@
     ├── StoreError           a store cannot be opened
     │   ├── UnreadableFile   one file of a store cannot be read; the rest of the store still can
     │   └── Refused          the store, or its format, cannot do what was asked
+    │       └── NoTarget     an import does not say into which of the open stores
     ├── SaveError            nothing was saved
     │   ├── Conflict         the file or record changed since it was read
     │   └── ForeignOwner     the file would get another owner, and nobody has agreed to that
@@ -62,6 +63,10 @@ class UnreadableFile(StoreError):
 
 class Refused(StoreError):
     """The store or its format cannot do what was asked, and why."""
+
+
+class NoTarget(Refused):
+    """An import does not say into which of the open stores."""
 
 
 class SaveError(MemtuiError):

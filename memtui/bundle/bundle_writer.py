@@ -45,11 +45,14 @@ MOST_ATTEMPTS = 3
 
 @dataclass(slots=True)
 class PackedStores:
-    """The contents of the archive, and the files that could not be read."""
+    """The contents of the archive, and what could not be read."""
 
     stores: list[Mapping[str, Any]] = field(default_factory=list)
     entries: dict[str, bytes] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+    """What could not be read, and why."""
+    as_bytes: list[str] = field(default_factory=list)
+    """Files that are included, but hold no memories that could be read."""
 
     @property
     def archive(self) -> Archive:
@@ -71,21 +74,34 @@ def pack_stores(
         cancelled: asked between stores.
 
     Raises:
-        StoreError: a store cannot be read, or another program keeps writing to it.
+        StoreError: no store can be read, or another program keeps writing to one.
         Cancelled: `cancelled` returned True.
     """
     packed = PackedStores()
+    unreadable: UnreadableFile | None = None
     for number, store in enumerate(library.stores):
         report(Progress(f"packing {store.label}", number, len(library.stores)))
         if cancelled():
             raise Cancelled("stopped; nothing was written")
         if chosen is None:
-            _pack_consistently(packed, library, store)
+            try:
+                _pack_consistently(packed, library, store)
+            except UnreadableFile as error:
+                unreadable = error
+                packed.left_out.append(f"{error.where}: {error.what}")
         else:
+            packed.left_out += describe_unreadable(library, store)
             memories = [memory for memory in chosen if memory.store == store.label]
             if memories:
                 _pack_part(packed, store, memories)
+    if unreadable and not packed.stores:
+        raise unreadable
     return packed
+
+
+def describe_unreadable(library: OpenStores, store: Store) -> list[str]:
+    """Return path and reason of each file of the `store` that the `library` could not read."""
+    return [f"{item.file}: {item.reason}" for item in library.unreadable(store.label)]
 
 
 def _pack_part(packed: PackedStores, store: Store, memories: Sequence[Memory]) -> None:
@@ -111,31 +127,41 @@ def _pack_consistently(packed: PackedStores, library: OpenStores, store: Store) 
     for _ in range(MOST_ATTEMPTS):
         library.refresh()
         before = store.scan()
-        attempt = PackedStores(left_out=list(packed.left_out))
-        _pack_whole(attempt, store, list(library.memories(store.label)))
+        attempt = PackedStores()
+        _pack_whole(attempt, library, store)
         if store.scan().shards == before.shards:
             packed.stores += attempt.stores
             packed.entries.update(attempt.entries)
-            packed.left_out = attempt.left_out
+            packed.left_out += attempt.left_out
+            packed.as_bytes += attempt.as_bytes
             return
     raise StoreError(
         "another program keeps writing to this store", where=str(store.root), do="try again later"
     )
 
 
-def _pack_whole(packed: PackedStores, store: Store, memories: list[Memory]) -> None:
+def _pack_whole(packed: PackedStores, library: OpenStores, store: Store) -> None:
+    memories = list(library.memories(store.label))
     known = format_of(store.format)
     database = known.database if known else None
     shards = {file for shard in store.scan().shards for file in shard.files}
     layout = _layout(store, shards)
     files = [str(sidecar_path(store.root)), str(sidecar_access_path(store.root))]
     if database is not None:
-        lines = database.dump(store.root)
-        data = "".join(line + "\n" for line in lines).encode("ascii")
+        try:
+            data = "".join(line + "\n" for line in database.dump(store.root)).encode("ascii")
+        except StoreError as error:
+            raise UnreadableFile(error.what, where=error.where) from error
         packed.entries[f"rows/{quote_name(store.label)}.jsonl"] = data
     else:
         files += [*shards, *_belongings(store.root, known)]
     times = _add_files(packed, store, layout, files)
+    for item in library.unreadable(store.label):
+        path, line = layout.name(item.file), f"{item.file}: {item.reason}"
+        if {quote_name(path), _escape_path(path)} & times.keys():
+            packed.as_bytes.append(line)
+        elif not any(each.startswith(f"{item.file}: ") for each in packed.left_out):
+            packed.left_out.append(line)
     times.update(_add_place_facts(packed, store, layout, known))
     _add_memories(packed, store, memories, layout)
     about = _about(store, memories, whole=True, files=times, root=layout.inner)
@@ -272,14 +298,16 @@ def quote_names(paths: Iterable[str]) -> dict[str, str]:
     for path in sorted(paths):
         name = quote_name(path)
         if name.casefold() in used:
-            name = "/".join(_escaped(part) for part in path.split("/"))
+            name = _escape_path(path)
         used.add(name.casefold())
         found[path] = name
     return found
 
 
-def _escaped(part: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in os.fsencode(part))
+def _escape_path(path: str) -> str:
+    return "/".join(
+        "".join(f"%{byte:02X}" for byte in os.fsencode(part)) for part in path.split("/")
+    )
 
 
 def parse_entry_name(name: str) -> str:

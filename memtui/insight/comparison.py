@@ -241,13 +241,12 @@ def _removed_and_added(removed: str, added: str) -> list[tuple[str, str]]:
     return [(kind, piece) for kind, piece in pieces if piece]
 
 
-_MARKS = {"same": ("", ""), "gone": ("[-", "-]"), "new": ("{+", "+}")}
+_MARKS = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
 
 
 def mark_piece(kind: str, piece: str) -> str:
     """A piece of `diff_words` as `git diff --word-diff` writes it: [-gone-] or {+new+}."""
-    left, right = _MARKS[kind]
-    return f"{left}{piece}{right}"
+    return _MARKS[kind].format(piece)
 
 
 def mark_words(before: str, after: str) -> str:

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 from memtui.dataclass import dataclass, field, replace
-from memtui.insight import statistics as insight_statistics
-from memtui.insight.statistics import Statistics
+from memtui.insight.statistics import Statistics, order_counts
 from memtui.library.indexing import ProvisionalIndex
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
@@ -372,8 +371,8 @@ def statistics(
     weighed: Sequence[float] | Doubles = ()
     if counted:
         weighed = sort_orders.salience_now(columns, to_array(found.slots), now, constants)
-    return insight_statistics.from_counts(
-        aggregates.count_values(columns, found.slots) if counted else {},
+    return Statistics(
+        **order_counts(aggregates.count_values(columns, found.slots) if counted else {}),
         total=found.total,
         pinned=totals.pinned,
         oldest=_to_datetime(totals.oldest),
@@ -381,7 +380,7 @@ def statistics(
         undated=totals.undated,
         salience=salience.describe_range(weighed),
         disk=disk,
-        limits=limits,
+        limits=tuple(sorted(limits, key=lambda use: -use.share)),
     )
 
 

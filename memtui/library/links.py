@@ -35,12 +35,14 @@ from memtui.insight.links import LinkIndex
 from memtui.library.loaded_stores import LoadedState, LoadedStores
 from memtui.library.store_cache import StoreCache
 from memtui.model import Memory, from_record
-from memtui.progress import IsCancelled, never
+from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import cache_files, numbering
 from memtui.text import visible
 
 log = logging.getLogger(__name__)
 
+CHECK_EVERY = 128
+"""Rows between two questions whether to go on: some milliseconds."""
 SAVED_FROM = 512
 """Rows that had to be read for their links from which these are saved at once."""
 _SOURCE = re.compile(rb',"source":"([^"\\]*)"')
@@ -79,6 +81,9 @@ class StoreLinks:
         """Yield the index of the present snapshot; nobody else changes it meanwhile.
 
         A cancelled build is completed by the next one; the index then lacks some memories.
+
+        Raises:
+            Cancelled: `cancelled` became true while what is saved was read.
         """
         with self._lock:
             self._update(cancelled)
@@ -121,7 +126,8 @@ class StoreLinks:
             state = self._loaded.state
             if state.snapshot.revision == self._revision:
                 return
-            saved = [SavedLinks(cache) for cache in self._loaded.caches if self._present is None]
+            caches = self._loaded.caches if self._present is None else ()
+            saved = [SavedLinks(cache, cancelled) for cache in caches]
         if self._present is not None and self._revision < 0:
             with self._present.reading(cancelled) as index:
                 self._index, self._serials = index.copy(), self._present._serials
@@ -137,7 +143,7 @@ class StoreLinks:
         roots = {cache.store.label: str(cache.store.root) for cache in self._loaded.caches}
         slots = numbering.find_slots(rows.serials, added)
         for number, (serial, slot) in enumerate(zip(added, slots, strict=True)):
-            if number % 1024 == 0 and cancelled():
+            if number % CHECK_EVERY == 0 and cancelled():
                 self._serials = numbering.with_serials(self._serials, added[:number])
                 return
             entry = next((found for links in saved if (found := links.entry(slot, state))), None)
@@ -254,7 +260,8 @@ _ORIGINS = {str(origin): origin for origin in EdgeOrigin}
 class SavedLinks:
     """The saved entries of one store's cached rows; read when first asked for."""
 
-    def __init__(self, cache: StoreCache) -> None:
+    def __init__(self, cache: StoreCache, cancelled: IsCancelled) -> None:
+        self._cancelled = cancelled
         self._folder = cache.catalog.folder if cache.catalog is not None else None
         self._base = cache.base if cache.base is not None else range(0)
         self._entries: dict[int, LinkEntry] | None = None
@@ -264,7 +271,7 @@ class SavedLinks:
         if self._folder is None or slot not in self._base:
             return None
         if self._entries is None:
-            self._entries = _read_entries(self._folder, len(self._base), self._base.start, state)
+            self._entries = _read_entries(self._folder, self._base, state, self._cancelled)
             if self._entries is None:
                 self._folder = None
                 return None
@@ -319,20 +326,22 @@ def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
 
 
 def _read_entries(
-    folder: Path, count: int, first: int, state: LoadedState
+    folder: Path, base: range, state: LoadedState, cancelled: IsCancelled
 ) -> dict[int, LinkEntry] | None:
-    """Slot -> its entry; None if they are not saved, or damaged."""
+    """Slot -> its entry; None if they are not saved, or damaged. Raises Cancelled."""
     path = folder / LINKS_FILE
     try:
         with path.open("rb") as stream:
-            if json.loads(stream.readline()) != [FORMAT_VERSION, __version__, count]:
+            if json.loads(stream.readline()) != [FORMAT_VERSION, __version__, len(base)]:
                 raise ValueError("of another version, or of other rows")
             rows = state.snapshot.rows
             found: dict[int, LinkEntry] = {}
             shared: dict[Hashable, Any] = {}
             while (chunk := json.loads(stream.readline())) != _END:
+                if cancelled():
+                    raise Cancelled
                 for entry in chunk:
-                    slot = first + entry[0]
+                    slot = base.start + entry[0]
                     found[slot] = _decode(rows.ref_of(slot), entry, shared)
             return found
     except FileNotFoundError:

@@ -229,8 +229,7 @@ class LoadedStores:
                 return None if slot is None else rows[slot]
 
             if index is None:
-                relations = lineages.collect_relations(_chain(memory, find))
-                return lineages.lineage(memory, relations, find)
+                return lineages.lineage(memory, _chain(memory, find), find)
             return lineages.lineage_in(memory, index, find)
 
     def memories_by_file(self) -> dict[str, dict[str, int]]:

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import logging
 import os
-import time
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -30,8 +29,6 @@ log = logging.getLogger(__name__)
 
 LARGEST_BACKUP = 8 << 20
 """Bytes of a file up to which it is backed up."""
-BACKUP_PAUSE = 0.004
-"""Seconds between two backups: they are never urgent, and typing must not lag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +148,13 @@ class StoreCache:
             self._backed_up = backups.read_stamps(root, state)
         before = dict(self._backed_up)
         for key, loaded in list(self.shards.items()):
-            if cancelled():
-                break
             if loaded.unreadable or not loaded.count or before.get(key) == loaded.stamp:
                 continue
+            if cancelled():
+                break
             for file in self._files.get(key, ()):
                 if file.endswith(".json"):
                     _back_up_file(Path(file), root, state)
-                    time.sleep(BACKUP_PAUSE)
             self._backed_up[key] = loaded.stamp
         if self._backed_up != before:
             known = {key: stamp for key, stamp in self._backed_up.items() if key in self.shards}

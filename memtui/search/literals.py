@@ -18,7 +18,7 @@ import numpy as np
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.search import analysis, hits
-from memtui.search.array_types import Ints, Longs, Mask
+from memtui.search.array_types import Ints, Longs, Mask, to_mask
 from memtui.search.documents import to_document
 from memtui.search.hits import NO_SLOTS, Match, TermHits
 from memtui.search.postings import FIELD_END, Segment
@@ -297,6 +297,4 @@ def find_title_matches(segments: Sequence[Segment], query_terms: QueryTerms, fou
     if not any(map(len, parts)):
         return NO_SLOTS
     titled: Longs = np.concatenate(parts)
-    all_words = np.zeros(found.size, np.bool_)
-    all_words[found.slots[found.all_words]] = True
-    return titled[all_words[titled]]
+    return titled[to_mask(found.slots[found.all_words], found.size)[titled]]

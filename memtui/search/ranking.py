@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from memtui.dataclass import dataclass, fields, replace
-from memtui.search.array_types import Doubles
+from memtui.search.array_types import Doubles, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.hits import AddedScore, Match
 from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
@@ -238,9 +238,7 @@ def score_matches(
         score[match.context.at] += match.context.total
     for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
         if len(special):
-            is_special = np.zeros(match.size, np.bool_)
-            is_special[special] = True
-            score += worth * tier * is_special.take(slots)
+            score += worth * tier * to_mask(special, match.size).take(slots)
     return score
 
 
@@ -266,7 +264,7 @@ def explain_score(
     """
     factors = _factors(columns, now, weights, preferred_types)
     tier = _tier(match, factors)
-    at = match.find_position(slot)
+    at = int(np.flatnonzero(match.slots == slot)[0])
     text = float(match.text[at])
     around = {} if match.context is None else match.context.parts_of(slot)
     found = [

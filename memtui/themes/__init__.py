@@ -39,25 +39,3 @@ from memtui.themes.theme import (
     mono,
     textual_values,
 )
-
-__all__ = [
-    "ANSI",
-    "ANSI_DEFAULT",
-    "CYCLE",
-    "DEFAULT",
-    "GROUNDS",
-    "MONO",
-    "ROLES",
-    "TERMINAL",
-    "Paint",
-    "Theme",
-    "Themes",
-    "choose",
-    "complete",
-    "has_sixteen_colours",
-    "load_all",
-    "mono",
-    "parse_paint",
-    "textual_values",
-    "wants_no_colour",
-]

@@ -9,6 +9,7 @@ import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from textual import events
@@ -24,7 +25,7 @@ from memtui import keymap, text
 from memtui.config import Settings
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
-from memtui.tui.app_interface import AppInterface, DraftKeeper, Launch
+from memtui.tui.app_interface import AppInterface, CopyOutcome, DraftKeeper, Launch
 from memtui.tui.appearance import Palette, ThemeRegistry
 from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
 from memtui.tui.controllers.session import SessionState
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from memtui.config.schema import Setting
     from memtui.errors import ConfigError
     from memtui.library import Library
-    from memtui.tui.app_interface import CopyOutcome
 
 MOUNT_WAIT = 0.01
 """Seconds between two looks whether the screen is made, when the app is to end before."""
@@ -174,6 +174,8 @@ class MemtuiApp(AppInterface):
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
             self.key_queue.put(event)
         else:
+            if isinstance(event, events.MouseEvent):
+                self.key_queue.last_input = monotonic()
             await super().on_event(event)
 
     def on_app_focus(self) -> None:

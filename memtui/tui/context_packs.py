@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from difflib import SequenceMatcher
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from memtui.context import (
     ContextSettings,
@@ -20,14 +20,12 @@ from memtui.context import (
     list_recipes,
 )
 from memtui.dataclass import dataclass, replace
+from memtui.library import Library, SearchResult
+from memtui.model import Memory
 from memtui.progress import Cancelled
 from memtui.query import Query
-
-if TYPE_CHECKING:
-    from memtui.library import Library, SearchResult
-    from memtui.model import Memory
-    from memtui.stores.base import Store
-    from memtui.tui.jobs import Failed, Job
+from memtui.stores.base import Store
+from memtui.tui.jobs import Failed, Job
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
+from rich.style import Style
 
 from memtui import text
-from memtui.tui.appearance import wrapped
+from memtui.context import Pack, PackEntry, Recipe
+from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.context_packs import (
+    BuiltPack,
     ComparedEntry,
     ItemKind,
     PackDifference,
     PackItem,
+    PackRequest,
     find_next_left_out,
 )
 from memtui.tui.widgets.diff_view import draw_text_diff
 from memtui.tui.widgets.pack_view import NO_BUDGET
 from memtui.tui.widgets.statistics import bar
-
-if TYPE_CHECKING:
-    from rich.style import Style
-
-    from memtui.context import Pack, PackEntry, Recipe
-    from memtui.tui.appearance import Palette
-    from memtui.tui.context_packs import BuiltPack, PackRequest
 
 BAR_CELLS = 12
 LONGEST_COMPARED = 4_000

@@ -22,7 +22,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from textual._time import get_time
 from textual._xterm_parser import XTermParser
@@ -32,12 +32,8 @@ from memtui import text
 from memtui.errors import SaveError
 from memtui.model import Place
 from memtui.tui import first_frame
-from memtui.tui.app_interface import CopyOutcome
+from memtui.tui.app_interface import AppInterface, CopyOutcome
 from memtui.tui.terminal_output import RESET
-
-if TYPE_CHECKING:
-    from memtui.tui.app_interface import AppInterface
-
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 INTERRUPTS = (signal.SIGINT, signal.SIGQUIT)

@@ -21,9 +21,11 @@ from memtui.upkeep.secrets import find_secrets
 
 
 class FindingKind(StrEnum):
+    """What a check found; `ProposalKind` has the same names."""
+
     OVERWRITTEN = "overwritten change"
     UNREADABLE = "unreadable"
-    DUPLICATE = "duplicate id"
+    DUPLICATE_ID = "duplicate id"
     DANGLING = "dangling reference"
     SECRET = "secret"
     INSTRUCTION = "instruction"
@@ -66,13 +68,13 @@ def check_duplicate_ids(memories: Sequence[Memory]) -> Iterator[Finding]:
         first = first_of_id.setdefault((memory.store, memory.id), memory)
         if first is not memory:
             other = first.origin.file
-            yield _at(FindingKind.DUPLICATE, memory, f"id {memory.id} is also in {other}")
+            yield _at(FindingKind.DUPLICATE_ID, memory, f"id {memory.id} is also in {other}")
     for memory in memories:
         id = str(memory.extra.get("id", ""))
         if UNADDRESSABLE in memory.extra and memory.id != id and (memory.store, id) in first_of_id:
             other = first_of_id[memory.store, id].origin.file
             where = "twice in this file" if other == memory.origin.file else f"also in {other}"
-            yield _at(FindingKind.DUPLICATE, memory, f"id {id} is {where}")
+            yield _at(FindingKind.DUPLICATE_ID, memory, f"id {id} is {where}")
 
 
 _NO_RULES: Mapping[str, UpkeepRules] = {}

@@ -128,7 +128,7 @@ async def test_a_memory_with_a_finding_has_a_sign_that_leads_to_it(root: Path) -
         assert "! Contradictions: both say" in shown
         await on.press("V")
         screen = await review(on)
-        row = screen._list.row
+        row = screen._list.current
         assert row is not None
         assert row.proposal is not None
         assert on.browse.detail.memory is not None

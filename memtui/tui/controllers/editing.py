@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui import text
@@ -21,8 +22,6 @@ from memtui.tui.controllers.transfer import TransferActions
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from memtui.errors import ForeignOwner
     from memtui.files.drafts import FormDraft
     from memtui.tui.actions import ActionHandlers

@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 from memtui import query as queries
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError, RefError, SaveError
 from memtui.files import drafts
 from memtui.files.drafts import DraftFile, EditorDraft, FormDraft
+from memtui.journal import JournalAction
+from memtui.library import Library
+from memtui.library.planning import Planned
 from memtui.model import Memory
+from memtui.stores.base import WritableStore
 from memtui.tui import change_forms, change_worker, terminal
+from memtui.tui.actions import ActionHandlers
 from memtui.tui.change_forms import Form, changed_underneath, resumed
 from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import WritingController, of_one_store
-
-if TYPE_CHECKING:
-    from memtui.journal import JournalAction
-    from memtui.library import Library
-    from memtui.library.planning import Planned
-    from memtui.stores.base import WritableStore
-    from memtui.tui.actions import ActionHandlers
-
 
 KnownValues = Mapping[str, Sequence[str]]
 """Field -> values that are offered while typing."""

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from memtui.insight.comparison import Difference
     from memtui.library import Library, SearchResult
     from memtui.library.finding import SimilarMemories

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.files import backups
 from memtui.journal import JournalAction
-from memtui.library import broken_files
+from memtui.library import Library, broken_files
 from memtui.library.broken_files import BrokenFile
 from memtui.library.guarded_store import undo_note
 from memtui.model import Place
@@ -19,7 +19,6 @@ from memtui.tui.change_worker import Preview, preview_of
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 
 if TYPE_CHECKING:
-    from memtui.library import Library
     from memtui.library.reverted_edits import RevertedEdit
     from memtui.stores.base import WritableStore
     from memtui.tui.actions import ActionHandlers

@@ -12,7 +12,7 @@ from memtui.errors import MemtuiError, WorkerError
 from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.recovery import JournalActions
-from memtui.tui.diff_lines import diff_files, name_below
+from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from memtui.progress import Progress
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
-    from memtui.tui.diff_lines import DiffLine
     from memtui.tui.jobs import Job
     from memtui.upkeep.proposals import Proposal
 
@@ -97,7 +96,7 @@ class ReviewActions(WritingController):
             review = self._queue_of(library)
             if self.queue is None and (last := review.last()) is not None:
                 job.call(self._show, _with_badges(last))
-            found = review.scan_aside(job.report, job.is_cancelled)
+            found = review.scan_aside(job.report, job.is_cancelled if is_awaited else job.rest)
             self._seconds = monotonic() - begun
             return _with_badges(found)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from memtui.library import Library
     from memtui.library.store_catalog import KnownStore, StoreCatalog, StoreSummary
     from memtui.tui.actions import ActionHandlers
@@ -49,7 +48,8 @@ class StoreActions:
         if make is None:
             return
 
-        def work(_: Job) -> tuple[StoreCatalog, list[KnownStore]]:
+        def work(job: Job) -> tuple[StoreCatalog, list[KnownStore]]:
+            job.rest()
             catalog = make()
             return catalog, catalog.known() if catalog.is_looking else []
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.tui.controllers.changes import WritingController
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from memtui.errors import MemtuiError
     from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -22,19 +21,16 @@ from memtui.insight.comparison import (
     text_of,
     to_markdown,
 )
+from memtui.library import Library
 from memtui.progress import IsCancelled
-from memtui.tui.appearance import wrapped
-from memtui.tui.dialogs.dialog import PageDialog, RowList
+from memtui.query import TimeCondition
+from memtui.tui.appearance import Palette, wrapped
+from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
+from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.diff_view import draw_text_diff
-from memtui.tui.widgets.text_window import TextWindow
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-    from memtui.query import TimeCondition
-    from memtui.tui.appearance import Palette
-    from memtui.tui.library_worker import LibraryWorker
+from memtui.tui.widgets.text_window import RowList, TextWindow
 
 SIGNS = {
     DifferenceKind.ADDED: "+",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -15,7 +14,8 @@ from textual.events import DescendantFocus
 from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.context import PackEntry, Recipe
+from memtui.context import Pack, PackEntry, Recipe
+from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK
 from memtui.tui.context_packs import (
@@ -40,10 +40,6 @@ from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.pack_view import BudgetSlider, PackComparisonList, PackList
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import TextWindow
-
-if TYPE_CHECKING:
-    from memtui.context import Pack
-    from memtui.errors import MemtuiError
 
 TYPED = "typed"
 """The recipe with preferred types."""
@@ -85,7 +81,7 @@ class PackScreen(FittingDialog[str]):
         self._slider = BudgetSlider()
         self._slider.value = request.budget
         self._list = PackList()
-        self._comparison = PackComparisonList()
+        self._comparison = PackComparisonList(id="comparison")
         self._why = TextWindow(id="pack-why")
 
     def content(self) -> ComposeResult:
@@ -188,7 +184,8 @@ class PackScreen(FittingDialog[str]):
             left, right = built.pack, built.other or built.pack
             names = (left.recipe, right.recipe)
         lines = compare_packs(left, right)
-        self._comparison.show(lines, names)
+        self._comparison.show_rows(lines, cursor=self._comparison.cursor)
+        self._moved()
         wide = self.app.size.width >= WIDE_FROM
         tokens = left.tokens, right.tokens
         self._slider.show(built.whole.tokens, describe_compared(lines, names, tokens, wide=wide))
@@ -220,7 +217,7 @@ class PackScreen(FittingDialog[str]):
             return
         width = max(20, self._why.size.width - 2)
         if self.is_comparing:
-            lines = explain_compared(self._comparison.line, self._why.palette, width)
+            lines = explain_compared(self._comparison.current, self._why.palette, width)
         else:
             lines = explain_item(
                 self._list.items,
@@ -242,7 +239,7 @@ class PackScreen(FittingDialog[str]):
     def entry(self) -> PackEntry | None:
         """The entry under the cursor."""
         if self.is_comparing:
-            line = self._comparison.line
+            line = self._comparison.current
             return line.entry if line else None
         item: PackItem | None = self._list.item
         return item.entry if item else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual.app import ComposeResult
@@ -13,13 +12,11 @@ from memtui import text
 from memtui.errors import Conflict
 from memtui.model import Memory
 from memtui.tui import key_bindings
+from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine, TextChange, count_lines
 from memtui.tui.widgets.diff_view import DiffView, draw_text_diff
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
-
-if TYPE_CHECKING:
-    from memtui.tui.appearance import Palette
 
 
 class DiffScreen(FittingDialog[bool]):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,6 +17,8 @@ from memtui import text
 from memtui.changes import DESTRUCTIVE, Outcome
 from memtui.errors import Conflict, MemtuiError, RefError, SaveError
 from memtui.files.drafts import DraftFile, FormDraft
+from memtui.journal import JournalAction
+from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.tui import change_worker
 from memtui.tui.change_forms import (
@@ -34,10 +35,6 @@ from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScre
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
-
-if TYPE_CHECKING:
-    from memtui.journal import JournalAction
-    from memtui.library import Library
 
 PREVIEW_DELAY = 0.15
 """Seconds after the last key until the preview is computed."""

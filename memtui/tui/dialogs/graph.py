@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.segment import Segment
 from textual import on
@@ -18,18 +18,16 @@ from memtui.insight import graph_export, graph_layout
 from memtui.insight.graph_layout import PlacedNode
 from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood
+from memtui.library import Library
+from memtui.query import TimeCondition
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.graph_nodes import FoundLinks, GraphFilter, NodeTexts, find_links
+from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.graph_view import GraphView
 from memtui.tui.widgets.text_window import TextWindow
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-    from memtui.query import TimeCondition
-    from memtui.tui.library_worker import LibraryWorker
 
 DEPTHS = range(1, 7)
 _TURNS = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual import on
@@ -15,15 +14,12 @@ from memtui import text
 from memtui.model import STATUSES
 from memtui.tui import appearance, key_bindings
 from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
+from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.inputs import FilterInput
 from memtui.tui.widgets.text_window import TextWindow
-
-if TYPE_CHECKING:
-    from memtui.tui.appearance import Palette
-
 
 KEYS_WIDTH, KEYS_WIDTH_NARROW = 16, 10
 NARROW = 70

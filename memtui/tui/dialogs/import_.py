@@ -10,7 +10,6 @@ import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual import on
 from textual.widget import Widget
@@ -21,8 +20,10 @@ from memtui.bundle.bundle_reader import ImportDocument, describe_importable_file
 from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.changes import Act, Change
-from memtui.errors import BundleError, MemtuiError
+from memtui.errors import BundleError, MemtuiError, NoTarget, Refused
 from memtui.files.reading import read_bytes
+from memtui.journal import JournalAction
+from memtui.library import Library
 from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
@@ -32,11 +33,6 @@ from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.transfer import TransferScreen
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
-
-if TYPE_CHECKING:
-    from memtui.journal import JournalAction
-    from memtui.library import Library
-
 
 ORIGINAL_STORES = "original stores"
 """Each store of the file is imported to the open store of the same name and format."""
@@ -116,7 +112,10 @@ class ImportScreen(TransferScreen):
                 raise BundleError(reason, where=str(path)) from error
             if place is not None:
                 return plan_restore(document, place, stopped)
-            return plan_import(document, library, into, report, stopped)
+            try:
+                return plan_import(document, library, into, report, stopped)
+            except NoTarget as error:
+                raise Refused(error.what, do="choose another at Into") from error
 
         self.work(plan, self._planned)
 

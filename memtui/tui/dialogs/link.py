@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
 
 from rich.style import Style
 from textual import on
@@ -19,17 +18,15 @@ from memtui import query as queries
 from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
+from memtui.library import Library
 from memtui.library.guarded_store import link_relations
 from memtui.model import Memory
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview, preview
-from memtui.tui.dialogs.dialog import FittingDialog, RowList
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.inputs import ChoiceInput, FilterInput, LineInput
-from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-    from memtui.tui.library_worker import LibraryWorker
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
 
 SHOWN = 200
 """Search results shown at most."""

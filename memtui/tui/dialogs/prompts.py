@@ -8,7 +8,6 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -19,13 +18,10 @@ from memtui import text
 from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError, SaveError
 from memtui.query import TimeCondition, parse_time, parse_time_end
+from memtui.tui.app_interface import AppInterface
 from memtui.tui.dialogs.dialog import FittingDialog, Result
+from memtui.tui.jobs import JobRunner
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
-
-if TYPE_CHECKING:
-    from memtui.tui.app_interface import AppInterface
-    from memtui.tui.jobs import JobRunner
-
 
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"
 
@@ -244,8 +240,9 @@ def ask_file(
 
 def _write_file(path: Path, document: str) -> None:
     from memtui.bundle.exporting import write_file
+    from memtui.files.atomic_replace import write_error_text
 
     try:
         write_file(path, [text.without_lone_surrogates(document).encode()])
     except OSError as error:
-        raise SaveError(f"nothing was saved: {error.strerror}", where=str(path)) from error
+        raise SaveError(f"not saved: {write_error_text(error)}", where=str(path)) from error

@@ -17,10 +17,10 @@ from memtui.config.schema import Setting
 from memtui.errors import MemtuiError
 from memtui.model import Place
 from memtui.tui import terminal
-from memtui.tui.dialogs.dialog import FittingDialog, RowList
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.dialogs.prompts import PromptDialog
-from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
 
 KEY_WIDTH = max(len(setting.key) for setting in SCHEMA) + 1
 TYPED = (str, int, float)

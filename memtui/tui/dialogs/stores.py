@@ -19,8 +19,8 @@ from memtui.dataclass import dataclass
 from memtui.library.store_catalog import StoreSummary, project_name
 from memtui.model import Memory
 from memtui.tui.appearance import wrapped
-from memtui.tui.dialogs.dialog import FittingDialog, RowList
-from memtui.tui.widgets.text_window import TextWindow
+from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.widgets.text_window import RowList, TextWindow
 from memtui.upkeep.similar_memories import StoreComparison
 
 PROGRAM_CELLS = 18
@@ -42,7 +42,7 @@ class StoreList(RowList[StoreSummary | str]):
 
     def set_stores(self, stores: Sequence[StoreSummary], *, counted: bool) -> None:
         """Show these stores; the cursor stays on its store, and what was toggled stays so."""
-        before, current = {each.store.key for each in self._stores()}, self.store
+        before = {each.store.key for each in self._stores()}
         self.chosen |= {s.store.key for s in stores if s.is_open and s.store.key not in before}
         rows: list[StoreSummary | str] = []
         self.is_counted = counted
@@ -51,10 +51,7 @@ class StoreList(RowList[StoreSummary | str]):
             if heading not in rows:
                 rows.append(heading)
             rows.append(summary)
-        places = [at for at, row in enumerate(rows) if not isinstance(row, str)]
-        keys = {at: row.store.key for at, row in enumerate(rows) if not isinstance(row, str)}
-        same = [at for at in places if current is not None and keys[at] == current.store.key]
-        self.show_rows(rows, cursor=([*same, *places, 0])[0], top=self.top)
+        self.show_rows(rows, same=lambda row: row if isinstance(row, str) else row.store.key)
 
     def _stores(self) -> list[StoreSummary]:
         return [row for row in self.rows if not isinstance(row, str)]
@@ -256,14 +253,6 @@ def comparison_lines(found: StoreComparison) -> list[ComparedLine]:
 class ComparisonList(RowList[ComparedLine]):
     """The memories of a comparison below their headings."""
 
-    def set_lines(self, lines: list[ComparedLine]) -> None:
-        """Show these lines; the cursor stays on its memory or near its place."""
-        before, at = self.memory, self.cursor
-        places = [n for n, line in enumerate(lines) if line.memory is not None]
-        same = [n for n in places if before and lines[n].memory.ref == before.ref]  # type: ignore[union-attr]
-        near = [n for n in places if n >= at] or places[-1:]
-        self.show_rows(lines, cursor=(same or near or [0])[0], top=self.top)
-
     @property
     def memory(self) -> Memory | None:
         """The memory under the cursor."""
@@ -345,7 +334,10 @@ class StoreComparisonScreen(FittingDialog[str]):
         self._ask(self._entity if self._is_narrowed else "", self.if_open(self._show))
 
     def _show(self, found: StoreComparison) -> None:
-        self.query_one(ComparisonList).set_lines(comparison_lines(found))
+        self.query_one(ComparisonList).show_rows(
+            comparison_lines(found),
+            same=lambda line: line.memory.ref if line.memory else line.words,
+        )
         self.show_loss()
 
     def _other(self, memory: Memory) -> str:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,19 +20,16 @@ from textual.widgets import Input, Static
 from memtui import text
 from memtui.bundle import exporting
 from memtui.errors import MemtuiError, SaveError
+from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.prompts import write_after_asking
+from memtui.tui.jobs import Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.status_lines import ProgressLine
 from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone, drawn
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-    from memtui.tui.jobs import Job
-
 
 Answer = TypeVar("Answer")
 
@@ -232,6 +229,10 @@ class ExportScreen(TransferScreen):
             lines.append(OutcomeLine(words, Tone.QUIET))
         elif form != "bundle" and "bundle" in self._forms:
             lines.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
+        library = self.writer.library
+        if library and (count := sum(len(library.unreadable(s.label)) for s in library.stores)):
+            words = f"{text.counted(count, 'file')} unreadable; what they hold is left out"
+            lines.append(OutcomeLine(words, Tone.WARNING, "!"))
         if self._path().exists():
             lines.append(OutcomeLine("exists; you will be asked before overwriting", Tone.WARNING))
         self.say(*lines)
@@ -251,24 +252,28 @@ class ExportScreen(TransferScreen):
     def _start(self, path: Path) -> None:
         form, chosen = self._form.raw, self._groups[self._what.raw]
 
-        def export(library: Library, report: Report, stopped: IsCancelled) -> tuple[str, ...]:
+        def export(library: Library, report: Report, stopped: IsCancelled) -> exporting.Export:
+            from memtui.files.atomic_replace import write_error_text
+
             made = exporting.export_memories(library, form, chosen, report, stopped)
             try:
                 exporting.write_file(path, made.pieces)
             except OSError as error:
-                raise SaveError(
-                    f"nothing was exported: {error.strerror}", where=str(path)
-                ) from error
-            return made.notes
+                why = write_error_text(error)
+                raise SaveError(f"nothing was exported: {why}", where=str(path)) from error
+            return made
 
         self.work(export, partial(self._done, path))
 
-    def _done(self, path: Path, notes: tuple[str, ...]) -> None:
+    def _done(self, path: Path, made: exporting.Export) -> None:
         name = text.file_name(str(path))
         chosen = self._groups[self._what.raw]
         what = "" if chosen is None else f" {text.counted(len(chosen), 'memory')}"
-        lines = [f"Exported{what} to {name}", *(text.one_line(note) for note in notes)]
-        self.app.notify("\n".join(lines), timeout=8)
+        lines = [f"Exported{what} to {name}", *(text.one_line(note) for note in made.notes)]
+        if made.is_incomplete:
+            self.app.notify("\n".join(lines), severity="warning", timeout=15)
+        else:
+            self.app.notify("\n".join(lines), timeout=8)
         self.dismiss(True)
 
     def failed(self, error: MemtuiError) -> None:

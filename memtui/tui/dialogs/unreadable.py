@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -15,15 +15,12 @@ from textual.app import ComposeResult
 
 from memtui import text
 from memtui.dataclass import dataclass
+from memtui.library import StoreState
 from memtui.library.broken_files import BrokenFile, is_database
-from memtui.tui.dialogs.dialog import FittingDialog, RowList, TextDialog
-from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
-
-if TYPE_CHECKING:
-    from memtui.library import StoreState
-    from memtui.stores.base import Unreadable
-    from memtui.tui.appearance import Palette
-
+from memtui.stores.base import Unreadable
+from memtui.tui.appearance import Palette
+from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
+from memtui.tui.widgets.text_window import OutcomeLine, RowList, TextWindow, Tone
 
 LOOK_EVERY = 0.25
 """Seconds between two looks at what is unreadable, while the list is open."""
@@ -69,18 +66,11 @@ class FaultList(RowList[FaultRow]):
 
     def show(self, stores: Sequence[StoreState], width: int) -> None:
         """List the stores; the cursor stays on its file."""
-        selected = self.fault
         rows: list[FaultRow] = []
         for store in stores:
             rows += [((), None)] if rows else []
             rows += _store(store, width, self.palette)
-        at = [index for index, (_, fault) in enumerate(rows) if fault is not None]
-        same = [
-            index
-            for index, (_, fault) in enumerate(rows)
-            if fault and selected and fault.item.file == selected.item.file
-        ]
-        self.show_rows(rows, cursor=(same or at or [0])[0])
+        self.show_rows(rows, same=lambda row: row[1].item.file if row[1] else None)
 
     @property
     def fault(self) -> Fault | None:
@@ -134,10 +124,6 @@ class UnreadableScreen(FittingDialog[None]):
 
     def keys(self) -> list[tuple[str, str]]:
         return [(key, words) for key, words, _ in self._possible_acts()]
-
-    @on(FaultList.Moved)
-    def _moved(self) -> None:
-        self.update_keys()
 
     @on(FaultList.Opened)
     def _opened(self) -> None:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 
 from memtui import text
 from memtui.dataclass import dataclass
-from memtui.tui.appearance import wrapped
+from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.widgets.statistics import bar
 from memtui.tui.widgets.text_window import TextWindow
-
-if TYPE_CHECKING:
-    from memtui.tui.appearance import Palette
-
 
 MIN_VISIBLE = 0.0005
 """Smaller values are shown as zero: three decimal places."""

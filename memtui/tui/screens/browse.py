@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,6 @@ from memtui.tui.screens.searchable import SearchableScreen
 from memtui.tui.status_text import describe_losses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from memtui.config import Settings
     from memtui.library import Library
     from memtui.model import Memory
@@ -247,7 +246,7 @@ class BrowseScreen(SearchableScreen):
         if self.view.text:
             self.search_again()
         self.worker.watch()
-        self.set_interval(REFRESH_EVERY, self.worker.refresh_unless_typing)
+        self.set_interval(REFRESH_EVERY, self.worker.refresh_if_due)
         self.editing.begin()
         self.stores.begin()
 

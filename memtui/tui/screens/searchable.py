@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from textual import on
@@ -22,9 +24,6 @@ from memtui.tui.status_text import StatusText
 from memtui.tui.view_state import ViewState, day, day_range, keep_selected, restore_cursor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-
     from memtui.library import Library, SearchResult
     from memtui.query import Query
 

@@ -11,8 +11,10 @@ from rich.style import Style
 from textual.strip import Strip
 
 from memtui import text
+from memtui.insight.timeline import Bar, Growth, HeatMap, Timeline, TimeSpan, Unit
 
 if TYPE_CHECKING:
+    from memtui.library.time_views import TimeData
     from memtui.tui.appearance import Palette
 
 from itertools import groupby, pairwise
@@ -21,12 +23,6 @@ from typing import TYPE_CHECKING
 
 from memtui.insight.timeline import find_bar_range
 from memtui.tui.widgets.line_api import FocusableWidget
-
-if TYPE_CHECKING:
-    from memtui.insight.timeline import Bar, Growth, HeatMap, Timeline, TimeSpan, Unit
-    from memtui.library.time_views import TimeData
-    from memtui.tui.appearance import Palette
-
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -23,9 +22,6 @@ from memtui.tui.messages import RefChosen
 from memtui.tui.text_blocks import LazyLines
 from memtui.tui.widgets.list_window import ListWindow
 
-if TYPE_CHECKING:
-    from textual.binding import BindingType
-
 LINES_ABOVE = 2
 """Lines above the passage that a search has found."""
 
@@ -37,7 +33,7 @@ class Detail(ListWindow):
     """Scrolls by line; at most a reference is selected."""
 
     ALLOW_SELECT = True
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.DETAIL)]
+    BINDINGS = [*key_bindings.bindings(Pane.DETAIL)]
     has_cursor = False
 
     def __init__(self, now: Callable[[], datetime]) -> None:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
+from memtui.tui.appearance import Palette
 from memtui.tui.diff_lines import BOTH_SIDES, DiffLine, TextChange, shown_pieces, wrap_pieces
 from memtui.tui.text_blocks import is_markdown, link_definitions, split_blocks
 from memtui.tui.widgets.text_window import WrappedLines
-
-if TYPE_CHECKING:
-    from memtui.tui.appearance import Palette
 
 _SIGNS = {"same": " ", "gone": "-", "new": "+", "note": "·"}
 _BOLD = Style(bold=True)

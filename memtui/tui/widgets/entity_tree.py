@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,9 +16,6 @@ from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import FilterChosen
 from memtui.tui.widgets.list_window import ListWindow
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
 
 _TOP = "\0"
 """Key of the root, the parent of the first parts of paths."""
@@ -98,7 +94,7 @@ def _visible_parts(path: str, unfolded: Collection[str]) -> Iterator[str]:
 class EntityTree(ListWindow):
     """A tree of entities, each with the number of shown memories that belong to it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.ENTITIES)]
+    BINDINGS = [*key_bindings.bindings(Pane.ENTITIES)]
 
     def __init__(self) -> None:
         super().__init__(id=Pane.ENTITIES, title="1 Entities")

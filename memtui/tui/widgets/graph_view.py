@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Literal
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,9 +17,6 @@ from memtui import text
 from memtui.insight.graph_layout import GraphLayout, GraphPiece, PlacedNode, draw
 from memtui.tui.widgets.line_api import FocusableWidget
 
-if TYPE_CHECKING:
-    from textual.binding import BindingType
-
 EMPTY = GraphLayout((), 0, 0)
 MARGIN = 1
 """Cells left of the drawing, where the cursor of the first layer stands."""
@@ -32,7 +29,7 @@ StyleOf = Callable[[PlacedNode], Style]
 class GraphView(FocusableWidget):
     """Shows a layout that may be larger than the widget; the selected node stays in view."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("left,h", "walk('left')", show=False),
         Binding("right,l", "walk('right')", show=False),
         Binding("up,k", "walk('up')", show=False),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
@@ -29,10 +29,8 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from memtui import text
+from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
-
-if TYPE_CHECKING:
-    from memtui.tui.app_interface import AppInterface
 
 
 class BorderedLines(StylesCache):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -16,7 +15,6 @@ from textual import events
 from textual.cache import FIFOCache
 from textual.content import Content
 from textual.geometry import Offset, Region
-from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -29,9 +27,6 @@ from memtui.tui.widgets.line_api import (
     word_at,
 )
 
-if TYPE_CHECKING:
-    from textual.binding import BindingType
-
 CACHED_STRIPS = 256
 """Drawn lines that are cached: enough to page back and forth. Not in an `LRUCache`, whose links
 are cycles: what is cleared would stay in memory until the collector finds it."""
@@ -41,7 +36,7 @@ WHEEL_LINES = 3
 class ListWindow(ThemedWidget, can_focus=True):
     """A focusable list of lines with cursor, scrollbar, keys and mouse."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(actions.MOVING)]
+    BINDINGS = [*key_bindings.bindings(actions.MOVING)]
     has_cursor = True
     """False if the lines only scroll and there is no current one."""
     line_height = 1
@@ -362,20 +357,3 @@ def _one_ground(strip: Strip) -> Strip:
     if not any(style and style.reverse for _, style, _ in strip):
         return strip
     return Strip([Segment(words, style and style.without_color) for words, style, _ in strip])
-
-
-class EntryList(ListWindow):
-    """A list of entries that posts messages when the cursor moves and when an entry is opened."""
-
-    class Moved(Message):
-        """Another entry is under the cursor."""
-
-    class Opened(Message):
-        """An entry was double-clicked."""
-
-    def cursor_moved(self) -> None:
-        self.post_message(self.Moved())
-
-    def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        if double:
-            self.post_message(self.Opened())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,10 +16,8 @@ from memtui.context import PackEntry
 from memtui.dataclass import dataclass
 from memtui.tui.context_packs import ComparedEntry, ItemKind, PackDifference, PackItem
 from memtui.tui.widgets.line_api import FocusableWidget
-from memtui.tui.widgets.list_window import EntryList, ListWindow
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
+from memtui.tui.widgets.list_window import ListWindow
+from memtui.tui.widgets.text_window import RowList
 
 LONGEST = 20_000
 """Characters of an entry that are drawn; the pack has all of them."""
@@ -198,60 +195,27 @@ BESIDE_FROM = 56
 """Columns from which two packs stand side by side; below, one line says both."""
 
 
-class PackComparisonList(EntryList):
+class PackComparisonList(RowList[ComparedEntry]):
     """The entries of two packs side by side, one line each."""
 
-    def __init__(self) -> None:
-        super().__init__(id="comparison")
-        self._lines: Sequence[ComparedEntry] = ()
-        self._names = ("", "")
+    empty = "Both packs are empty"
+    is_lit = False
 
-    @property
-    def line(self) -> ComparedEntry | None:
-        return self._lines[self.cursor] if self.cursor < len(self._lines) else None
-
-    def show(self, lines: Sequence[ComparedEntry], names: tuple[str, str]) -> None:
-        """Show two packs.
-
-        Args:
-            lines: Their entries.
-            names: What to call them.
-        """
-        self._lines, self._names = lines, names
-        self.reset(cursor=self.cursor, top=self.top)
-        self.post_message(self.Moved())
-
-    def line_count(self) -> int:
-        return len(self._lines)
-
-    def draw_empty(self, y: int, width: int) -> Strip:
-        return Strip([Segment(" Both packs are empty", self.palette.dim)] if not y else [])
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        line, palette = self._lines[index], self.palette
-        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        styles = {
+    def draw_row(self, row: ComparedEntry, width: int) -> Sequence[tuple[str, Style]]:
+        palette = self.palette
+        style = {
             PackDifference.SAME: palette.dim,
             PackDifference.CHANGED: palette.warning,
             PackDifference.MOVED: palette.text,
             PackDifference.ONLY_LEFT: palette.removed + Style(strike=False),
             PackDifference.ONLY_RIGHT: palette.added,
-        }
-        style = styles[line.difference] + ground
-        sign = Segment(f" {line.difference} ", style)
-        bar = Segment("▌" if selected else " ", palette.accent + ground)
+        }[row.difference]
+        sign = f" {row.difference} "
         if width < BESIDE_FROM:
-            return Strip([bar, sign, Segment(_cut(line.entry, width - 4), style)])
+            return [(sign, style), (_cut(row.entry, width - 4), style)]
         cells = (width - 5) // 2
-        left, right = _cut(line.left, cells), _cut(line.right, cells)
-        return Strip(
-            [
-                bar,
-                Segment(text.pad(left, cells), style),
-                sign,
-                Segment(right, style),
-            ]
-        )
+        left, right = text.pad(_cut(row.left, cells), cells), _cut(row.right, cells)
+        return [(left, style), (sign, style), (right, style)]
 
 
 def _cut(entry: PackEntry | None, cells: int) -> str:
@@ -261,7 +225,7 @@ def _cut(entry: PackEntry | None, cells: int) -> str:
 class BudgetSlider(FocusableWidget):
     """A budget of tokens, from a step to no budget; keys, clicks and drags set it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding("left,h", "step(-1)", show=False),
         Binding("right,l", "step(1)", show=False),
         Binding("home,g", "step(-1000)", show=False),

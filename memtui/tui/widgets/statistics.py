@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -15,9 +14,6 @@ from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import FilterChosen
 from memtui.tui.widgets.list_window import ListWindow
-
-if TYPE_CHECKING:
-    from textual.binding import BindingType
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 BAR_MIN, BAR_MAX = 3, 16
@@ -52,7 +48,7 @@ def bar(share: float, width: int) -> str:
 class StatisticsPane(ListWindow):
     """Counts by type, importance, status and store; times and sizes."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.STATISTICS)]
+    BINDINGS = [*key_bindings.bindings(Pane.STATISTICS)]
 
     def __init__(self) -> None:
         super().__init__(id=Pane.STATISTICS, title="5 Statistics")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual import events
@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.insight import timeline as timelines
-from memtui.insight.timeline import find_bar_range
+from memtui.insight.timeline import HeatMap, Timeline, Unit, find_bar_range
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import SpanChosen
@@ -24,9 +24,6 @@ from memtui.tui.widgets import bar_chart
 from memtui.tui.widgets.bar_chart import BarChart, span_words
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
-    from memtui.insight.timeline import HeatMap, Timeline, Unit
     from memtui.library.time_views import TimeData
 
 BARS, CALENDAR, GROWTH = "bars", "calendar", "growth"
@@ -36,7 +33,7 @@ VIEWS = (BARS, CALENDAR, GROWTH)
 class TimelinePane(BarChart):
     """A row of bars, the newest at the right."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(Pane.TIMELINE)]
+    BINDINGS = [*key_bindings.bindings(Pane.TIMELINE)]
 
     def __init__(self) -> None:
         super().__init__(id=Pane.TIMELINE)
@@ -83,7 +80,7 @@ class TimelinePane(BarChart):
             at = before.bars[self.cursor].start if self.cursor < len(before.bars) - 1 else None
         if at is not None and self._times is not None and (timeline.earlier or timeline.later):
             days, undated = self._times.days, self._times.undated
-            timeline = timelines.build_around(days, undated, unit, at)
+            timeline = timelines.build(days, undated, unit, around=at)
         self._timeline = timeline
         count = len(timeline.bars)
         self.cursor = max(0, count - 1 if at is None else self._index_of(at))
@@ -131,7 +128,7 @@ class TimelinePane(BarChart):
         last = find_bar_range(self._bars[-1].start, self._timeline.unit)[1]
         at = find_bar_range(self._bars[self.cursor].start, self._timeline.unit)[1]
         at = min(at, self._newest_day() or last, last)
-        self._timeline = timelines.build_around(self._times.days, self._times.undated, unit, at)
+        self._timeline = timelines.build(self._times.days, self._times.undated, unit, around=at)
         self.cursor = self._index_of(at)
         self._update_subtitle()
         self.refresh()
