@@ -35,8 +35,8 @@ from memtui.stores.importing import (
     entity_parts,
     extra_in,
     is_import,
-    lost_fields,
-    lost_kind,
+    kind_change,
+    lost_names,
     native_keys,
     sidecar_values,
     text_with_title,
@@ -288,7 +288,6 @@ def plan_add_note(change: Change, context: PlanContext) -> Plan:
 
 
 IMPORT_SOURCE = "import"
-_TYPE_OF = {plural: type for type, plural in PLURALS.items()}
 _KINDS = {**dict.fromkeys(PLURALS), **dict.fromkeys(PLURALS.values())}
 DEFAULT_ENTITY = "projects"
 """What an entity of another format is taken for, where its own path does not say."""
@@ -316,14 +315,12 @@ def convert(memory: Memory) -> ConvertedMemory:
         "links": converted_links(memory),
         "extra": {"sourceRef": memory.ref},
     }
-    changed = lost_kind(memory, "fact")
-    if memory.type not in ("", _TYPE_OF.get(kind, kind)):
-        changed += ("type (becomes a tag)",)
-    if memory.entity not in ("", f"{PLURALS.get(kind, kind)}/{name}"):
-        changed += ("entity (becomes kind/name, the rest tags)",)
-    if memory.status in _STATUS:
-        changed += (f"status {memory.status} (becomes {_STATUS[memory.status]})",)
-    changed += ("importance (follows from age and uses)",)
-    return ConvertedMemory(
-        fields, (*changed, *lost_fields(memory, "updated", "confidence", "source"))
+    entity = f"{PLURALS.get(kind, kind)}/{name}"
+    changes = (
+        kind_change(memory, "fact"),
+        (memory.type not in ("", _SINGULARS.get(kind, kind)), "type (becomes a tag)"),
+        (memory.entity not in ("", entity), "entity (becomes kind/name, the rest tags)"),
+        (memory.status in _STATUS, f"status {memory.status} (becomes {fields['status']})"),
+        (True, "importance (follows from age and uses)"),
     )
+    return ConvertedMemory(fields, lost_names(memory, changes, "updated", "confidence", "source"))

@@ -36,8 +36,8 @@ from memtui.stores.importing import (
     described_memory,
     entity_parts,
     extra_in,
-    lost_fields,
-    lost_kind,
+    kind_change,
+    lost_names,
     native_keys,
     sidecar_values,
     text_with_title,
@@ -203,9 +203,9 @@ def _name_project(arrival: ImportedEvent, files: ProjectFiles) -> list[Edit]:
     return _new_project(arrival, files, None)
 
 
-def plan_import(arrival: ImportedEvent) -> Plan:
+def plan_import(change: Change, context: EventContext) -> Plan:
     """Plan the import of one event. Raises Refused."""
-    change, context = arrival.change, arrival.context
+    arrival = ImportedEvent(change, context)
     files = context.open(_key(arrival))
     if context.sidecar.entry(arrival.id).get("kept") or arrival.id in files.by_id:
         return plan_duplicate(change, "an event with this id")
@@ -296,14 +296,11 @@ def convert(memory: Memory) -> ConvertedMemory:
             "metadata": {key: value for key, value in origin_values.items() if value},
         },
     }
-    changed: tuple[str, ...] = (f"content ({cut})",) if cut else ()
-    changed += lost_kind(memory, "event")
-    if memory.entity not in ("", fields["entity"]):
-        changed += ("entity (becomes project/branch)",)
-    if memory.type and type_of(memory.type) != memory.type:
-        changed += (f"type (becomes {type_of(memory.type)})",)
-    if memory.status == "proposed":
-        changed += ("status proposed (becomes active)",)
-    return ConvertedMemory(
-        fields, (*changed, *lost_fields(memory, "updated", "confidence", "source"))
+    changes = (
+        (cut, f"content ({cut})"),
+        kind_change(memory, "event"),
+        (memory.entity not in ("", fields["entity"]), "entity (becomes project/branch)"),
+        (memory.type not in ("", fields["type"]), f"type (becomes {fields['type']})"),
+        (memory.status == "proposed", "status proposed (becomes active)"),
     )
+    return ConvertedMemory(fields, lost_names(memory, changes, "updated", "confidence", "source"))

@@ -30,7 +30,6 @@ from memtui.stores.document_editing import (
     with_content,
     with_heading,
 )
-from memtui.stores.importing import is_import
 from memtui.stores.listed_texts import TEXT_KEY, text_key
 from memtui.stores.markdown_items import MarkdownItem, remove_item, replace_item, without_blanks
 from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one, tag_edits
@@ -203,12 +202,6 @@ def _without_lines(index: IndexFile, ids: Iterable[str]) -> str:
     return body
 
 
-def _add(change: Change, context: ClaudeContext) -> Plan:
-    if is_import(change):
-        return plan_import(change, context)
-    return plan_topic(change, context)
-
-
 def _shard_of(memory: Memory) -> str:
     """The key of the shard that holds a memory."""
     if memory.entity == INSTRUCTIONS:
@@ -220,7 +213,8 @@ _EDITED = "it is edited in place; memtui's log keeps the former text"
 
 ACTS = ActionSupport(
     editable=EDITABLE,
-    add=_add,
+    add=plan_topic,
+    add_imported=plan_import,
     handlers={Act.EDIT: _edit, Act.RETYPE: _edit, Act.DELETE: _delete},
     unsupported={
         Act.SUPERSEDE: _EDITED,

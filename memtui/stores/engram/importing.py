@@ -29,7 +29,7 @@ from memtui.stores.engram.records import (
 from memtui.stores.engram.rows import OpenDatabase, imported_session_row, session_edits
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.importing import entity_parts, extra_in, lost_fields, lost_kind, short_hash
+from memtui.stores.importing import entity_parts, extra_in, kind_change, lost_names, short_hash
 from memtui.stores.values import created_of, from_iso
 
 _FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}
@@ -180,7 +180,7 @@ def convert(memory: Memory) -> ConvertedMemory:
 
     Engram knows no retired memory: what is not current becomes soft-deleted.
     """
-    content, changed = _content(memory)
+    content, content_changes = _content(memory)
     created = memory.created or memory.updated
     extra: dict[str, Any] = {
         "sync_id": f"obs-{short_hash(memory.ref, 16)}",
@@ -193,9 +193,6 @@ def convert(memory: Memory) -> ConvertedMemory:
         extra["updated_at"] = rules.timestamp(memory.updated or created)
     if memory.status not in CURRENT:
         extra["deleted_at"] = extra.get("updated_at")
-        changed += (f"status {memory.status} (becomes deleted)",)
-    elif memory.status != "active":
-        changed += (f"status {memory.status} (becomes active)",)
     fields = {
         "id": memory.ref,
         "content": content,
@@ -205,13 +202,18 @@ def convert(memory: Memory) -> ConvertedMemory:
         "pinned": memory.pinned,
         "extra": extra,
     }
-    changed += lost_kind(memory, "observation")
-    if memory.entity not in ("", f"{extra['project']}/{extra['scope']}"):
-        changed += ("entity (its first part becomes the project)",)
-    if importance(str(fields["type"]), memory.pinned) != memory.importance:
-        changed += ("importance (follows from the type)",)
+    status = "deleted" if memory.status not in CURRENT else "active"
+    entity = f"{extra['project']}/{extra['scope']}"
+    derived = importance(str(fields["type"]), memory.pinned)
+    changes = (
+        *((True, name) for name in content_changes),
+        (memory.status != "active", f"status {memory.status} (becomes {status})"),
+        kind_change(memory, "observation"),
+        (memory.entity not in ("", entity), "entity (its first part becomes the project)"),
+        (memory.importance != derived, "importance (follows from the type)"),
+    )
     names = ("confidence", "tags", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
+    return ConvertedMemory(fields, lost_names(memory, changes, *names))
 
 
 def _encodable(text: str) -> str:

@@ -19,9 +19,9 @@ from memtui.stores.importing import (
     described_memory,
     entity_parts,
     extra_in,
+    kind_change,
     links_in,
-    lost_fields,
-    lost_kind,
+    lost_names,
     native_keys,
     short_hash,
     sidecar_values,
@@ -67,16 +67,23 @@ def add(change: Change, context: RecordContext) -> Plan:
     id = new_id(record_kind, content_of(change), context)
     record = {"id": id, **value}
     entry = {"rating": rating(record_kind, record, change), "tags": texts_in(change, "tags")}
-    return Plan(
-        changes=(change,),
-        edits=(
-            *context.open(record_kind).file.insert(record, INDENT),
-            *context.record_entry_edits(id, **entry),
-        ),
-        outcome=Outcome.ADDED,
-        reason=f"Added {record_kind.noun}, {id}",
-        refs=(context.ref(id),),
+    return _plan_added(change, context, record_kind, record, entry)
+
+
+def _plan_added(
+    change: Change,
+    context: RecordContext,
+    record_kind: RecordKind,
+    record: Mapping[str, Any],
+    entry: Mapping[str, Any],
+) -> Plan:
+    id = str(record["id"])
+    edits = (
+        *context.open(record_kind).file.insert(record, INDENT),
+        *context.record_entry_edits(id, **entry),
     )
+    reason = f"Added {record_kind.noun}, {id}"
+    return Plan((change,), edits, Outcome.ADDED, reason, (context.ref(id),))
 
 
 def supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
@@ -238,18 +245,11 @@ def plan_import(change: Change, context: RecordContext) -> Plan:
     record_kind = RECORD_KIND_OF[kind]
     if extra_in(change).get("kept"):
         return _plan_kept(change, context, id)
-    opened = context.open(record_kind)
-    if id in opened.by_id:
+    if id in context.open(record_kind).by_id:
         return plan_duplicate(change, "a record with this id")
     record = {"id": id, **_record(record_kind, change, context)}
-    entry_edits = context.record_entry_edits(id, **_sidecar_values(record_kind, record, change))
-    return Plan(
-        changes=(change,),
-        edits=(*opened.file.insert(record, INDENT), *entry_edits),
-        outcome=Outcome.ADDED,
-        reason=f"Added {record_kind.noun}, {id}",
-        refs=(context.ref(id),),
-    )
+    entry = _sidecar_values(record_kind, record, change)
+    return _plan_added(change, context, record_kind, record, entry)
 
 
 def _record(record_kind: RecordKind, change: Change, context: RecordContext) -> dict[str, Any]:
@@ -332,20 +332,18 @@ def convert(memory: Memory) -> ConvertedMemory:
         "tags": tuple(dict.fromkeys(tag for tag in (memory.type, *memory.tags) if tag)),
         "pinned": memory.pinned,
     }
-    changed: tuple[str, ...] = ("type (becomes a tag)",) if memory.type and kind != "schema" else ()
-    if memory.status in _STATUS:
-        changed += (f"status {memory.status} (becomes {_STATUS[memory.status]})",)
-    changed += lost_kind(memory, kind)
-    if memory.entity not in ("", fields["entity"]):
-        changed += ("entity (becomes domain/topic)",)
-    if kind == "schema":
-        changed += lost_fields(memory, "created", extra=False)
-    if kind == "episode":
-        changed += lost_fields(memory, "confidence", extra=False)
-    if kind == "fact" and memory.created and memory.created.time() != time.min:
-        changed += ("created (only its day)",)
+    has_time = memory.created is not None and memory.created.time() != time.min
+    changes = (
+        (memory.type and kind != "schema", "type (becomes a tag)"),
+        (memory.status in _STATUS, f"status {memory.status} (becomes {fields['status']})"),
+        kind_change(memory, kind),
+        (memory.entity not in ("", fields["entity"]), "entity (becomes domain/topic)"),
+        (kind == "schema" and memory.created, "created"),
+        (kind == "episode" and memory.confidence, "confidence"),
+        (kind == "fact" and has_time, "created (only its day)"),
+    )
     names = ("updated", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
+    return ConvertedMemory(fields, lost_names(memory, changes, *names))
 
 
 def _id(kind: str, ref: str) -> str:

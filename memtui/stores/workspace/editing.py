@@ -27,7 +27,7 @@ from memtui.stores.document_editing import (
     with_named_title,
     with_tags,
 )
-from memtui.stores.importing import is_import, texts_in
+from memtui.stores.importing import texts_in
 from memtui.stores.markdown_documents import outline, words_of
 from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one
 from memtui.stores.values import (
@@ -109,8 +109,6 @@ def retype_by_pattern(change: Change, context: DocumentContext) -> Plan:
 
 
 def _add(change: Change, context: DocumentContext) -> Plan:
-    if is_import(change):
-        return plan_import(change, context)
     path, creation = new_document(change, context)
     edits: tuple[Edit, ...] = (creation,)
     new_type = str(change.fields.get("type") or "")
@@ -138,6 +136,7 @@ def _delete(change: Change, memory: Memory, context: DocumentContext) -> Plan:
 ACTS = ActionSupport(
     editable=EDITABLE,
     add=_add,
+    add_imported=plan_import,
     handlers={
         Act.EDIT: _edit,
         Act.RETYPE: _edit,

@@ -45,9 +45,9 @@ from memtui.stores.document_editing import (
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     extra_in,
+    kind_change,
     links_in,
-    lost_fields,
-    lost_kind,
+    lost_names,
     native_keys,
     sidecar_values,
     texts_in,
@@ -295,13 +295,13 @@ def convert(memory: Memory) -> ConvertedMemory:
         "tags": memory.tags,
         "extra": front,
     }
-    changed: tuple[str, ...] = ("type (stands in the frontmatter)",) if memory.type else ()
-    if memory.status != "active":
-        changed += (f"status {memory.status} (stands in the frontmatter)",)
-    changed += lost_kind(memory, "document")
-    if memory.entity not in ("", folder):
-        changed += ("entity (becomes a folder)",)
-    if memory.status not in CURRENT and memory.importance == "medium":
-        changed += ("importance (low below archive)",)
+    is_archived = memory.status not in CURRENT
+    changes = (
+        (memory.type, "type (stands in the frontmatter)"),
+        (memory.status != "active", f"status {memory.status} (stands in the frontmatter)"),
+        kind_change(memory, "document"),
+        (memory.entity not in ("", folder), "entity (becomes a folder)"),
+        (is_archived and memory.importance == "medium", "importance (low below archive)"),
+    )
     names = ("confidence", "source", "pinned", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
+    return ConvertedMemory(fields, lost_names(memory, changes, *names))
