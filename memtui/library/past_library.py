@@ -159,6 +159,10 @@ class _RevivedRows(Sequence[Memory]):
     def __len__(self) -> int:
         return len(self._rows)
 
+    def find_refs(self, part: str = "") -> Iterator[tuple[int, str]]:
+        """As `Rows.find_refs`."""
+        return self._rows.find_refs(part)
+
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[slot] for slot in range(*index.indices(len(self)))]
@@ -201,9 +205,9 @@ class PastStores(LoadedStores):
             columns = columns_of.concat([columns, columns_of.build(known)])
             serials = numbering.append_range(serials, _FIRST_SERIAL, len(known))
         past_rows = Rows(parts, serials)
-        self._table.replace_all(
-            parts, serials, columns, self._slots_of(present, columns, known, rows)
-        )
+        new = {memory.ref: len(rows) + at for at, memory in enumerate(known)}
+        slots = present.slots().copied(past_rows, columns.alive, new)
+        self._table.replace_all(parts, serials, columns, slots)
         self._revision = state.snapshot.revision
         snapshot = Snapshot(
             rows=past_rows,
@@ -212,15 +216,6 @@ class PastStores(LoadedStores):
             revision=state.snapshot.revision,
         )
         self.state = LoadedState(snapshot, columns)
-
-    @staticmethod
-    def _slots_of(
-        present: LoadedStores, columns: columns_of.Columns, known: Sequence[Memory], rows: Rows
-    ) -> dict[str, int]:
-        alive = columns.alive
-        slots = {ref: slot for ref, slot in present.slots().items() if alive[slot]}
-        slots.update((memory.ref, len(rows) + at) for at, memory in enumerate(known))
-        return slots
 
     def memories_of(self, label: str) -> list[Memory]:
         """All memories that the store had then."""
