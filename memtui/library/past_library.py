@@ -7,7 +7,7 @@ going to another time costs a few array operations.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn
