@@ -7,6 +7,8 @@ action has in the same place, is reported, and the default stays.
 from __future__ import annotations
 
 import re
+import string
+import unicodedata
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import NamedTuple
@@ -26,41 +28,24 @@ _NAMES = {
     "bksp": "backspace",
     " ": "space",
 }
-_SIGNS = {
-    "/": "slash",
-    "?": "question_mark",
-    ":": "colon",
-    ".": "full_stop",
-    ",": "comma",
-    ";": "semicolon",
-    "'": "apostrophe",
-    '"': "quotation_mark",
-    "+": "plus",
-    "-": "minus",
-    "*": "asterisk",
-    "=": "equals_sign",
-    "#": "number_sign",
-    "!": "exclamation_mark",
-    "@": "at",
-    "$": "dollar_sign",
-    "%": "percent_sign",
-    "&": "ampersand",
-    "(": "left_parenthesis",
-    ")": "right_parenthesis",
-    "[": "left_square_bracket",
-    "]": "right_square_bracket",
-    "{": "left_curly_bracket",
-    "}": "right_curly_bracket",
-    "<": "less_than_sign",
-    ">": "greater_than_sign",
-    "_": "underscore",
-    "`": "grave_accent",
-    "~": "tilde",
-    "|": "vertical_line",
-    "\\": "backslash",
-    "^": "circumflex_accent",
+_RENAMED = {
+    "solidus": "slash",
+    "reverse_solidus": "backslash",
+    "commercial_at": "at",
+    "hyphen_minus": "minus",
+    "plus_sign": "plus",
+    "low_line": "underscore",
 }
-"""Signs and what Textual calls them, as in `textual.keys`."""
+"""`textual.keys.KEY_NAME_REPLACEMENTS`."""
+
+
+def _name_sign(sign: str) -> str:
+    """What Textual calls a sign, as `textual.keys._character_to_key` makes it."""
+    name = unicodedata.name(sign).lower().replace("-", "_").replace(" ", "_")
+    return _RENAMED.get(name, name)
+
+
+_SIGNS = {sign: _name_sign(sign) for sign in string.punctuation}
 ALL_PANES = "*"
 """Scope of keys that work in every pane, but in no dialog."""
 DIALOG = "dialog:"

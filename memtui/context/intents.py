@@ -114,8 +114,8 @@ class _Memories:
         refs = {f"{m.store}:{link.target}" for m in memories for link in m.links if link.target}
         if not refs:
             return NO_SLOTS
-        found = [slot for slot in self._slots.tolist() if self.all.ref_of(slot) in refs]
-        return to_array(found)
+        linked = self.all.slots_of_refs(refs)
+        return to_array([slot for slot in self._slots.tolist() if slot in linked])
 
 
 def build_plan(task: Task) -> list[Section]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -129,6 +129,10 @@ class Found(Protocol):
 
     def ref_of(self, slot: int) -> str:
         """The ref of a memory, without reading the rest of it."""
+        ...
+
+    def slots_of_refs(self, refs: Collection[str]) -> set[int]:
+        """The slots of memories with one of these refs."""
         ...
 
 

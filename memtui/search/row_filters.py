@@ -132,16 +132,14 @@ class RowFilters(NamedTuple):
         return self._check(_candidates(part.values), passes)
 
     def _find_ids(self, part: Condition) -> Iterator[int]:
-        size = len(self.alive)
-        for ref, slot in self.slots_of().items():
+        size, slots = len(self.alive), self.slots_of()
+        if part.field == "ref":
+            yield from (at for ref in part.values if (at := slots.get(ref, size)) < size)
+            return
+        for ref, slot in slots.items():
             folded = ref.casefold()
             names = (folded, folded.partition(":")[2])
-            starts = part.field == "id"
-            if slot < size and any(
-                name.startswith(value) if starts else ref == value
-                for value in part.values
-                for name in names
-            ):
+            if slot < size and any(n.startswith(value) for value in part.values for n in names):
                 yield slot
 
     def _find_flags(self, part: Condition) -> Iterator[int]:
@@ -150,7 +148,9 @@ class RowFilters(NamedTuple):
                 case "links":
                     yield from self._check(_HAS_LINKS, lambda memory: bool(memory.links))
                 case "history":
-                    yield from self._check(_HAS_HISTORY, _has_history)
+                    yield from self._check(
+                        _HAS_HISTORY, lambda memory: bool(memory.supersedes or memory.superseded_by)
+                    )
                 case "secret":
                     yield from self._check(_ALL, self._holds_secret)
                 case "linked":
@@ -194,10 +194,6 @@ class RowFilters(NamedTuple):
         if not found.is_complete:
             self.remarks.append(f"/{pattern}/ was stopped after {CPU_LIMIT} s; there may be more")
         return (slots[number] for number in found.numbers)
-
-
-def _has_history(memory: Memory) -> bool:
-    return bool(memory.supersedes or memory.superseded_by)
 
 
 def _in_ranges(memory: Memory, part: Condition) -> bool:

@@ -152,21 +152,8 @@ class MemoryDetail:
         folded: bool = True,
         findings: Sequence[str] = (),
     ) -> None:
-        """Set what is shown and how.
-
-        Args:
-            memory: The memory.
-            references: Memories it refers to.
-            words: Search words to highlight.
-            palette: Styles.
-            now: The present, for ages.
-            width: Columns.
-            root: Folder of its store, which its file is named from.
-            trail: Headlines of the memories that references were followed from.
-            raw: Show the text as it is written instead of rendering its Markdown.
-            folded: Leave out the raw fields.
-            findings: What waits in the review queue about it.
-        """
+        """`words` are highlighted, `root` is the folder of the store, which the file is named from,
+        and `trail` has the headlines of the memories that references were followed from."""
         self._memory = memory
         self._references = references
         self._words = words

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.tui.app_interface import Choice
 from memtui.tui.controllers.viewing import copy_text
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class ContextActions:
 
     def ask_types(self, built: BuiltPack, answered: Callable[[tuple[str, ...]], None]) -> None:
         """Ask which types the recipe prefers."""
-        from memtui.tui.dialogs.picker import Choice, Picker
+        from memtui.tui.dialogs.picker import Picker
 
         chosen = built.request.types
         known = {**built.types, **{name: 0 for name in chosen if name not in built.types}}
@@ -156,11 +157,8 @@ class ContextActions:
 
     def ask_other(self, named: Sequence[tuple[str, str]], answered: Callable[[str], None]) -> None:
         """Let the user choose what to compare with, by name and description."""
-        from memtui.tui.dialogs.picker import Choice, Picker
-
         choices = [Choice(name, name, note=about) for name, about in named]
-        picker = Picker("Compare with", choices, several=False, accept="compare")
-        self._screen.app.ask_one(picker, answered)
+        self._screen.app.pick("Compare with", choices, answered, accept="compare")
 
     # Out of the program
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.tui.app_interface import Choice
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
@@ -123,18 +124,15 @@ class InsightActions:
             after = hits[1] if len(hits) > 1 else None
             screen.app.push_screen(WhyScreen(hits[0], after, found.total))
 
-        screen.worker.ask(
-            lambda library: [_explain_hit(library, found, at) for at in positions],
-            explained,
-            None,
+        screen.worker.run(
             "why",
-            opens=True,
+            lambda library, _: [_explain_hit(library, found, at) for at in positions],
+            explained,
+            holds_keys=True,
         )
 
     def _similar(self) -> None:
         """List the memories that are like the one that is shown."""
-        from memtui.tui.dialogs.picker import Choice, Picker
-
         screen, memory = self._screen, self._screen.detail.memory
         if memory is None:
             return
@@ -147,15 +145,14 @@ class InsightActions:
                 note = f"{each.store} · {each.entity}" if several else each.entity
                 choices.append(Choice(each.ref, each.headline, round(100 * score), note=note))
             title, empty = _SIMILAR_TITLES[found.how], "nothing is like it"
-            picker = Picker(title, choices, several=False, empty=empty)
-            screen.app.ask_one(picker, screen.go_to_memory)
+            screen.app.pick(title, choices, screen.go_to_memory, empty=empty)
 
-        screen.worker.ask(
-            lambda library: library.similar(memory.ref, MOST_SIMILAR),
+        screen.worker.run(
+            "similar",
+            lambda library, _: library.similar(memory.ref, MOST_SIMILAR),
             show,
             lambda error: screen.app.notify(str(error), severity="warning"),
-            "similar",
-            opens=True,
+            holds_keys=True,
         )
 
 

@@ -17,6 +17,7 @@ from memtui.model import Place
 from memtui.tui import actions, terminal
 from memtui.tui.change_worker import Preview, preview_of
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
+from memtui.tui.jobs import Job
 
 if TYPE_CHECKING:
     from memtui.library.reverted_edits import RevertedEdit
@@ -99,12 +100,12 @@ class JournalActions(WritingController):
     # The log
 
     def _log(self) -> None:
-        self._writer.worker.ask(
-            lambda library: library.log(LOGGED, void=False),
+        self._writer.worker.run(
+            "log",
+            lambda library, _: library.log(LOGGED, void=False),
             self._show_log,
             self._changes.failed,
-            "log",
-            opens=True,
+            holds_keys=True,
         )
 
     def _show_log(self, changes: list[JournalAction]) -> None:
@@ -142,10 +143,10 @@ class JournalActions(WritingController):
         if time.monotonic() > self._until or self._screen.worker.is_writing:
             return
 
-        def found(library: Library) -> tuple[RevertedEdit, ...]:
+        def found(library: Library, _: Job) -> tuple[RevertedEdit, ...]:
             return tuple(library.find_reverted(self._since))
 
-        self._writer.worker.ask(found, self._found, lambda _: None, "overwritten")
+        self._writer.worker.run("overwritten", found, self._found, lambda _: None)
 
     def _found(self, overwritten: tuple[RevertedEdit, ...]) -> None:
         before, self.overwritten = self.overwritten, overwritten
@@ -220,12 +221,12 @@ class RepairActions(WritingController):
 
     def _inspect(self, fault: Fault, done: Callable[[BrokenFile], None]) -> None:
         store, state = self._store_of(fault), self._screen.app.launch.state
-        self._writer.worker.ask(
-            lambda _: broken_files.inspect_file(store, fault.item.file, fault.item.reason, state),
+        self._writer.worker.run(
+            "unreadable",
+            lambda *_: broken_files.inspect_file(store, fault.item.file, fault.item.reason, state),
             done,
             self._changes.failed,
-            "unreadable",
-            opens=True,
+            holds_keys=True,
         )
 
     def _show_broken(self, store: WritableStore, broken: BrokenFile) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.tui.app_interface import Choice
 from memtui.tui.controllers.changes import WritingController
 
 if TYPE_CHECKING:
@@ -91,12 +92,11 @@ class TransferActions(WritingController):
         if len(others) == 1:
             self._show_comparison(left, others[0], entity)
             return
-        from memtui.tui.dialogs.picker import Choice, Picker
-
         counts = {state.label: state.count for state in library.snapshot.stores}
         choices = [Choice(label, label, counts.get(label)) for label in others]
-        self._screen.app.ask_one(
-            Picker(f"Compare {text.one_line(left)} with", choices, several=False),
+        self._screen.app.pick(
+            f"Compare {text.one_line(left)} with",
+            choices,
             lambda right: self._show_comparison(left, right, entity),
         )
 
@@ -107,16 +107,16 @@ class TransferActions(WritingController):
         screen = self._screen
 
         def ask(subject: str, show: Callable[[StoreComparison], None]) -> None:
-            screen.worker.ask(
-                lambda library: library.compare(left, right, subject), show, None, "compare"
+            screen.worker.run(
+                "compare", lambda library, _: library.compare(left, right, subject), show
             )
 
         def preview(memory: Memory, target: str, tell: Callable[[str], None]) -> None:
-            screen.worker.ask(
-                lambda library: preview_copy(memory, target, library),
+            screen.worker.run(
+                "preview of a copy",
+                lambda library, _: preview_copy(memory, target, library),
                 tell,
                 lambda error: tell(f"not possible: {error.what}"),
-                "preview of a copy",
             )
 
         def copy(memory: Memory, target: str, copied: Callable[[bool], None]) -> None:

@@ -24,9 +24,10 @@ from memtui.insight.comparison import (
 from memtui.library import Library
 from memtui.progress import IsCancelled
 from memtui.query import TimeCondition
+from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import PageDialog
-from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.diff_view import draw_text_diff
@@ -144,14 +145,7 @@ class ComparisonScreen(PageDialog[str]):
         now: Callable[[], datetime],
         filtered: bool = False,
     ) -> None:
-        """
-        Args:
-            span: The times to compare first.
-            worker: Runs the comparison in a background job.
-            compare: Compares the stores at two times.
-            now: The present.
-            filtered: Only memories that pass the filters of the list are compared.
-        """
+        """`filtered`: only memories that pass the filters of the list are compared."""
         super().__init__()
         self._span, self._worker, self._compare, self._now = span, worker, compare, now
         self._filtered = filtered
@@ -264,7 +258,7 @@ class ComparisonScreen(PageDialog[str]):
     def action_kinds(self) -> None:
         counts = Counter(each.kind for each in self.found)
         choices = [
-            Choice(kind, kind, count=counts[kind], chosen=kind in self._kinds)
+            Choice(kind, kind, number=counts[kind], chosen=kind in self._kinds)
             for kind in DifferenceKind
             if counts[kind]
         ]

@@ -8,7 +8,7 @@ from functools import partial
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Container, Horizontal
+from textual.containers import Container
 from textual.content import Content
 from textual.events import DescendantFocus
 from textual.widgets import Input, Static
@@ -27,7 +27,7 @@ from memtui.tui.context_packs import (
     compare_packs,
     list_items,
 )
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.pack_explanation import (
     describe_budget,
     describe_compared,
@@ -85,12 +85,8 @@ class PackScreen(FittingDialog[str]):
         self._why = TextWindow(id="pack-why")
 
     def content(self) -> ComposeResult:
-        with Horizontal(classes="row"):
-            yield Static(Content("Recipe"), classes="label", markup=False)
-            yield self._recipe
-        with Horizontal(classes="row"):
-            yield Static(Content("Task"), id="task-label", classes="label", markup=False)
-            yield self._task_line
+        yield labelled_row("Recipe", self._recipe)
+        yield labelled_row("Task", self._task_line)
         yield self._slider
         with Container(id="pack-body"):
             yield self._list
@@ -131,7 +127,8 @@ class PackScreen(FittingDialog[str]):
 
     def _done(self, built: BuiltPack) -> None:
         former, self.built, self.working = self.built, built, False
-        if former is not None and former.request.same_pack(built.request):
+        requests = [replace(each.request, other="") for each in (former, built) if each]
+        if former is not None and requests[0] == requests[1]:
             if former.pack.text != built.pack.text:
                 self._before = former.pack
         elif former is not None:
@@ -200,9 +197,8 @@ class PackScreen(FittingDialog[str]):
         about = f"Context{when} · {recipe.name}: {recipe.description} ({recipe.source})"
         room = max(8, self.app.size.width - 8)
         box.border_title = Content(text.cut_line(about, room))
-        self.query_one("#task-label", Static).update(
-            Content("Task" if recipe.takes == "task" else "Entity")
-        )
+        label = self.query(".label").last(Static)
+        label.update(Content("Task" if recipe.takes == "task" else "Entity"))
         self._task_line.placeholder = (
             "what the agent is asked to do"
             if recipe.takes == "task"
@@ -261,8 +257,9 @@ class PackScreen(FittingDialog[str]):
             shown = [name for name in shown if name not in ("undo", "redo")]
         if self.app.size.width < WIDE_FROM:
             shown = [name for name in shown if name not in _WIDE_ONLY]
+        labels = {name: BY_ID[name].label for name in shown} | {"search": "task"}
         keys.show(
-            [(key, _label_of(name), name) for name in shown if (key := self.app.key_of(name))],
+            [(key, labels[name], name) for name in shown if (key := self.app.key_of(name))],
             [(self.app.key_of("help"), "help", "help"), *back],
         )
 
@@ -384,7 +381,3 @@ _FOOTER = (
 )
 _ON_ENTRY = {*CHANGES, "pack.open", "pack.page_in"} - {"undo", "redo"}
 _WIDE_ONLY = frozenset({"restore", "redo"})
-
-
-def _label_of(action_id: str) -> str:
-    return "task" if action_id == "search" else BY_ID[action_id].label

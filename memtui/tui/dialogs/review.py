@@ -13,13 +13,12 @@ from textual.containers import Container
 from textual.content import Content
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.progress import Progress
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
-from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.inputs import TextInput
 from memtui.tui.widgets.review_list import (
+    ProposalDetail,
     ReviewList,
     ReviewRow,
     describe_group,
@@ -32,7 +31,6 @@ from memtui.upkeep.proposals import Proposal, ProposalKind
 
 if TYPE_CHECKING:
     from memtui.library.review_files import Queue
-    from memtui.model import Memory
     from memtui.upkeep.model_requests import ModelRequest
 
 WIDE_FROM = 120
@@ -44,16 +42,6 @@ SCANNING = "Looking for what could be tidied …"
 LISTED_HERE = """\
 Near-duplicates, contradictions, expired memories, secrets and
 more are listed here when a scan finds them."""
-
-
-@dataclass(frozen=True, slots=True)
-class ProposalDetail:
-    """The details of one proposal."""
-
-    memories: tuple[Memory, ...] = ()
-    diff: tuple[DiffLine, ...] = ()
-    problem: str = ""
-    """Why its changes cannot be planned."""
 
 
 class ReviewHost(Protocol):
@@ -236,8 +224,7 @@ class ReviewScreen(FittingDialog[None]):
         elif row.proposal is None:
             sheet.show(describe_group(row, sheet.palette, width))
         elif (detail := self._detail) is not None:
-            shown = (row.proposal, detail.memories, detail.diff, detail.problem)
-            sheet.show(proposal_lines(*shown, sheet.palette, width))
+            sheet.show(proposal_lines(row.proposal, detail, sheet.palette, width))
 
     def _selected(self) -> list[Proposal]:
         """The proposal under the cursor, or all of the group whose heading it is."""

@@ -299,12 +299,9 @@ class StoreComparisonScreen(FittingDialog[str]):
     ) -> None:
         """Create the screen; the comparison is computed once it is shown.
 
-        Args:
-            labels: of both stores.
-            entity: what can be narrowed to; empty: nothing.
-            ask: given an entity (empty: everything), has a callback called with the comparison.
-            preview: given a memory and a store, has a callback called with what copying loses.
-            copy: copies a memory into a store; calls back when it was copied.
+        `entity`: what can be narrowed to, empty for nothing. `ask` compares, about an entity or
+        everything; `preview` says what copying a memory to a store loses; `copy` copies it. Each
+        calls back.
         """
         super().__init__()
         self.heading = " and ".join(labels)

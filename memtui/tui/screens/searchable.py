@@ -36,6 +36,8 @@ class SearchableScreen(PaneScreen):
         self.worker = LibraryWorker(JobRunner(self), open_library)
         self.view = view
         self.found: SearchResult | None = None
+        self.last_seen: datetime | None = None
+        """When the stores were last open on the screen; None if unknown."""
         self.status_text = StatusText(self)
         self.detail_controller = DetailController(self, self.status_text)
         self.cached_screen = CachedScreenController(self)
@@ -48,11 +50,6 @@ class SearchableScreen(PaneScreen):
         """That search has been answered."""
         self._awaited_ref = ""
         """Ref of a memory to stand on as soon as it is in the list."""
-
-    @property
-    def last_seen(self) -> datetime | None:
-        """When the stores were last open on the screen; None if unknown."""
-        return None
 
     def restore_text(self, memory: Memory, former: Memory) -> None:
         """Restore an earlier text of a memory, after a preview."""
@@ -211,9 +208,8 @@ class SearchableScreen(PaneScreen):
     def _overviewed(self, event: messages.Overviewed) -> None:
         if event.number != self._number or self.found is None:
             return
-        overview = event.overview
-        self.timeline.show(overview.timeline, overview.times)
-        self.statistics.show(self.status_text.statistics(overview.statistics, self.found))
+        self.timeline.show(event.timeline, event.times)
+        self.statistics.show(self.status_text.statistics(event.statistics, self.found))
 
     @on(messages.Learned)
     def _learned(self, event: messages.Learned) -> None:

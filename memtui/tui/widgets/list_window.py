@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Hashable
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.cache import FIFOCache
 from textual.content import Content
@@ -197,11 +196,9 @@ class ListWindow(ThemedWidget, can_focus=True):
             strip, selected = Strip([]), False
         if selected:
             strip = _one_ground(strip)
-        strip = strip.adjust_cell_length(width, self._line_style(selected=selected))
+        style = self.palette.cursor(focused=self.has_focus) if selected else None
+        strip = strip.adjust_cell_length(width, style)
         return strip.apply_style(self.ground)
-
-    def _line_style(self, *, selected: bool) -> Style | None:
-        return self.palette.cursor(focused=self.has_focus) if selected else None
 
     def _scrollbar(self, y: int, height: int, count: int) -> Segment:
         if count <= max(1, height // self.line_height):

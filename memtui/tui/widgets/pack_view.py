@@ -52,7 +52,7 @@ class PackList(ListWindow):
 
     def __init__(self) -> None:
         super().__init__(id="pack")
-        self._items: Sequence[PackItem] = ()
+        self.items: Sequence[PackItem] = ()
         self._rows: list[_Row] = []
         self._laid_out = 0
         self._current = -1
@@ -65,23 +65,16 @@ class PackList(ListWindow):
 
     @property
     def item(self) -> PackItem | None:
-        return self._items[self.at] if self.at >= 0 else None
-
-    @property
-    def items(self) -> Sequence[PackItem]:
-        return self._items
+        return self.items[self.at] if self.at >= 0 else None
 
     def show(self, items: Sequence[PackItem], empty: str, *, is_other: bool = False) -> None:
-        """Show these items; the cursor stays on its memory, or in its place.
+        """Show these items, or the words `empty`; the cursor stays on its memory, or in its place.
 
-        Args:
-            items: What to list.
-            empty: Shown instead if there are none.
-            is_other: They are of another task or recipe: the cursor goes to the first entry.
+        `is_other`: they are of another task or recipe: the cursor goes to the first entry.
         """
         before, row = self.item, self.cursor
-        is_first = not self._items or is_other
-        self._items, self._empty = items, empty
+        is_first = not self.items or is_other
+        self.items, self._empty = items, empty
         self._lay_out()
         at = None if is_first else _find_item(items, before)
         if is_first:
@@ -100,7 +93,7 @@ class PackList(ListWindow):
         tokens = TOKENS_WIDTH if width >= TOKENS_FROM else 0
         room = max(8, width - 3 - tokens)
         self._rows = []
-        for number, item in enumerate(self._items):
+        for number, item in enumerate(self.items):
             shown = text.visible(item.text[:LONGEST].removesuffix("\n"))
             if item.kind in (ItemKind.SECTION, ItemKind.NOTE):
                 shown = text.one_line(item.text)
@@ -130,7 +123,7 @@ class PackList(ListWindow):
 
     def selectable(self, index: int) -> bool:
         row = self._rows[index]
-        is_text = self._items[row.item].kind is not ItemKind.FRAME
+        is_text = self.items[row.item].kind is not ItemKind.FRAME
         return is_text and row.number % STOP_EVERY == 0
 
     def draw_empty(self, y: int, width: int) -> Strip:
@@ -139,7 +132,7 @@ class PackList(ListWindow):
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         row = self._rows[index]
-        item, palette = self._items[row.item], self.palette
+        item, palette = self.items[row.item], self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
         bar = Segment("▌" if row.item == self._current else " ", palette.accent + ground)
         if item.kind is ItemKind.SECTION:
@@ -247,12 +240,7 @@ class BudgetSlider(FocusableWidget):
         self._is_dragged = False
 
     def show(self, most: int, words: str) -> None:
-        """Show the slider.
-
-        Args:
-            most: Tokens of the pack without a budget.
-            words: Shown behind it.
-        """
+        """Show the slider up to the tokens of the pack without a budget, and words behind it."""
         if (most, words) != (self._most, self._words):
             self._most, self._words = most, words
             self.refresh()
@@ -278,9 +266,8 @@ class BudgetSlider(FocusableWidget):
 
     def choose(self, tokens: int) -> None:
         """Set the budget, at least a step; from the whole pack on none."""
-        value = None if tokens >= self._most else max(self.step, tokens)
-        if value is not None and value >= self._most:
-            value = None
+        tokens = max(self.step, tokens)
+        value = tokens if tokens < self._most else None
         if value != self.value:
             self.value = value
             self.refresh()

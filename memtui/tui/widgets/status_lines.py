@@ -47,13 +47,9 @@ class ChipLine(ThemedWidget):
     ) -> None:
         """Show the line.
 
-        Args:
-            chips: The active filters.
-            quiet: Shown if there are no chips.
-            hint: Shown highlighted after the chips.
-            right: Counts.
-            alert: Unreadable files; a click opens their list.
-            order: How the list is ordered; shown after the chips.
+        `quiet` stands where there are no chips, a highlighted `hint` and the `order` behind them,
+        counts at the `right`, before them the `alert` about unreadable files; a click opens their
+        list.
         """
         self._chips, self._quiet, self._hint, self._right = chips, quiet, hint, right
         self._alerts[UNREADABLE], self._order = alert, order
@@ -249,8 +245,8 @@ class KeyLine(ThemedWidget):
 class ProgressLine(ThemedWidget):
     """A progress bar on one line, empty while there is no work."""
 
-    def __init__(self, *, id: str = "progress") -> None:
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._what, self._done, self._total = "", 0, 0
 
     def show(self, what: str, done: int = 0, total: int = 0) -> None:
