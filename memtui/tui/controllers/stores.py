@@ -82,7 +82,7 @@ class StoreActions:
 
         def found(answer: tuple[StoreCatalog, list[StoreSummary]]) -> None:
             catalog[:] = [answer[0]]
-            dialog.set_places(answer[0].places())
+            dialog.places = answer[0].places()
             dialog.set_stores(answer[1], counted=False)
             show = dialog.if_open(partial(dialog.set_stores, counted=True))
             screen.worker.jobs.start("stores-read", lambda _: catalog[0].summarize(library), show)
