@@ -37,15 +37,16 @@ _RENAMED = {
     "plus_sign": "plus",
     "low_line": "underscore",
 }
+"""`textual.keys.KEY_NAME_REPLACEMENTS`."""
 
 
-def _sign_name(sign: str) -> str:
-    """What Textual calls a sign: its Unicode name, mostly (`textual.keys`)."""
+def _name_sign(sign: str) -> str:
+    """What Textual calls a sign, as `textual.keys._character_to_key` makes it."""
     name = unicodedata.name(sign).lower().replace("-", "_").replace(" ", "_")
     return _RENAMED.get(name, name)
 
 
-_SIGNS = {sign: _sign_name(sign) for sign in string.punctuation}
+_SIGNS = {sign: _name_sign(sign) for sign in string.punctuation}
 ALL_PANES = "*"
 """Scope of keys that work in every pane, but in no dialog."""
 DIALOG = "dialog:"

@@ -143,21 +143,9 @@ class Segment:
     """Hits of the last words; see `memtui.search.hits.get_cached`."""
 
     @cached_property
-    def by_title_length(self) -> dict[int, tuple[Ints, Longs]]:
-        """Number of words in the title -> the first words of such titles, ascending, and the
-        memory of each; none for 0."""
-        ends = np.flatnonzero(self.stream == FIELD_END)[:: len(FIELD_WEIGHTS)]
-        lengths = ends - self.starts[:-1]
-        titled = np.flatnonzero(lengths)
-        if not len(titled):
-            return {}
-        words = self.stream[self.starts[titled]]
-        order = np.lexsort((words, lengths[titled]))
-        titled, words = titled[order], words[order]
-        numbers, begins = np.unique(lengths[titled], return_index=True)
-        cuts = begins[1:]
-        by_length = zip(np.split(words, cuts), np.split(titled, cuts), strict=True)
-        return dict(zip(numbers.tolist(), by_length, strict=True))
+    def first_words(self) -> Ints:
+        """The first word of each memory's title; `FIELD_END` where it has none."""
+        return self.stream[self.starts[:-1]]
 
     def find_word(self, word: str) -> int | None:
         """The number of this word, or None if no memory holds it."""

@@ -148,7 +148,9 @@ class RowFilters(NamedTuple):
                 case "links":
                     yield from self._check(_HAS_LINKS, lambda memory: bool(memory.links))
                 case "history":
-                    yield from self._check(_HAS_HISTORY, _has_history)
+                    yield from self._check(
+                        _HAS_HISTORY, lambda memory: bool(memory.supersedes or memory.superseded_by)
+                    )
                 case "secret":
                     yield from self._check(_ALL, self._holds_secret)
                 case "linked":
@@ -192,10 +194,6 @@ class RowFilters(NamedTuple):
         if not found.is_complete:
             self.remarks.append(f"/{pattern}/ was stopped after {CPU_LIMIT} s; there may be more")
         return (slots[number] for number in found.numbers)
-
-
-def _has_history(memory: Memory) -> bool:
-    return bool(memory.supersedes or memory.superseded_by)
 
 
 def _in_ranges(memory: Memory, part: Condition) -> bool:
