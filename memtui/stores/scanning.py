@@ -88,6 +88,15 @@ def as_refused(error: UnreadableFile, path: Path) -> Refused:
     )
 
 
+def read_text(path: Path, root: Path) -> str:
+    """The whole text of a file of the store, to plan a change. Raises Refused if it cannot be
+    read."""
+    try:
+        return decode(read_bytes(path, root))
+    except UnreadableFile as error:
+        raise as_refused(error, path) from None
+
+
 IS_EMPTY = "it is empty, as after a write that was cut off"
 LEADS_OUTSIDE = "it is a symbolic link to a place outside the store"
 MOST_LOOKED_AT = 1_000
