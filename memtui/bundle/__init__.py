@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Protocol
 
 from memtui.model import Memory
-from memtui.stores.base import StoreView, WritableStore
+from memtui.stores.base import StoreView, Unreadable, WritableStore
 
 
 class OpenStores(StoreView, Protocol):
@@ -23,6 +23,10 @@ class OpenStores(StoreView, Protocol):
 
     def store(self, label: str) -> WritableStore:
         """The open store with this label. Raises Refused."""
+        ...
+
+    def unreadable(self, store: str) -> Sequence[Unreadable]:
+        """Return the files of the `store` with this label that could not be read."""
         ...
 
     def refresh(self) -> bool:

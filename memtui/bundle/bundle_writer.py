@@ -16,6 +16,7 @@ import fnmatch
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
@@ -45,11 +46,14 @@ MOST_ATTEMPTS = 3
 
 @dataclass(slots=True)
 class PackedStores:
-    """The contents of the archive, and the files that could not be read."""
+    """The contents of the archive, and what could not be read."""
 
     stores: list[Mapping[str, Any]] = field(default_factory=list)
     entries: dict[str, bytes] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
+    """What could not be read, and why."""
+    as_bytes: list[str] = field(default_factory=list)
+    """Files that are included, but hold no memories that could be read."""
 
     @property
     def archive(self) -> Archive:
@@ -71,21 +75,34 @@ def pack_stores(
         cancelled: asked between stores.
 
     Raises:
-        StoreError: a store cannot be read, or another program keeps writing to it.
+        StoreError: no store can be read, or another program keeps writing to one.
         Cancelled: `cancelled` returned True.
     """
     packed = PackedStores()
+    unreadable: UnreadableFile | None = None
     for number, store in enumerate(library.stores):
         report(Progress(f"packing {store.label}", number, len(library.stores)))
         if cancelled():
             raise Cancelled("stopped; nothing was written")
         if chosen is None:
-            _pack_consistently(packed, library, store)
+            try:
+                _pack_consistently(packed, library, store)
+            except UnreadableFile as error:
+                unreadable = error
+                packed.left_out.append(f"{error.where}: {error.what}")
         else:
+            packed.left_out += describe_unreadable(library, store)
             memories = [memory for memory in chosen if memory.store == store.label]
             if memories:
                 _pack_part(packed, store, memories)
+    if unreadable and not packed.stores:
+        raise unreadable
     return packed
+
+
+def describe_unreadable(library: OpenStores, store: Store) -> list[str]:
+    """Return path and reason of each file of the `store` that the `library` could not read."""
+    return [f"{item.file}: {item.reason}" for item in library.unreadable(store.label)]
 
 
 def _pack_part(packed: PackedStores, store: Store, memories: Sequence[Memory]) -> None:
@@ -111,31 +128,41 @@ def _pack_consistently(packed: PackedStores, library: OpenStores, store: Store) 
     for _ in range(MOST_ATTEMPTS):
         library.refresh()
         before = store.scan()
-        attempt = PackedStores(left_out=list(packed.left_out))
-        _pack_whole(attempt, store, list(library.memories(store.label)))
+        attempt = PackedStores()
+        _pack_whole(attempt, library, store)
         if store.scan().shards == before.shards:
             packed.stores += attempt.stores
             packed.entries.update(attempt.entries)
-            packed.left_out = attempt.left_out
+            packed.left_out += attempt.left_out
+            packed.as_bytes += attempt.as_bytes
             return
     raise StoreError(
         "another program keeps writing to this store", where=str(store.root), do="try again later"
     )
 
 
-def _pack_whole(packed: PackedStores, store: Store, memories: list[Memory]) -> None:
+def _pack_whole(packed: PackedStores, library: OpenStores, store: Store) -> None:
+    memories = list(library.memories(store.label))
     known = format_of(store.format)
     database = known.database if known else None
     shards = {file for shard in store.scan().shards for file in shard.files}
     layout = _layout(store, shards)
     files = [str(sidecar_path(store.root)), str(sidecar_access_path(store.root))]
     if database is not None:
-        lines = database.dump(store.root)
-        data = "".join(line + "\n" for line in lines).encode("ascii")
+        try:
+            data = "".join(line + "\n" for line in database.dump(store.root)).encode("ascii")
+        except StoreError as error:
+            raise UnreadableFile(error.what, where=error.where) from error
         packed.entries[f"rows/{quote_name(store.label)}.jsonl"] = data
     else:
         files += [*shards, *_belongings(store.root, known)]
     times = _add_files(packed, store, layout, files)
+    for item in library.unreadable(store.label):
+        path, line = layout.name(item.file), f"{item.file}: {item.reason}"
+        if {quote_name(path), _escape_path(path)} & times.keys():
+            packed.as_bytes.append(line)
+        elif not any(each.startswith(f"{item.file}: ") for each in packed.left_out):
+            packed.left_out.append(line)
     times.update(_add_place_facts(packed, store, layout, known))
     _add_memories(packed, store, memories, layout)
     about = _about(store, memories, whole=True, files=times, root=layout.inner)
@@ -143,10 +170,17 @@ def _pack_whole(packed: PackedStores, store: Store, memories: list[Memory]) -> N
 
 
 def _layout(store: Store, files: Iterable[str]) -> StoreLayout:
-    known = format_of(store.format)
+    """The layout of a store whose memories lie in these files, or in one database."""
+    root, known = store.root, format_of(store.format)
     if known and known.database is not None:
-        return layout_of_database(store.root, known.database.name)
-    return layout_of_files(store.root, [file for file in files if file])
+        name = known.database.name
+        if root.is_dir():
+            return StoreLayout(root, "", root, root / name, name)
+        return StoreLayout(root.parent, "", root, root, name)
+    start = os.path.join(str(root), "")
+    if all(file.startswith(start) for file in files if file):
+        return StoreLayout(root, "", root)
+    return StoreLayout(root.parent, root.name, root)
 
 
 def _belongings(root: Path, known: Format | None) -> Iterator[str]:
@@ -160,16 +194,10 @@ def _belongings(root: Path, known: Format | None) -> Iterator[str]:
         return
     start = len(os.path.join(str(root), ""))
     for entry in walk(root, (), SKIPPED):
-        name = entry.path[start:]
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in wide) and _is_small(entry.path):
-            yield entry.path
-
-
-def _is_small(path: str) -> bool:
-    try:
-        return os.stat(path).st_size <= LARGEST_BELONGING
-    except OSError:
-        return False
+        if any(fnmatch.fnmatchcase(entry.path[start:], pattern) for pattern in wide):
+            with suppress(OSError):
+                if entry.stat().st_size <= LARGEST_BELONGING:
+                    yield entry.path
 
 
 def _add_files(
@@ -260,11 +288,6 @@ def quote_name(name: str) -> str:
     return "/".join("%2E" * len(p) if p in (".", "..") else p for p in text.split("/"))
 
 
-def unquote_name(name: str) -> str:
-    """Return the file name that `quote_name` made this name of."""
-    return os.fsdecode(unquote_to_bytes(name))
-
-
 def quote_names(paths: Iterable[str]) -> dict[str, str]:
     """Return path -> name; no two names differ only in case."""
     found: dict[str, str] = {}
@@ -272,14 +295,16 @@ def quote_names(paths: Iterable[str]) -> dict[str, str]:
     for path in sorted(paths):
         name = quote_name(path)
         if name.casefold() in used:
-            name = "/".join(_escaped(part) for part in path.split("/"))
+            name = _escape_path(path)
         used.add(name.casefold())
         found[path] = name
     return found
 
 
-def _escaped(part: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in os.fsencode(part))
+def _escape_path(path: str) -> str:
+    return "/".join(
+        "".join(f"%{byte:02X}" for byte in os.fsencode(part)) for part in path.split("/")
+    )
 
 
 def parse_entry_name(name: str) -> str:
@@ -288,7 +313,7 @@ def parse_entry_name(name: str) -> str:
     Raises:
         BundleError: it leads out of the store, is too long, or is a forbidden name.
     """
-    path = unquote_name(name)
+    path = os.fsdecode(unquote_to_bytes(name))
     parts = PurePosixPath(path).parts
     plain = path == "/".join(parts) and not path.startswith("/") and "\0" not in path
     if not parts or not plain or ".." in parts:
@@ -332,18 +357,3 @@ class StoreLayout:
             return f"{self.inner}/{extra_files[file]}" if self.inner else extra_files[file]
         start = os.path.join(str(self.base), "")
         return file.removeprefix(start) if file.startswith(start) else ""
-
-
-def layout_of_files(root: Path, files: Iterable[str]) -> StoreLayout:
-    """The layout of the store at `root` whose memories lie in these text `files`."""
-    start = os.path.join(str(root), "")
-    if all(file.startswith(start) for file in files):
-        return StoreLayout(root, "", root)
-    return StoreLayout(root.parent, root.name, root)
-
-
-def layout_of_database(root: Path, name: str) -> StoreLayout:
-    """The layout of the store at `root` in one file; `name` is the usual name of such files."""
-    if root.is_dir():
-        return StoreLayout(root, "", root, root / name, name)
-    return StoreLayout(root.parent, "", root, root, name)

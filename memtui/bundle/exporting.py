@@ -17,8 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from memtui.bundle import OpenStores, archive, memories_of
-from memtui.bundle.bundle_writer import pack_stores
-from memtui.dataclass import dataclass
+from memtui.bundle.bundle_writer import describe_unreadable, pack_stores
+from memtui.dataclass import dataclass, replace
 from memtui.files.reading import TEMPORARY_MARK
 from memtui.files.staging_dir import sync
 from memtui.model import CURRENT, UNTYPED, Memory, to_record
@@ -61,6 +61,8 @@ def export_forms() -> dict[str, ExportForm]:
     return {form.name: form for form in (*_FORMS, *own)}
 
 
+MOST_NAMED = 10
+"""Unreadable files that are named one by one."""
 PIECES_PER_REPORT = 256
 """Pieces between two progress reports."""
 
@@ -72,6 +74,8 @@ class Export:
     pieces: Iterable[bytes]
     notes: tuple[str, ...] = ()
     """What is left out or changed, and why; for the person."""
+    is_incomplete: bool = False
+    """Something is missing because it could not be read."""
 
 
 def export_memories(
@@ -96,26 +100,34 @@ def export_memories(
         every: see `ExportRequest`.
 
     Raises:
-        StoreError: a store cannot be read.
-        UnreadableFile: a file cannot be read.
+        StoreError: no store can be read, or another program keeps writing to one.
         BundleError: the contents are too large for a bundle.
         Cancelled: `cancelled` returned True; also raised while writing.
     """
     notes = () if chosen is None else _note_unchosen(library, chosen)
     if form == "bundle":
         packed = pack_stores(library, chosen, report, cancelled)
-        notes += tuple(f"left out: {item}" for item in packed.left_out)
-        return Export(
-            _with_progress(archive.encode_archive(packed.archive), report, cancelled), notes
-        )
+        unread = _name_some(packed.left_out, "left out, unreadable")
+        unread += _name_some(packed.as_bytes, "unreadable, included as a file only")
+        pieces = _with_progress(archive.encode_archive(packed.archive), report, cancelled)
+        return Export(pieces, unread + notes, bool(packed.left_out))
+    missing = [line for store in library.stores for line in describe_unreadable(library, store)]
+    notes = _name_some(missing, "left out, unreadable") + notes
     document = export_forms()[form].document
     if document is not None:
-        return _export_document(library, form, document, chosen, notes, pretty=pretty, every=every)
+        made = _export_document(library, form, document, chosen, notes, pretty=pretty, every=every)
+        return replace(made, is_incomplete=bool(missing))
     memories = chosen if chosen is not None else memories_of(library)
     lines = {"jsonl": encode_jsonl, "csv": encode_csv, "markdown": encode_markdown}[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
     notes += _left_out(describe_lost_fields(memories, form, UNSUPPORTED_FIELDS.get(form, ())))
-    return Export(_with_progress(encoded, report, cancelled), notes)
+    return Export(_with_progress(encoded, report, cancelled), notes, bool(missing))
+
+
+def _name_some(lines: Sequence[str], why: str) -> tuple[str, ...]:
+    """Return a note per line for the first few, and one that counts the rest."""
+    more = f"{why}: {number(len(lines) - MOST_NAMED)} more; `memtui stores` lists them"
+    return (*(f"{why}: {line}" for line in lines[:MOST_NAMED]), *[more][: len(lines) > MOST_NAMED])
 
 
 def _left_out(lines: Iterable[str]) -> tuple[str, ...]:

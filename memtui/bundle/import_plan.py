@@ -22,7 +22,7 @@ from memtui.bundle import OpenStores
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.changes import Act, Change, Edit, Outcome, Plan, SidecarEdit, StoreEdits, TextEdit
 from memtui.dataclass import dataclass, field, fields, replace
-from memtui.errors import MemtuiError, RefError, Refused
+from memtui.errors import MemtuiError, NoTarget, RefError, Refused
 from memtui.files.reading import encode
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
@@ -249,9 +249,11 @@ def _find_target(incoming: IncomingStore, library: OpenStores) -> WritableStore:
     chosen = named or alike
     if len(chosen) == 1:
         return chosen[0]
-    which = "several open stores are" if chosen else "no open store is"
-    why = f"{which} of the format of {incoming.label} ({format or 'unknown'})"
-    raise Refused(why, do="choose the store with --into STORE")
+    which = "several open stores have" if chosen else "no open store has"
+    raise NoTarget(
+        f"{which} the format of {incoming.label}, {format or 'unknown'}",
+        do="choose the store with --into STORE",
+    )
 
 
 @dataclass(slots=True)

@@ -1,10 +1,12 @@
 """Run a command line; every error becomes one line on standard error and an exit code.
 
-Exit codes: 0 done, 1 refused or not found, 2 wrong usage.
+Exit codes: 0 done, 1 refused or not found, 2 wrong usage, 3 exported without what could not be
+read.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -31,7 +33,8 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        _print_error(f"{error.filename or 'a file'}: {error.strerror or error}")
+        unnamed = "standard output" if error.errno == errno.ENOSPC else "a file"
+        _print_error(f"{error.filename or unnamed}: {error.strerror or error}")
         return 1
     except Exception as error:  # a fault of memtui itself: the trace goes to the log
         from memtui.cli.error_log import report_fault

@@ -23,16 +23,16 @@ from memtui.cli.options import (
 from memtui.cli.output import clear_progress, confirm_owner, print_json, show_progress
 from memtui.cli.store_selection import load_library, load_library_as_of, open_library
 from memtui.errors import MemtuiError, Refused, SaveError
-from memtui.query import Query, filter_values
+from memtui.query import filter_values
 from memtui.text import counted, number, one_line, size, visible
 
 if TYPE_CHECKING:
     from memtui.bundle.bundle_reader import ImportDocument
     from memtui.bundle.import_plan import ImportPlan
     from memtui.bundle.restoring import Restoration
-    from memtui.library import Library
-    from memtui.model import Memory
 
+INCOMPLETE = 3
+"""Exit code of an export that lacks what could not be read, as that of `restic backup`."""
 LISTED = 20
 """Conflicts and rejected memories printed one by one; the rest are counted."""
 
@@ -56,7 +56,7 @@ def _ignore_interrupts() -> Iterator[None]:
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File to write; default: standard output.",
+    help="File to write; default, and -: standard output.",
 )
 @click.option(
     "--format",
@@ -85,12 +85,15 @@ def export(
     and a bundle with filters, hold what `memtui list` shows with the same filters. The export
     format of a store's own program also leaves out what that program no longer reads, such as
     expired files, unless --status all is given.
+
+    What cannot be read is left out and named on standard error; the exit code is then 3.
     """
     from memtui.bundle import exporting
 
     query = query_from("", **filters)
     unfiltered = not (query.conditions or query.since or query.until)
     takes_whole = export_forms()[form].takes_whole_stores and unfiltered
+    output = None if output == Path("-") else output
     if output is None and form == "bundle" and sys.stdout.isatty():
         raise click.UsageError("a bundle is a binary file; write it with -o FILE")
     if as_of and export_forms()[form].takes_whole_stores:
@@ -100,7 +103,8 @@ def export(
             do=f"with --as-of use --format {', '.join(plain)}",
         )
     library = load_library_as_of(stores, as_of)
-    chosen = None if takes_whole else _find_all(library, query)
+    found = None if takes_whole else library.find(query)
+    chosen = None if found is None else [found.rows[slot] for slot in found.slots]
     every = "all" in filter_values(query, "status")
     exported = exporting.export_memories(
         library, form, chosen, show_progress, pretty=pretty, every=every
@@ -109,16 +113,12 @@ def export(
     clear_progress()
     for line in exported.notes:
         click.echo(f"memtui: {one_line(line)}", err=True)
-    return 0
-
-
-def _find_all(library: Library, query: Query) -> list[Memory]:
-    found = library.find(query)
-    return [found.rows[slot] for slot in found.slots]
+    return INCOMPLETE if exported.is_incomplete else 0
 
 
 def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
     from memtui.bundle import exporting
+    from memtui.files.atomic_replace import write_error_text
 
     try:
         if output is not None:
@@ -130,7 +130,8 @@ def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
         raise
     except OSError as error:
         where = "standard output" if output is None else str(output)
-        raise SaveError(f"cannot export: {error.strerror}", where=visible(where)) from error
+        why = write_error_text(error)
+        raise SaveError(f"nothing was exported: {why}", where=visible(where)) from error
 
 
 # ---- import -------------------------------------------------------------------------------------

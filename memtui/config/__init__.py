@@ -7,16 +7,3 @@ and the selection between runs.
 from memtui.config.loading import LoadedSettings, default_text, load, save_value
 from memtui.config.schema import SCHEMA
 from memtui.config.settings import Embedding, LanguageModel, ReviewSettings, Settings, StorePath
-
-__all__ = [
-    "SCHEMA",
-    "Embedding",
-    "LanguageModel",
-    "LoadedSettings",
-    "ReviewSettings",
-    "Settings",
-    "StorePath",
-    "default_text",
-    "load",
-    "save_value",
-]

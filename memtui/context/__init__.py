@@ -10,19 +10,3 @@ from memtui.context.building import (
     read_settings,
 )
 from memtui.context.pack import DroppedEntry, Pack, PackDraft, PackEntry, Section, format_markdown
-
-__all__ = [
-    "RECIPES",
-    "ContextSettings",
-    "DroppedEntry",
-    "Pack",
-    "PackDraft",
-    "PackEntry",
-    "Recipe",
-    "Section",
-    "draft_pack",
-    "find_recipe",
-    "format_markdown",
-    "list_recipes",
-    "read_settings",
-]

@@ -36,7 +36,7 @@ PAUSE = 0.002
 _NO_EXCHANGE = frozenset({errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP})
 """Errors of a system or a file system that cannot exchange two names."""
 
-_ERROR_TEXTS = {
+_WRITE_ERRORS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
     errno.EROFS: "the file system is read-only",
@@ -329,6 +329,11 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+def write_error_text(error: OSError) -> str:
+    """Say in words for a person why something could not be written."""
+    return _WRITE_ERRORS.get(error.errno or 0) or error_text(error)
+
+
 @contextlib.contextmanager
 def _save_errors(path: Path, left: str = "the file is as it was") -> Iterator[None]:
     """Turn an error of the system into a SaveError that says what is on disk."""
@@ -336,9 +341,7 @@ def _save_errors(path: Path, left: str = "the file is as it was") -> Iterator[No
         yield
     except OSError as error:
         raise SaveError(
-            f"it could not be saved: {_ERROR_TEXTS.get(error.errno or 0) or error_text(error)}",
-            where=str(path),
-            do=left,
+            f"not saved: {write_error_text(error)}", where=str(path), do=left
         ) from error
     except UnreadableFile as error:
         raise SaveError(error.what, where=str(path), do=left) from None

@@ -63,30 +63,9 @@ class Statistics:
         }
 
 
-def from_counts(
-    counts: Mapping[str, Mapping[str, int]],
-    *,
-    total: int,
-    pinned: int = 0,
-    oldest: datetime | None = None,
-    newest: datetime | None = None,
-    undated: int = 0,
-    salience: Mapping[str, float] | None = None,
-    disk: Mapping[str, int] | None = None,
-    limits: Iterable[LimitUse] = (),
-) -> Statistics:
-    """Make statistics from counts (field -> value -> count), for example of the search columns."""
-    return Statistics(
-        total=total,
-        **{name: _ordered(name, counts.get(name, {})) for name in COUNTED},
-        pinned=pinned,
-        oldest=oldest,
-        newest=newest,
-        undated=undated,
-        salience=salience or {},
-        disk=disk or {},
-        limits=tuple(sorted(limits, key=lambda use: -use.share)),
-    )
+def order_counts(counts: Mapping[str, Mapping[str, int]]) -> dict[str, Mapping[str, int]]:
+    """The counts (field -> value -> count) of all fields of `COUNTED`, in display order."""
+    return {name: _ordered(name, counts.get(name, {})) for name in COUNTED}
 
 
 def _ordered(name: str, counts: Mapping[str, int]) -> dict[str, int]:

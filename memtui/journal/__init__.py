@@ -2,5 +2,3 @@
 
 from memtui.journal.action import ActionState, EditHistory, JournalAction, Write
 from memtui.journal.journal import Journal, Recording
-
-__all__ = ["ActionState", "EditHistory", "Journal", "JournalAction", "Recording", "Write"]

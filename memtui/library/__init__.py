@@ -4,5 +4,3 @@ from memtui.library.finding import SearchResult
 from memtui.library.library import Library
 from memtui.library.snapshot import Rows, Snapshot, StoreState
 from memtui.search.aggregates import Facets
-
-__all__ = ["Facets", "Library", "Rows", "SearchResult", "Snapshot", "StoreState"]

@@ -28,9 +28,9 @@ from memtui.search import aggregates, numbering
 from memtui.search.documents import to_document
 from memtui.search.embedding import embedded_text
 from memtui.search.finder import explain_hit
-from memtui.search.nearest_memories import NearWords
+from memtui.search.nearest_memories import NearWords, compare_to_slot
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
-from memtui.stores.base import Store, WritableStore
+from memtui.stores.base import Store, Unreadable, WritableStore
 from memtui.stores.values import utc_now
 from memtui.text import Passage, find_passage, visible
 
@@ -235,7 +235,7 @@ class LibraryReader:
         with self._updates.slots_lock:
             slot = self.loaded.slot(ref)
             scope = self._searchable()
-            cosines = self.semantic.cosines_to_slot(slot, len(scope.columns))
+            cosines = compare_to_slot(self.semantic.state, slot, len(scope.columns))
             return finding.similar(slot, scope, cosines, limit, cancelled)
 
     def _searchable(self) -> Searchable:
@@ -372,6 +372,10 @@ class LibraryReader:
     def memories(self, store: str) -> Iterable[Memory]:
         """All memories of the store with this label, whatever their status."""
         return self.loaded.memories_of(store)
+
+    def unreadable(self, store: str) -> Sequence[Unreadable]:
+        """Return the files of the `store` with this label that could not be read."""
+        return next((s.unreadable for s in self.snapshot.stores if s.label == store), ())
 
     def memories_by_file(self) -> dict[str, dict[str, int]]:
         """Store label -> path of each file -> how many memories were read together with it."""

@@ -66,51 +66,9 @@ paint only needs the values."""
 
 
 def __getattr__(name: str) -> Any:
-    for module in _PARSING if name in __all__ else ():
+    for module in _PARSING if not name.startswith("_") else ():
         value = getattr(import_module(f"memtui.query.{module}"), name, None)
         if value is not None:
             globals()[name] = value
             return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-__all__ = [
-    "ALL_HOLD",
-    "FIELDS",
-    "REGEX",
-    "SORT_NAMES",
-    "Condition",
-    "Field",
-    "Group",
-    "Matching",
-    "Node",
-    "Operator",
-    "Period",
-    "Problem",
-    "Query",
-    "Range",
-    "Sort",
-    "Term",
-    "TermKind",
-    "TimeCondition",
-    "Token",
-    "TokenKind",
-    "conditions_in",
-    "entity_matches",
-    "filter_values",
-    "format_condition",
-    "format_node",
-    "format_query",
-    "has_terms",
-    "parse_condition",
-    "parse_period",
-    "parse_query",
-    "parse_sort",
-    "parse_time",
-    "parse_time_end",
-    "positive_terms",
-    "resolve_marked",
-    "tokenize",
-    "with_filter_values",
-    "without_filters",
-]

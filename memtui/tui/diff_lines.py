@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -19,9 +18,7 @@ from memtui import text
 from memtui.dataclass import dataclass, replace
 from memtui.files.save_transaction import FileDiff
 from memtui.insight.comparison import diff_words
-
-if TYPE_CHECKING:
-    from memtui.tui.appearance import Palette
+from memtui.tui.appearance import Palette
 
 CONTEXT = 3
 """Unchanged lines around a change, as `diff -u` shows them."""
@@ -66,12 +63,7 @@ def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
 
 
 def name_below(diffs: Iterable[FileDiff], roots: Mapping[str, Path]) -> list[FileDiff]:
-    """Name each file from the folder of its store, and the store where there are several.
-
-    Args:
-        diffs: Of files anywhere.
-        roots: Label of each store -> its folder.
-    """
+    """Name each file from the folder of its store, and the store where there are several."""
     folders = sorted(roots.items(), key=lambda item: len(str(item[1])), reverse=True)
     found = []
     for diff in diffs:

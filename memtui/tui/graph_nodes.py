@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,16 +16,13 @@ from memtui.insight.graph_layout import PlacedNode
 from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.link_statements import EdgeOrigin
 from memtui.insight.traversal import Direction, Neighbourhood, traverse
+from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import appearance
-from memtui.tui.appearance import wrapped
+from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.memory_detail import Reference
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-    from memtui.tui.appearance import Palette
 
 UNKNOWN_GLYPH, ENTITY_GLYPH = "∅", "□"
 MOST_LISTED = 500
@@ -85,14 +81,7 @@ def find_links(
 
     A note, such as the summary of an entity, leads to its entity and so to the links of that, and
     so does a memory without links of its own. A memory that is not in use any more has the links
-    that it had to its end.
-
-    Args:
-        library: Knows the links; the first question builds their index.
-        start: Where to begin.
-        link_filter: What to follow.
-        now: The present, unless another time is wanted.
-        cancelled: Asked while the index is built.
+    that it had to its end. The first question builds the index of the links.
     """
     time = link_filter.at.time if link_filter.at is not None else now
     members = _find_members(library, start, time)

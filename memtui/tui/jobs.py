@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from textual.message import Message
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 Failed = Callable[[MemtuiError], None]
+KEY_REST = 0.3
+"""Seconds without a key after which work that nobody waits for goes on."""
+REST_STEP = 0.05
+"""Seconds between two looks meanwhile."""
+LONGEST_REST = 1.0
+"""Seconds after which a piece of it is done all the same: a held key does not stop it forever."""
 
 
 class JobHost(Protocol):
@@ -57,6 +64,21 @@ class Job:
     def is_replaced(self) -> bool:
         """Whether nobody waits for the result: a newer job of its group runs, or the app ends."""
         return self._worker is not None and self._worker.is_cancelled
+
+    def rest(self) -> bool:
+        """Wait while the user presses keys; returns `is_cancelled`.
+
+        Work that nobody waits for calls it between two pieces, in the place of `is_cancelled`: it
+        would take the interpreter from the screen, which needs it for two to four times as long.
+        """
+        until = monotonic() + LONGEST_REST
+        while not self.is_cancelled():
+            now = monotonic()
+            left = min(self._host.app.key_queue.last_input + KEY_REST, until) - now
+            if left <= 0:
+                return False
+            sleep(min(left, REST_STEP))
+        return True
 
     def stop(self) -> None:
         """Request cancellation; `failed` gets what the work raises then."""

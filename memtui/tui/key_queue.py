@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from textual import events
@@ -57,6 +58,8 @@ class KeyQueue:
         """When each ends by itself, by the loop's clock."""
         self._released = asyncio.Event()
         self._is_stopped = False
+        self.last_input = 0.0
+        """When a key was pressed or the mouse was used, by the monotonic clock."""
 
     @property
     def is_idle(self) -> bool:
@@ -67,6 +70,7 @@ class KeyQueue:
         """Deliver this key after all earlier ones."""
         if self._is_stopped:
             return
+        self.last_input = monotonic()
         self._waiting.append(event)
         if self.is_idle:
             self._task = asyncio.create_task(self._run(), name="keys")

@@ -40,8 +40,6 @@ half of the budget of an idle screen."""
 SHORTEST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 """Seconds between two looks then: some file systems report no changes of other machines. A look at
 12,000 files takes 0.2 s of the processor; when the terminal gets the focus, one comes at once."""
-TYPING_SECONDS = 0.5
-"""Seconds after a search in which the next letter is expected, so that no refresh begins."""
 ALL = Query(conditions=(Condition("status", ("all",)),))
 MOST_TAGGED = 500
 """Newest memories whose tags are offered: to read them all would cost a second at 100,000."""
@@ -60,9 +58,11 @@ class LibraryWorker:
         self.past_time: TimeCondition | None = None
         self._views: PastViews | None = None
         self._number = 0
-        self._searched = 0.0
-        """When a search was last started, by the monotonic clock."""
         self._watcher: FileWatcher | None = None
+        self._touched: frozenset[str] = frozenset()
+        """Files that another program changed, to be read once the keys rest."""
+        self._is_refresh_due = False
+        """A refresh waits until the keys rest."""
         self._refreshed = 0.0
         """When the stores were last looked at, by the monotonic clock."""
         self._refresh_cost = 0.0
@@ -91,7 +91,7 @@ class LibraryWorker:
     # As of a time
 
     def prepare_past(self) -> None:
-        """Read ahead what `go_to` needs, so that it is fast."""
+        """Read ahead what `go_to` needs."""
         self.run("past", lambda library, _: self.past_views(library).prepare(), present=True)
 
     def go_to(self, at: TimeCondition, done: Callable[[object], object]) -> None:
@@ -133,7 +133,7 @@ class LibraryWorker:
             job.post(messages.LibraryFailed(str(error)))
             return
         self.present = library
-        job.post(messages.LibraryOpened(library))
+        job.post(messages.LibraryOpened())
 
         def report(progress: Progress) -> None:
             job.report(progress)
@@ -143,11 +143,13 @@ class LibraryWorker:
             library.load(report, job.is_cancelled)
             job.post(messages.RowsChanged(complete=True))
             self._last_memories = library.current_memories()
-            self._losses = self._loss_detector(library)
+            from memtui.library.broken_files import LossDetector
+
+            self._losses = LossDetector()
+            self._losses.accept(library)
             self._post_vocabulary(library, job)
-            # Here, so that neither the screen nor the rows wait for them.
-            import_module(EDITING_MODULE)
-            import_module(MARKDOWN_MODULE)
+            for module in (EDITING_MODULE, MARKDOWN_MODULE):  # neither screen nor rows wait for it
+                import_module(module)
             job.post(messages.WritingReady())
             library.index(job.report, job.is_cancelled)
         except MemtuiError as error:
@@ -155,35 +157,41 @@ class LibraryWorker:
         job.post(messages.Progressed(None))
         if not job.is_cancelled():
             job.post(messages.IndexReady())
-            library.links.build(job.is_cancelled)
+            # Nobody waits for what follows.
+            library.links.build(job.rest)
             self.has_links = not job.is_cancelled()
             job.post(messages.LinksReady())
-            library.save_index(cancelled=job.is_cancelled)
-            library.back_up_files(job.is_cancelled)
+            job.rest()
+            library.save_index(cancelled=job.rest)
+            library.back_up_files(job.rest)
             self._embed(library, job)
-
-    def _loss_detector(self, library: Library) -> LossDetector:
-        from memtui.library.broken_files import LossDetector
-
-        detector = LossDetector()
-        detector.accept(library)
-        return detector
 
     def _embed(self, library: Library, job: Job) -> None:
         """Compute embeddings, after everything else that opening does."""
         if library.can_embed and not job.is_cancelled():
             try:
-                library.embed(cancelled=job.is_cancelled)
+                library.embed(cancelled=job.rest)
             except EmbeddingBusy:
                 return
             except (MemtuiError, OSError) as error:
                 job.post(messages.WorkFailed(str(error)))
 
-    def refresh(self, touched: Collection[str] = ()) -> None:
-        """Read what changed in the stores, in the `touched` files first."""
-        self.jobs.start("refresh", lambda job: self._refresh(touched, job), only_reads=True)
+    def refresh(self) -> None:
+        """Read what changed in the stores, at once."""
+        self.jobs.start("refresh", self._refresh, only_reads=True)
 
-    def _refresh(self, touched: Collection[str], job: Job) -> None:
+    def refresh_at_rest(self, touched: Collection[str] = ()) -> None:
+        """Read what changed, in the `touched` files first, once the user presses no keys."""
+        self._touched |= frozenset(touched)
+        if not self._is_refresh_due:
+            self._is_refresh_due = True
+            self.jobs.start("refresh", lambda job: self._refresh(job, rests=True), only_reads=True)
+
+    def _refresh(self, job: Job, *, rests: bool = False) -> None:
+        if rests and job.rest():
+            return
+        self._is_refresh_due = False
+        touched, self._touched = self._touched, frozenset()
         library = self.present
         if library is None or self.is_writing:
             return
@@ -198,8 +206,9 @@ class LibraryWorker:
         if self._losses is not None and (reports := self._losses.check(library)):
             job.post(messages.LossesSeen(reports))
         if news:
+            job.rest()
             self._post_vocabulary(library, job)
-            library.back_up_files(job.is_cancelled)
+            library.back_up_files(job.rest)
 
     def _show_news(self, library: Library, job: Job) -> None:
         """Post the present rows, and which of them are new."""
@@ -233,7 +242,9 @@ class LibraryWorker:
         """Refresh as soon as the system reports a change in the stores."""
         if self.present is not None and self._watcher is None:
             roots = [store.root for store in self.present.stores]
-            self._watcher = FileWatcher(roots, self._refresh_touched)
+            self._watcher = FileWatcher(
+                roots, lambda files: self.jobs.call_soon(lambda: self.refresh_at_rest(files))
+            )
 
     def end_watching(self) -> None:
         """Stop watching: the system allows only a few watchers."""
@@ -246,14 +257,10 @@ class LibraryWorker:
         if self.library is not None:
             self.library.close()
 
-    def refresh_unless_typing(self) -> None:
-        """Refresh unless the user is typing: with 100,000 memories it takes 0.2 seconds.
-
-        Where the system reports changes, less often the more it costs.
-        """
-        now = monotonic()
-        if now - self._searched > TYPING_SECONDS and now - self._refreshed >= self._pause:
-            self.refresh()
+    def refresh_if_due(self) -> None:
+        """Refresh; where the system reports changes, less often the more it costs."""
+        if monotonic() - self._refreshed >= self._pause:
+            self.refresh_at_rest()
 
     @property
     def _pause(self) -> float:
@@ -262,15 +269,11 @@ class LibraryWorker:
             return 0.0
         return max(SHORTEST_PAUSE, min(LONGEST_PAUSE, self._refresh_cost / REFRESH_SHARE))
 
-    def _refresh_touched(self, files: Collection[str]) -> None:
-        self.jobs.call_soon(lambda: self.refresh(files))
-
     # Queries
 
     def find(self, query: Query, unit: Unit | None) -> int:
         """Search in a job, with an overview of the results; returns the search's number."""
         self._number += 1
-        self._searched = monotonic()
         number = self._number
         self.jobs.start("find", lambda job: self._find(query, unit, number, job), only_reads=True)
         return number
@@ -295,20 +298,10 @@ class LibraryWorker:
         if not job.is_cancelled():
             from memtui.library.time_views import read_times
 
-            overview = messages.Overview(statistics, timeline, read_times(whole))
-            job.post(messages.Overviewed(number, overview))
+            times = read_times(whole)
+            job.post(messages.Overviewed(number, statistics, timeline, times))
             if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
                 self._find(query, unit, number, job)  # with the query's embedding from a server
-
-    def find_fresh(self, query: Query) -> None:
-        """Find in a job the memories that are new since the last session."""
-
-        def work(library: Library, job: Job) -> None:
-            found = library.find(query)
-            serials = frozenset(map(found.rows.serial, found.slots))
-            job.post(messages.FreshFound(serials))
-
-        self.run("fresh", work, only_reads=True)
 
     def relate(self, memory: Memory) -> None:
         """Find in a job what a memory refers to."""
@@ -332,27 +325,6 @@ class LibraryWorker:
             }
 
         self.run("count", work, done)
-
-    def ask(
-        self,
-        question: Callable[[Library], Answer],
-        done: Callable[[Answer], object],
-        failed: Failed | None,
-        group: str,
-        *,
-        opens: bool = False,
-    ) -> None:
-        """Call a function with the library in a job.
-
-        Args:
-            question: Called in the job.
-            done: Gets the answer on the screen's thread.
-            failed: Gets an expected error; None: a toast.
-            group: Name of the kind of job; a newer one replaces those that run.
-            opens: The answer opens or closes a dialog, for which the keys typed next are meant:
-                they wait.
-        """
-        self.run(group, lambda library, _: question(library), done, failed, holds_keys=opens)
 
     def run(
         self,

@@ -11,13 +11,13 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
 
 from markdown_it.tree import SyntaxTreeNode
 from rich.segment import Segment
 from rich.style import Style
 
 from memtui.insight.comparison import diff_words
+from memtui.tui.appearance import Palette
 from memtui.tui.diff_lines import (
     change_styles,
     shown_pieces,
@@ -26,9 +26,6 @@ from memtui.tui.diff_lines import (
 )
 from memtui.tui.markdown_lines import PARSER, Lines, MarkdownRenderer, Pieces, is_literal
 from memtui.tui.text_blocks import Block, link_definitions, split_blocks
-
-if TYPE_CHECKING:
-    from memtui.tui.appearance import Palette
 
 PAIRED_MOST = 2_000
 """Pairs of blocks or lines whose similarity is computed; where there are more, none are paired."""
@@ -59,15 +56,7 @@ class _DifferentMarkup(Exception):
 def draw_markdown_diff(
     before: str, after: str, palette: Palette, width: int, shown: frozenset[str]
 ) -> Lines:
-    """Draw two versions of a text.
-
-    Args:
-        before: The former text, visible already.
-        after: The present one, visible already.
-        palette: Styles.
-        width: Columns.
-        shown: Of `gone` and `new`, what is shown beside the words that both have.
-    """
+    """Draw two versions of a text that are visible already; `shown` as in `draw_text_diff`."""
     renderer = _ChangeRenderer(before, after, palette, width, shown)
     old, new = split_blocks(before), split_blocks(after)
     lines: Lines = []

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from memtui.library import SearchResult
-    from memtui.model import Memory
-    from memtui.tui.app_interface import AppInterface
-    from memtui.tui.layout import Pane
-    from memtui.tui.library_worker import LibraryWorker
-    from memtui.tui.view_state import ViewState
-    from memtui.tui.widgets.detail import Detail
-    from memtui.tui.widgets.entity_tree import EntityTree
-    from memtui.tui.widgets.memory_list import MemoryList
-    from memtui.tui.widgets.search_bar import SearchBar
-    from memtui.tui.widgets.statistics import StatisticsPane
-    from memtui.tui.widgets.status_lines import ChipLine
-    from memtui.tui.widgets.timeline import TimelinePane
+from memtui.library import SearchResult
+from memtui.model import Memory
+from memtui.tui.app_interface import AppInterface
+from memtui.tui.layout import Pane
+from memtui.tui.library_worker import LibraryWorker
+from memtui.tui.view_state import ViewState
+from memtui.tui.widgets.detail import Detail
+from memtui.tui.widgets.entity_tree import EntityTree
+from memtui.tui.widgets.memory_list import MemoryList
+from memtui.tui.widgets.search_bar import SearchBar
+from memtui.tui.widgets.statistics import StatisticsPane
+from memtui.tui.widgets.status_lines import ChipLine
+from memtui.tui.widgets.timeline import TimelinePane
 
 
 class ScreenInterface(Protocol):
@@ -30,7 +29,7 @@ class ScreenInterface(Protocol):
     """What is searched for."""
     found: SearchResult | None
     """What the list shows."""
-    """Of the timeline's bars; None: chosen by the span."""
+    last_seen: datetime | None
     pane: Pane
     """The pane that has the keys."""
     zoomed: bool
@@ -62,9 +61,6 @@ class ScreenInterface(Protocol):
 
     @property
     def has_halves(self) -> bool: ...
-
-    @property
-    def last_seen(self) -> datetime | None: ...
 
     def now(self) -> datetime: ...
 

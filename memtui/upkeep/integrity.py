@@ -18,18 +18,8 @@ from memtui.upkeep.proposals import (
     propose,
     propose_for_file,
 )
-from memtui.upkeep.secrets import find_secrets
+from memtui.upkeep.secrets import mask_secrets
 
-KIND_OF = {
-    FindingKind.OVERWRITTEN: ProposalKind.OVERWRITTEN,
-    FindingKind.UNREADABLE: ProposalKind.UNREADABLE,
-    FindingKind.DUPLICATE: ProposalKind.DUPLICATE_ID,
-    FindingKind.DANGLING: ProposalKind.DANGLING,
-    FindingKind.SECRET: ProposalKind.SECRET,
-    FindingKind.INSTRUCTION: ProposalKind.INSTRUCTION,
-    FindingKind.HIDDEN: ProposalKind.HIDDEN,
-    FindingKind.ORPHAN: ProposalKind.ORPHAN,
-}
 REDACTED = "[REDACTED]"
 """What takes the place of a secret; Engram writes the same for what is marked private."""
 
@@ -52,7 +42,7 @@ def proposals_from(
     for folder, within in folders.items():
         yield from _propose_for_folder(folder, within, get)
     for finding in findings:
-        kind = KIND_OF[finding.kind]
+        kind = ProposalKind[finding.kind.name]
         if not finding.ref:
             yield propose_for_file(
                 kind, finding.file, finding.line, finding.message, RULE_TEXT[kind]
@@ -138,15 +128,12 @@ def _remedy(finding: Finding, memory: Memory, context: UpkeepContext) -> tuple[C
         return ()
     if not context.can(Act.EDIT, memory):
         return ()
-    clean = _redacted if finding.kind is FindingKind.SECRET else without_hidden
-    texts = {"title": memory.title, "content": memory.content}
-    fields = {name: clean(text) for name, text in texts.items() if clean(text) != text}
+    fields = {}
+    for name, text in (("title", memory.title), ("content", memory.content)):
+        is_secret = finding.kind is FindingKind.SECRET
+        clean = mask_secrets(text, REDACTED)[0] if is_secret else without_hidden(text)
+        if clean != text:
+            fields[name] = clean
     if not fields or not fields.get("content", memory.content).strip():
         return ()  # nothing would be left, which no store writes
     return (Change(Act.EDIT, memory.store, memory.ref, fields),)
-
-
-def _redacted(text: str) -> str:
-    for secret in reversed(list(find_secrets(text))):
-        text = text[: secret.start] + REDACTED + text[secret.end :]
-    return text

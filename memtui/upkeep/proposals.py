@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Act, Change
 from memtui.config import ReviewSettings
-from memtui.dataclass import dataclass, field, replace
+from memtui.dataclass import asdict, dataclass, field, fields, replace
 from memtui.model import Memory
 from memtui.stores.format import GENERAL_RULES, UpkeepRules
 from memtui.text import cut_line
@@ -61,6 +61,7 @@ _TITLE = 60
 """Characters of a memory in the title of a proposal."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 """The time of what has none, in an order by time: before everything."""
+FROM_MODEL = "written by a model: read it before it is accepted"
 LEAST_PRECISION = 0.8
 """A finding that is right less often is shown as a hint, whatever it proposes."""
 
@@ -161,10 +162,11 @@ class UpkeepContext:
 
 def fingerprint(memories: Iterable[Memory]) -> str:
     """A digest of all that a finding is made from; it changes when one of the memories does."""
-    return join_digests(map(digest_memory, memories))
+    digests = b"".join(map(_digest_memory, memories))
+    return hashlib.blake2b(digests, digest_size=16).hexdigest()
 
 
-def digest_memory(memory: Memory) -> bytes:
+def _digest_memory(memory: Memory) -> bytes:
     """The part of a fingerprint that one memory gives."""
     parts = (
         memory.ref,
@@ -180,11 +182,6 @@ def digest_memory(memory: Memory) -> bytes:
     )
     text = "\0".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=16).digest()
-
-
-def join_digests(digests: Iterable[bytes]) -> str:
-    """One fingerprint of several memories, in their order."""
-    return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
 
 
 def headline_of(memory: Memory) -> str:
@@ -294,31 +291,23 @@ def merge_into(
     return changes
 
 
+_OWN_FIELDS = {field.name for field in fields(Proposal)} - {"kind", "refs", "changes"}
+"""Of a record: those that it has as the proposal has them."""
+
+
 def to_record(proposal: Proposal) -> dict[str, Any]:
     """The proposal as a JSON object, for the cache."""
-    return {
-        "id": proposal.id,
-        "kind": str(proposal.kind),
-        "store": proposal.store,
-        "title": proposal.title,
-        "reason": proposal.reason,
-        "refs": list(proposal.refs),
+    record = {
+        **asdict(proposal),
         "hint": proposal.is_hint,
         "changes": [
-            {
-                "act": str(change.act),
-                "store": change.store,
-                "ref": change.ref,
-                "fields": json.loads(json.dumps(dict(change.fields), default=list)),
-            }
+            {"act": change.act, "store": change.store, "ref": change.ref, "fields": change.fields}
             for change in proposal.changes
         ],
-        "file": proposal.file,
-        "line": proposal.line,
-        "message": proposal.message,
-        "fingerprint": proposal.fingerprint,
         "source": RULES[proposal.kind].source,
     }
+    made: dict[str, Any] = json.loads(json.dumps(record, default=list))
+    return made
 
 
 def to_masked_record(proposal: Proposal) -> dict[str, Any]:
@@ -338,19 +327,9 @@ def from_record(record: Mapping[str, Any]) -> Proposal:
         Change(Act(one["act"]), one["store"], one["ref"], dict(one["fields"]))
         for one in record["changes"]
     )
-    return Proposal(
-        id=str(record["id"]),
-        kind=ProposalKind(record["kind"]),
-        store=str(record["store"]),
-        title=str(record["title"]),
-        reason=str(record["reason"]),
-        refs=tuple(map(str, record["refs"])),
-        changes=changes,
-        file=str(record["file"]),
-        line=record["line"],
-        message=str(record["message"]),
-        fingerprint=str(record["fingerprint"]),
-    )
+    own = {name: record[name] for name in _OWN_FIELDS}
+    kind, refs = ProposalKind(record["kind"]), tuple(map(str, record["refs"]))
+    return Proposal(**own, kind=kind, refs=refs, changes=changes)
 
 
 def masked(memory: Memory) -> Memory:

@@ -47,30 +47,8 @@ _NEGATION = re.compile(
     r"not|no|never|none|neither|nor|cannot|without|\w+n['’]t|"
     r"nicht|kein\w{0,2}|nie|niemals|ohne|pas|jamais|sans|nunca|sin|não|sem"
 )
-_SMALL = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "in",
-        "on",
-        "at",
-        "to",
-        "for",
-        "and",
-        "or",
-        "is",
-        "are",
-        "was",
-        "were",
-        "with",
-        "by",
-        "as",
-        "it",
-        "its",
-    ]
-)
+_SMALL_WORDS = "a an the of in on at to for and or is are was were with by as it its"
+_SMALL = frozenset(_SMALL_WORDS.split())
 """Words whose change leaves a statement the same."""
 _INFLECTED = 0.6
 """Ratio of difflib from which two words count as forms of one: `run` and `runs`."""

@@ -28,6 +28,7 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.keymap import key_name
 from memtui.library import Library
+from memtui.tui import jobs
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
 from memtui.tui.key_queue import is_waiting
@@ -126,6 +127,9 @@ def _parse_once(
 
 
 Stylesheet._parse_rules = _parse_once  # type: ignore[method-assign]
+
+jobs.KEY_REST = 0.0
+"""Work that nobody waits for goes on at once, since tests wait for it."""
 
 QUIET = 3
 """Turns of the event loop in which nothing is left to do: callbacks that are due run in between."""

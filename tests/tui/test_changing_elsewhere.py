@@ -23,7 +23,7 @@ from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.import_ import CopyScreen, ImportScreen
 from memtui.tui.dialogs.transfer import ExportScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen
-from memtui.tui.widgets.inputs import TextInput
+from memtui.tui.widgets.inputs import LineInput, TextInput
 
 from .sample_stage import ChangingStage, changing, touched
 
@@ -242,6 +242,35 @@ async def test_other_forms_are_written_and_nothing_is_replaced_unasked(
         assert target.read_text() == "precious"
         await on.keys("enter", "y")
         assert "Quarterbell" in target.read_text()
+
+
+async def test_an_export_says_before_and_after_what_is_unreadable(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        broken = on.library.store(AGENT).root / "entities" / "quarterbell" / "items.json"
+        broken.write_text('{"cut')
+        for _ in range(2):  # what two looks see is no program that is just writing
+            await on.press("f5")
+        await on.keys("x")
+        assert "1 file unreadable; what they hold is left out" in on.text()
+        on.app.screen.query_one(LineInput).value = str(tmp_path / "out.zip")
+        await on.keys("enter")
+        assert "left out, unreadable: " in on.toasts[-1]
+        assert "quarterbell/items.json: not valid JSON" in on.toasts[-1]
+
+
+async def test_an_import_without_a_place_leads_to_the_field_that_chooses_one(
+    tmp_path: Path,
+) -> None:
+    bundle = tmp_path / "out.zip"
+    async with changing(tmp_path, AGENT) as on:
+        exported(on.library, bundle)
+    async with changing(tmp_path / "other", "ambient") as on:
+        await on.keys("I")
+        on.app.screen.query_one(LineInput).value = str(bundle)
+        await on.keys("enter")
+        assert "no open store has the format of agent-memory" in on.text()
+        assert "choose another at Into" in on.text()
+        assert "--into" not in on.text()
 
 
 async def test_a_hostile_bundle_is_refused_whole(tmp_path: Path) -> None:

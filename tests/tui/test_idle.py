@@ -32,7 +32,7 @@ async def test_a_costly_look_is_repeated_rarely_but_at_once_on_focus(tmp_path: P
         worker.refresh()
         await on.settle()
         await _add(root, 71, "Seen when the window is looked at")
-        worker.refresh_unless_typing()
+        worker.refresh_if_due()
         await on.settle()
         assert "Seen when" not in on.text()
         on.app.post_message(AppFocus())
@@ -48,8 +48,7 @@ async def test_where_the_system_reports_nothing_the_stores_are_looked_at(tmp_pat
         worker.refresh()
         await on.settle()
         await _add(root, 72, "Found without a report")
-        worker._searched = 0.0
-        worker.refresh_unless_typing()
+        worker.refresh_if_due()
         await on.sees("Found without")
 
 

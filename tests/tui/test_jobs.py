@@ -1,9 +1,11 @@
-"""A programming error in any kind of background job ends the app with one line, never silently."""
+"""A fault in a background job ends the app with one line; what nobody waits for lets keys pass."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,13 @@ import pytest
 from memtui.bundle import exporting
 from memtui.cli import main
 from memtui.library import Library
-from memtui.tui import change_worker
+from memtui.tui import change_worker, jobs
 from memtui.tui.dialogs import import_
 from memtui.tui.dialogs import import_ as copy
+from memtui.tui.jobs import Job
 
 from .sample_stage import ChangingStage, changing
+from .stage import fact, stage, write_store
 
 AGENT, OTHER = "agent-memory", "simple-memory"
 LONGEST_WAIT = 20.0
@@ -91,3 +95,78 @@ def test_a_programming_error_is_one_line_to_the_person(
     assert line.count("\n") == 1
     assert line.startswith("memtui: ")
     assert "ZeroDivisionError" in line
+
+
+@pytest.fixture
+def keys_never_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once a key has been pressed, for an hour."""
+    monkeypatch.setattr(jobs, "KEY_REST", 3600.0)
+    monkeypatch.setattr(jobs, "LONGEST_REST", 3600.0)
+
+
+async def until(is_true: Callable[[], object]) -> None:
+    end = time.monotonic() + LONGEST_WAIT
+    while not is_true() and time.monotonic() < end:
+        await asyncio.sleep(0.002)
+    assert is_true()
+
+
+@pytest.mark.usefixtures("keys_never_rest")
+async def test_work_that_nobody_waits_for_stands_still_while_a_key_is_held(root: Path) -> None:
+    async with stage(root) as on:
+        pieces = 0
+
+        def work(job: Job) -> None:
+            nonlocal pieces
+            while not job.rest():
+                pieces += 1
+                time.sleep(0.001)
+
+        job = on.browse.worker.jobs.start("test", work)
+        await until(lambda: pieces > 2)
+        await on.handle("down")
+        before = pieces
+        await on.handle(*("down", "up") * 5)
+        assert pieces <= before + 1  # the one that had begun
+        on.app.key_queue.last_input -= 3600
+        await until(lambda: pieces > before + 2)
+        job.stop()
+
+
+async def test_a_held_key_does_not_stop_that_work_for_ever(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stage(root) as on:
+        monkeypatch.setattr(jobs, "KEY_REST", 3600.0)
+        monkeypatch.setattr(jobs, "LONGEST_REST", 0.01)
+        await on.handle("down")
+        asked: list[bool] = []
+        on.browse.worker.jobs.start("test", lambda job: [job.rest() for _ in "abc"], asked.extend)
+        await until(lambda: asked == [False] * 3)
+
+
+@pytest.mark.usefixtures("keys_never_rest")
+async def test_links_backups_and_foreign_changes_wait_for_a_held_key(
+    root: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    opened = threading.Event()
+
+    def open_library() -> Library:
+        opened.wait()
+        return Library.open([root], state=state)
+
+    async with stage(root, state=state, open_library=open_library) as on:
+        worker, backups = on.browse.worker, state / "kept"
+        await on.handle("down")
+        opened.set()
+        await until(lambda: on.browse.is_ready)
+        write_store(tmp_path / "store", {"late": [fact(70, "Written meanwhile", "2026-11-20")]})
+        worker.refresh_at_rest()
+        await on.handle("down", "up")
+        assert not worker.has_links
+        assert not backups.exists()
+        assert "Written meanwhile" not in on.headlines()
+        on.app.key_queue.last_input -= 3600
+        await until(lambda: worker.has_links and backups.exists())
+        await until(lambda: "Written meanwhile" in on.headlines())

@@ -48,6 +48,7 @@ from urllib.parse import quote
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError, StoreError
 from memtui.files.save_hooks import failpoint
+from memtui.stores.engram.schema import write_error_text
 
 BUSY_SECONDS = 5.0
 """How long SQLite itself waits for a lock; Engram's own busy_timeout."""
@@ -268,11 +269,10 @@ def _begin(connection: sqlite3.Connection, path: Path) -> None:
             return
         except sqlite3.OperationalError as error:
             if not is_busy(error) or round_ == BUSY_ROUNDS - 1:
-                raise SaveError(
-                    f"the database cannot be written ({error})",
-                    where=str(path),
-                    do="nothing was changed; try again when the other program is done",
-                ) from error
+                advice = "; try again when the other program is done" if is_busy(error) else ""
+                why = f"the database cannot be written ({write_error_text(error, path)})"
+                do = f"nothing was changed{advice}"
+                raise SaveError(why, where=str(path), do=do) from error
 
 
 def is_busy(error: sqlite3.Error) -> bool:

@@ -5,37 +5,35 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import ClassVar, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import on
 from textual.app import ComposeResult, RenderResult
 from textual.await_complete import AwaitComplete
 from textual.color import Color
-from textual.containers import Container, Vertical
+from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
+from textual.css.styles import RulesMap
 from textual.geometry import Size
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
+from textual.style import Style as VisualStyle
 from textual.visual import RenderOptions, Visual
+from textual.widget import Widget
 from textual.widgets import Static
 
 from memtui import text
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
 from memtui.tui.widgets.line_api import SelectingScreen
-from memtui.tui.widgets.list_window import EntryList
 from memtui.tui.widgets.status_lines import KeyLine
-from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, TextWindow, drawn
-
-if TYPE_CHECKING:
-    from textual.css.styles import RulesMap
-    from textual.style import Style as VisualStyle
+from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, TextWindow, drawn
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
-Row = TypeVar("Row")
 WIDTH_SHARE, HEIGHT_SHARE = 94, 90
 """Percent of the screen that a dialog takes at most, as in dialogs.tcss."""
 LEAST_WIDTH = 36
@@ -91,7 +89,7 @@ class TintedScreen(Visual):
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A modal screen, dismissed once; keys of the browse screen do not reach through."""
 
-    BINDINGS = [("ctrl+c", "app.simulate_key('escape')")]
+    BINDINGS = [("ctrl+c", "app.simulate_key('escape')"), ("escape", "dismiss")]
     app: AppInterface
     _is_answered = False
     _filled_for = Size(0, 0)
@@ -169,12 +167,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         return max(0, min([screen.width, *cells]) - BORDER_COLUMNS)
 
     def fit(self, *, columns: int = 0, rows: int = 0) -> None:
-        """Make the box as large as its content, within the screen.
-
-        Args:
-            columns: Widest line; 0 leaves the width as the style sheet has it.
-            rows: Lines between title and keys; 0 leaves the height.
-        """
+        """Make the box as large as its content, within the screen; 0 leaves it as it is."""
         box = self.query_one(".box")
         width, height = self.app.size
         small = self.has_class("-small")
@@ -209,16 +202,18 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         keys = [(key, label, "") for key, label in self.keys()]
         self.query_one(KeyLine).show(keys, [("esc", self.leave, "")])
 
-    def keep_draft(self, *, last: bool = False) -> bool:
-        """Save unsaved input as a draft; returns whether there is any. Raises SaveError.
-
-        `last`: the app ends, so that another program may offer it.
-        """
-        return False
+    @on(RowList.Moved)
+    def _row_moved(self) -> None:
+        self.update_keys()
 
     def action_act(self, action_id: str) -> None:
         if action_id in ("escape", "quit"):
             self.dismiss(None)
+
+
+def labelled_row(label: str, widget: Widget) -> Horizontal:
+    """A field of a dialog behind its label."""
+    return Horizontal(Static(Content(label), classes="label", markup=False), widget, classes="row")
 
 
 class FittingDialog(Dialog[Result]):
@@ -279,6 +274,9 @@ class TextDialog(FittingDialog[Result]):
         sheet.show(lines)
         self.fit_lines(max(1, len(lines)))
 
+    def action_move(self, action_id: str) -> None:
+        self.query_one(TextWindow).action_move(action_id)
+
     @abstractmethod
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         """The lines to show, each at most `width` cells."""
@@ -325,48 +323,3 @@ class PageDialog(Dialog[Result]):
         """Show these parts in the first line."""
         head = text.cut(" · ".join(parts), max(1, self.app.size.width - 2))
         self.query_one(".head", Static).update(Content(head))
-
-
-class RowList(EntryList, Generic[Row]):
-    """One line per row, behind the bar of the cursor."""
-
-    empty = "no matches"
-    """What stands in place of no rows."""
-    is_lit = True
-    """The cursor looks the same without the focus, which an input above the list may have."""
-
-    def __init__(self, rows: Sequence[Row] = (), *, title: str = "") -> None:
-        super().__init__(title=title)
-        self.rows = rows
-
-    def show_rows(self, rows: Sequence[Row], *, cursor: int = 0, top: int = 0) -> None:
-        self.rows = rows
-        self.reset(cursor=cursor, top=top)
-        self.refresh(layout=True)
-
-    @property
-    def current(self) -> Row | None:
-        """The row under the cursor."""
-        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
-
-    def line_count(self) -> int:
-        return len(self.rows)
-
-    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(1, len(self.rows))
-
-    def draw_empty(self, y: int, width: int) -> Strip:
-        words = text.cut(f" {self.empty}", width)
-        return Strip([] if y else [Segment(words, self.palette.faint)])
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        palette, ground = self.palette, Style.null()
-        if selected:
-            ground = palette.cursor(focused=self.is_lit or self.has_focus)
-        bar = ("▌" if selected else " ", palette.accent)
-        parts = [bar, *self.draw_row(self.rows[index], width)]
-        return Strip([Segment(words, style + ground) for words, style in parts])
-
-    @abstractmethod
-    def draw_row(self, row: Row, width: int) -> Sequence[tuple[str, Style]]:
-        """Text and style of each piece of a row, one cell less than `width` in all."""

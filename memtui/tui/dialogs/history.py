@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,16 +11,14 @@ from textual import on
 from textual.app import ComposeResult
 
 from memtui import text
-from memtui.dataclass import dataclass
+from memtui.insight.versions import TextVersion, VersionHistory
+from memtui.model import Memory
 from memtui.tui import appearance, key_bindings
-from memtui.tui.dialogs.dialog import FittingDialog, RowList
+from memtui.tui.appearance import Palette
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.text_blocks import is_markdown
 from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
-
-if TYPE_CHECKING:
-    from memtui.insight.versions import TextVersion, VersionHistory
-    from memtui.model import Memory
-    from memtui.tui.appearance import Palette
+from memtui.tui.widgets.text_window import RowList
 
 WHOLE_DATE_FROM = 50
 """Columns from which a version's time of day and age are shown."""
@@ -29,17 +26,8 @@ LONGEST = 4_000
 """Characters of a version that are shown here."""
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
-    """One version of a memory as drawn lines."""
-
-    ref: str
-    """Empty when the version is not in the store and cannot be opened."""
-    lines: tuple[Sequence[Segment], ...]
-
-
-VersionLine = tuple[Sequence[Segment], str]
-"""A line of a version; on its first one the version's ref."""
+VersionLine = tuple[Sequence[Segment], int]
+"""A line, and on the first one of a version its number among those shown; -1 on the others."""
 
 
 class VersionList(RowList[VersionLine]):
@@ -47,36 +35,13 @@ class VersionList(RowList[VersionLine]):
 
     ALLOW_SELECT = True
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._first: dict[int, int] = {}
-        """First line of a version -> its number among those shown."""
-
-    def show(self, versions: Sequence[Version], selected: int) -> None:
-        """Show the versions with the cursor on number `selected`."""
-        lines: list[VersionLine] = []
-        self._first = {}
-        cursor = 0
-        for number, version in enumerate(versions):
-            if lines:
-                lines.append(((), ""))
-            cursor = len(lines) if number == selected else cursor
-            self._first[len(lines)] = number
-            for index, line in enumerate(version.lines):
-                lines.append((line, version.ref if not index else ""))
-        self.show_rows(lines, cursor=cursor)
-
-    @property
-    def ref(self) -> str:
-        return self.current[1] if self.current else ""
-
     @property
     def number(self) -> int:
         """Number of the version under the cursor; -1 if there is none."""
-        return self._first.get(self.cursor, -1)
+        return self.current[1] if self.current else -1
 
     def selectable(self, index: int) -> bool:
-        return bool(self.rows[index][1])
+        return self.rows[index][1] >= 0
 
     def draw_row(self, row: VersionLine, width: int) -> Sequence[tuple[str, Style]]:
         return [(segment.text, segment.style or Style.null()) for segment in row[0]]
@@ -102,13 +67,7 @@ class HistoryScreen(FittingDialog[str]):
         now: Callable[[], datetime],
         restore: Callable[[Memory], None] | None = None,
     ) -> None:
-        """
-        Args:
-            history: What to show.
-            now: The present, for ages.
-            restore: Plans to give the memory a former text again and asks; None where its store
-                cannot edit it.
-        """
+        """`restore`: gives the memory a former text again; None where its store cannot edit it."""
         super().__init__()
         self._history = history
         self._now = now
@@ -117,10 +76,6 @@ class HistoryScreen(FittingDialog[str]):
 
     def content(self) -> ComposeResult:
         yield VersionList()
-
-    @on(VersionList.Moved)
-    def _moved(self) -> None:
-        self.update_keys()
 
     def keys(self) -> list[tuple[str, str]]:
         keys = [("↑↓", "version"), ("enter", "open")]
@@ -133,10 +88,10 @@ class HistoryScreen(FittingDialog[str]):
     @property
     def _former_version(self) -> Memory | None:
         """Return the version under the cursor if it has another text, which can be restored."""
-        versions, number = self._history.versions, self.query_one(VersionList).number
-        if self._restore is None or not 0 <= number < len(versions):
+        number = self.query_one(VersionList).number
+        if self._restore is None or number < 0:
             return None
-        version = versions[len(versions) - 1 - number]
+        version = self._history.versions[-1 - number]
         own = self._history.lineage.memory
         texts = (version.memory.title, version.memory.content)
         return None if texts == (own.title, own.content) else version.memory
@@ -157,29 +112,31 @@ class HistoryScreen(FittingDialog[str]):
 
     def fill(self, number: int = -1) -> None:
         """Lay out the versions, with the cursor on one of them, else on the memory's own."""
-        versions = self.query_one(VersionList)
+        found, palette = self._history, self.app.palette
         width = max(20, self.inner_width - 3)
-        found = self._history
-        blocks: list[Version] = []
-        for index in range(len(found.versions) - 1, -1, -1):
-            version = found.versions[index]
-            lines = self._draw_version(version, found.previous(index), versions.palette, width)
-            blocks.append(Version(version.memory.ref, tuple(lines)))
-        palette = versions.palette
+        rows: list[VersionLine] = []
+        first_lines = []
+        for shown_number, version in enumerate(reversed(found.versions)):
+            before = found.previous(len(found.versions) - 1 - shown_number)
+            rows += [((), -1)] if rows else []
+            first_lines.append(len(rows))
+            head, *body = self._draw_version(version, before, palette, width)
+            rows += [(head, shown_number), *((line, -1) for line in body)]
         notes = [(f"{text.one_line(id)}: not in this store", palette.faint) for id in found.missing]
         if found.left_out:
             words = f"not all versions, git: {text.one_line(found.left_out)}"
             notes.insert(0, (words, palette.warning))
         for words, style in notes:
-            note = [Segment("○ ", palette.faint), Segment(text.cut(words, width), style)]
-            blocks.append(Version("", (note,)))
+            note = (Segment("○ ", palette.faint), Segment(text.cut(words, width), style))
+            rows += [((), -1), (note, -1)]
         own, shown = found.lineage.memory.ref, reversed(found.versions)
-        own_index = next(
+        own_number = next(
             (i for i, v in enumerate(shown) if v.memory.ref == own and v.is_present), 0
         )
-        versions.show(blocks, number if number >= 0 else own_index)
+        cursor = first_lines[number if number >= 0 else own_number] if first_lines else 0
+        self.query_one(VersionList).show_rows(rows, cursor=cursor)
         self.update_keys()
-        self.fit(rows=versions.line_count())
+        self.fit(rows=len(rows))
 
     def _draw_version(
         self, version: TextVersion, before: TextVersion | None, palette: Palette, width: int
@@ -221,6 +178,6 @@ class HistoryScreen(FittingDialog[str]):
 
     @on(VersionList.Opened)
     def action_choose(self) -> None:
-        ref = self.query_one(VersionList).ref
-        if ref:
-            self.dismiss(ref)
+        number = self.query_one(VersionList).number
+        if number >= 0:
+            self.dismiss(self._history.versions[-1 - number].memory.ref)

@@ -6,11 +6,9 @@ open stores, memory by memory, or its whole stores into a new folder.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual import on
 from textual.widget import Widget
@@ -21,22 +19,19 @@ from memtui.bundle.bundle_reader import ImportDocument, describe_importable_file
 from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.changes import Act, Change
-from memtui.errors import BundleError, MemtuiError
+from memtui.errors import BundleError, MemtuiError, NoTarget, Refused
 from memtui.files.reading import read_bytes
+from memtui.journal import JournalAction
+from memtui.library import Library
 from memtui.library.planning import Planned, planned_import
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.stores.format import IncomingStore
 from memtui.tui import change_worker
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.dialogs.transfer import TransferScreen
+from memtui.tui.dialogs.transfer import TransferScreen, typed_path
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
-
-if TYPE_CHECKING:
-    from memtui.journal import JournalAction
-    from memtui.library import Library
-
 
 ORIGINAL_STORES = "original stores"
 """Each store of the file is imported to the open store of the same name and format."""
@@ -98,9 +93,9 @@ class ImportScreen(TransferScreen):
         if self._plan is not None:
             self._import(self._plan)
             return
-        path = _path(self._file)
+        path = typed_path(self._file)
         into = "" if self._into.raw == ORIGINAL_STORES else self._into.raw
-        place = _path(self._folder) if self._into.raw == NEW_FOLDER else None
+        place = typed_path(self._folder) if self._into.raw == NEW_FOLDER else None
         if place is not None and not self._folder.raw.strip():
             self.say(OutcomeLine("enter a new or empty folder", Tone.WARNING))
             return
@@ -116,7 +111,10 @@ class ImportScreen(TransferScreen):
                 raise BundleError(reason, where=str(path)) from error
             if place is not None:
                 return plan_restore(document, place, stopped)
-            return plan_import(document, library, into, report, stopped)
+            try:
+                return plan_import(document, library, into, report, stopped)
+            except NoTarget as error:
+                raise Refused(error.what, do="choose another at Into") from error
 
         self.work(plan, self._planned)
 
@@ -156,10 +154,6 @@ class ImportScreen(TransferScreen):
 
     def _written(self, words: str, timeout: float, _: JournalAction) -> None:
         self.finish(words, timeout)
-
-
-def _path(line: LineInput) -> Path:
-    return Path(os.path.expanduser(line.raw.strip()))
 
 
 COPY, MOVE = "copy", "move"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.style import Style
 from textual import on
@@ -17,15 +17,13 @@ from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, Tre
 from memtui.errors import MemtuiError
 from memtui.files.save_transaction import FileDiff
 from memtui.journal import ActionState, JournalAction
-from memtui.tui.dialogs.dialog import FittingDialog, RowList
+from memtui.library import Library
+from memtui.model import Memory
+from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.widgets.diff_view import DiffView
-from memtui.tui.widgets.text_window import OutcomeLine, Tone
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-    from memtui.model import Memory
+from memtui.tui.widgets.text_window import OutcomeLine, RowList, Tone
 
 _SIGNS = {
     ActionState.DONE: "●",

@@ -8,7 +8,6 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -19,13 +18,10 @@ from memtui import text
 from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError, SaveError
 from memtui.query import TimeCondition, parse_time, parse_time_end
+from memtui.tui.app_interface import AppInterface
 from memtui.tui.dialogs.dialog import FittingDialog, Result
+from memtui.tui.jobs import JobRunner
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
-
-if TYPE_CHECKING:
-    from memtui.tui.app_interface import AppInterface
-    from memtui.tui.jobs import JobRunner
-
 
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"
 
@@ -45,8 +41,6 @@ QUESTION_CELLS = 76
 
 class ConfirmDialog(FittingDialog[str]):
     """A question answered with one key; dismissed with its value, None on escape."""
-
-    BINDINGS = [("escape", "dismiss")]
 
     def __init__(
         self,
@@ -85,7 +79,6 @@ class LineDialog(FittingDialog[Result]):
     """Asks for one line."""
 
     AUTO_FOCUS = "Input"
-    BINDINGS = [("escape", "dismiss")]
 
     def __init__(self, title: str, value: str, placeholder: str, accept: str) -> None:
         """`accept`: label of enter."""
@@ -146,14 +139,10 @@ class TimePrompt(LineDialog[TimeCondition]):
         start: bool = False,
         accept: str = "show",
     ) -> None:
-        """
-        Args:
-            title: What the time is for.
-            now: What relative times are counted from.
-            value: What stands in the line at first.
-            empty: What an empty line means; it is not accepted without this.
-            start: Of a day, month or year take its start, not its end.
-            accept: Label of enter.
+        """Ask for a time; relative ones are counted from `now`.
+
+        `empty`: what an empty line means, which is not accepted without this. `start`: of a day,
+        month or year take its start, not its end.
         """
         super().__init__(title, value, "a date, a month or a span", accept)
         self._now, self._empty = now, empty
@@ -211,13 +200,7 @@ def ask_file(
 ) -> None:
     """Ask for a path and write a text there in a job; reports the result in a toast.
 
-    Args:
-        app: Shows the dialogs.
-        jobs: Runs the job.
-        title: Of the first dialog.
-        name: Proposed name of the file, in the folder the program was started in.
-        writers: Suffix -> makes the text. Where there is one only, any name will do.
-        hint: What is written.
+    `name` is proposed. `writers`: suffix -> makes the text; one alone takes any name.
     """
 
     def named(words: str) -> None:
@@ -244,8 +227,9 @@ def ask_file(
 
 def _write_file(path: Path, document: str) -> None:
     from memtui.bundle.exporting import write_file
+    from memtui.files.atomic_replace import write_error_text
 
     try:
         write_file(path, [text.without_lone_surrogates(document).encode()])
     except OSError as error:
-        raise SaveError(f"nothing was saved: {error.strerror}", where=str(path)) from error
+        raise SaveError(f"not saved: {write_error_text(error)}", where=str(path)) from error

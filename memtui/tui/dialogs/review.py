@@ -13,13 +13,12 @@ from textual.containers import Container
 from textual.content import Content
 
 from memtui import text
-from memtui.dataclass import dataclass
 from memtui.progress import Progress
-from memtui.tui.appearance import wrapped
+from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
-from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.inputs import TextInput
 from memtui.tui.widgets.review_list import (
+    ProposalDetail,
     ReviewList,
     ReviewRow,
     describe_group,
@@ -32,8 +31,6 @@ from memtui.upkeep.proposals import Proposal, ProposalKind
 
 if TYPE_CHECKING:
     from memtui.library.review_files import Queue
-    from memtui.model import Memory
-    from memtui.tui.appearance import Palette
     from memtui.upkeep.model_requests import ModelRequest
 
 WIDE_FROM = 120
@@ -42,16 +39,9 @@ DETAIL_FROM = 16
 """Rows from which the proposal is shown with the queue; below, space shows it alone."""
 
 SCANNING = "Looking for what could be tidied …"
-
-
-@dataclass(frozen=True, slots=True)
-class ProposalDetail:
-    """The details of one proposal."""
-
-    memories: tuple[Memory, ...] = ()
-    diff: tuple[DiffLine, ...] = ()
-    problem: str = ""
-    """Why its changes cannot be planned."""
+LISTED_HERE = """\
+Near-duplicates, contradictions, expired memories, secrets and
+more are listed here when a scan finds them."""
 
 
 class ReviewHost(Protocol):
@@ -129,7 +119,7 @@ class ReviewScreen(FittingDialog[None]):
         yield ProgressLine()
 
     def on_mount(self) -> None:
-        self._list.empty = (SCANNING,)
+        self._list.empty = SCANNING
         self.show_queue(self._host.queue)
         self._host.scan(is_awaited=self._host.queue is None)
 
@@ -149,7 +139,7 @@ class ReviewScreen(FittingDialog[None]):
 
     def show_queue(self, queue: Queue | None) -> None:
         """Show what a scan found, or what is left; the cursor stays on its line."""
-        before = self._list.row
+        before = self._list.current
         proposals = queue.proposals if queue is not None else ()
         rows = queue_rows(proposals, self._folded)
         cursor = next((at for at, row in enumerate(rows) if self._is_same(row, before)), -1)
@@ -157,12 +147,9 @@ class ReviewScreen(FittingDialog[None]):
             first = 1 if len(rows) > 1 and before is None else self._list.cursor
             cursor = min(first, max(0, len(rows) - 1))
         if queue is not None and not rows:
-            self._list.empty = (
-                SCANNING if self._host.is_awaited else "Nothing to review.",
-                "Near-duplicates, contradictions, expired memories, secrets and",
-                "more are listed here when a scan finds them.",
-            )
-        self._list.show(rows, cursor)
+            found = SCANNING if self._host.is_awaited else "Nothing to review."
+            self._list.empty = f"{found}\n{LISTED_HERE}"
+        self._list.show_rows(rows, cursor=cursor)
         if queue is not None:
             hints = sum(one.is_hint for one in proposals)
             parts = [text.counted(len(proposals) - hints, "proposal")]
@@ -184,20 +171,20 @@ class ReviewScreen(FittingDialog[None]):
         if progress is None:
             line.show("")
             if self._host.queue is None:
-                self._list.empty = ("Not scanned yet.",)
-                self._list.show([], 0)
+                self._list.empty = "Not scanned yet."
+                self._list.show_rows(())
         else:
             line.show(progress.what, progress.done, progress.total)
         self.update_keys()
 
     def keys(self) -> list[tuple[str, str]]:
-        row = self._list.row
+        row, proposal = self._list.current, self._proposal
         keys: list[tuple[str, str]] = []
-        if row is not None and row.proposal is not None:
+        if row is not None and proposal is not None:
             if not row.is_hint:
                 keys += [("a", "accept"), ("e", "edit")]
             keys += [("x", "decline"), ("s", "snooze"), ("enter", "go to")]
-            if self._host.has_model and _takes_model(row.proposal):
+            if self._host.has_model and _takes_model(proposal):
                 keys.append(("m", "model"))
             if not row.is_hint and row.count > 1:
                 keys.append(("A", "all"))
@@ -214,35 +201,37 @@ class ReviewScreen(FittingDialog[None]):
     @on(ReviewList.Moved)
     def _moved(self) -> None:
         self._detail = None
-        row = self._list.row
-        if row is not None and row.proposal is not None:
-            proposal = row.proposal
-
-            def seen(detail: ProposalDetail) -> None:
-                now = self._list.row
-                if now is not None and now.proposal is not None and now.proposal.id == proposal.id:
-                    self._detail = detail
-                    self._draw()
-
-            self._host.look(proposal, self.if_open(seen))
-        else:
-            self._draw()
         self.update_keys()
+        if (proposal := self._proposal) is None:
+            self._draw()
+            return
+
+        def seen(detail: ProposalDetail) -> None:
+            now = self._proposal
+            if now is not None and now.id == proposal.id:
+                self._detail = detail
+                self._draw()
+
+        self._host.look(proposal, self.if_open(seen))
+
+    @property
+    def _proposal(self) -> Proposal | None:
+        """The one under the cursor; None on a heading."""
+        return self._list.current.proposal if self._list.current else None
 
     def _draw(self) -> None:
-        sheet, row = self.query_one("#review-detail", TextWindow), self._list.row
+        sheet, row = self.query_one("#review-detail", TextWindow), self._list.current
         width = max(20, sheet.size.width - 1)
         if row is None:
             sheet.show([])
         elif row.proposal is None:
             sheet.show(describe_group(row, sheet.palette, width))
         elif (detail := self._detail) is not None:
-            shown = (row.proposal, detail.memories, detail.diff, detail.problem)
-            sheet.show(proposal_lines(*shown, sheet.palette, width))
+            sheet.show(proposal_lines(row.proposal, detail, sheet.palette, width))
 
     def _selected(self) -> list[Proposal]:
         """The proposal under the cursor, or all of the group whose heading it is."""
-        row = self._list.row
+        row = self._list.current
         if row is None:
             return []
         return [row.proposal] if row.proposal is not None else self._group(row)
@@ -266,16 +255,13 @@ class ReviewScreen(FittingDialog[None]):
 
     @on(ReviewList.Opened)
     def action_open(self) -> None:
-        row = self._list.row
-        if row is None:
-            return
-        if row.proposal is not None:
-            self._host.open_memories(row.proposal)
-        else:
+        if self._proposal is not None:
+            self._host.open_memories(self._proposal)
+        elif (row := self._list.current) is not None:
             self._set_open(row, not row.is_open)
 
     def action_unfold(self, is_open: bool) -> None:
-        row = self._list.row
+        row = self._list.current
         if row is not None:
             self._set_open(row, is_open)
 
@@ -283,24 +269,22 @@ class ReviewScreen(FittingDialog[None]):
         (self._folded.discard if is_open else self._folded.add)(row.group)
         rows = queue_rows(self._proposals, self._folded)
         at = next(i for i, one in enumerate(rows) if one.group == row.group)
-        self._list.show(rows, at)
+        self._list.show_rows(rows, cursor=at)
         self._moved()
 
     def action_accept(self, whole_group: bool) -> None:
-        row = self._list.row
+        row = self._list.current
         if row is not None and not row.is_hint:
             proposals = self._group(row) if whole_group else self._selected()
             self._host.accept(proposals, preview=whole_group or row.proposal is None)
 
     def action_edit(self) -> None:
-        row = self._list.row
-        if row is not None and row.proposal is not None and not row.is_hint:
-            self._host.edit(row.proposal)
+        if self._proposal is not None and not self._proposal.is_hint:
+            self._host.edit(self._proposal)
 
     def action_model(self) -> None:
-        row = self._list.row
-        if row is not None and row.proposal is not None and _takes_model(row.proposal):
-            self._host.ask_model(row.proposal)
+        if self._proposal is not None and _takes_model(self._proposal):
+            self._host.ask_model(self._proposal)
 
     def action_decide(self, snooze: bool) -> None:
         self._host.decide(self._selected(), snooze=snooze)

@@ -7,32 +7,27 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal
-from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from memtui import text
 from memtui.bundle import exporting
 from memtui.errors import MemtuiError, SaveError
+from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.prompts import write_after_asking
+from memtui.tui.jobs import Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.status_lines import ProgressLine
 from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone, drawn
-
-if TYPE_CHECKING:
-    from memtui.library import Library
-    from memtui.tui.jobs import Job
-
 
 Answer = TypeVar("Answer")
 
@@ -75,9 +70,7 @@ class TransferScreen(FittingDialog[bool]):
 
     def content(self) -> ComposeResult:
         for label, widget in self.fields():
-            with Horizontal(classes="row"):
-                yield Static(Content(label), classes="label", markup=False)
-                yield widget
+            yield labelled_row(label, widget)
         yield TextWindow()
         yield ProgressLine()
 
@@ -164,9 +157,9 @@ class TransferScreen(FittingDialog[bool]):
 ALL_STORES = "all stores, complete"
 
 
-def default_name(day: str, form: str) -> str:
-    """Default path of an export."""
-    return str(Path.cwd() / f"memtui-{day}{exporting.export_forms()[form].suffix}")
+def typed_path(line: LineInput) -> Path:
+    """The path in an input."""
+    return Path(os.path.expanduser(line.raw.strip()))
 
 
 class ExportScreen(TransferScreen):
@@ -198,7 +191,8 @@ class ExportScreen(TransferScreen):
         }
         first = next(iter(self._forms)) if is_past else "bundle"
         self._form = ChoiceInput(list(self._forms), first, name="form")
-        self._file = LineInput(default_name(day, first), name="file")
+        path = Path.cwd() / f"memtui-{day}{self._forms[first].suffix}"
+        self._file = LineInput(str(path), name="file")
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("What", self._what), ("Format", self._form), ("File", self._file)]
@@ -232,15 +226,16 @@ class ExportScreen(TransferScreen):
             lines.append(OutcomeLine(words, Tone.QUIET))
         elif form != "bundle" and "bundle" in self._forms:
             lines.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
-        if self._path().exists():
+        library = self.writer.library
+        if library and (count := sum(len(library.unreadable(s.label)) for s in library.stores)):
+            words = f"{text.counted(count, 'file')} unreadable; what they hold is left out"
+            lines.append(OutcomeLine(words, Tone.WARNING, "!"))
+        if typed_path(self._file).exists():
             lines.append(OutcomeLine("exists; you will be asked before overwriting", Tone.WARNING))
         self.say(*lines)
 
-    def _path(self) -> Path:
-        return Path(os.path.expanduser(self._file.raw.strip()))
-
     def action_go(self) -> None:
-        path = self._path()
+        path = typed_path(self._file)
         if self.working:
             return
         if not self._file.raw.strip() or path.is_dir():
@@ -251,24 +246,28 @@ class ExportScreen(TransferScreen):
     def _start(self, path: Path) -> None:
         form, chosen = self._form.raw, self._groups[self._what.raw]
 
-        def export(library: Library, report: Report, stopped: IsCancelled) -> tuple[str, ...]:
+        def export(library: Library, report: Report, stopped: IsCancelled) -> exporting.Export:
+            from memtui.files.atomic_replace import write_error_text
+
             made = exporting.export_memories(library, form, chosen, report, stopped)
             try:
                 exporting.write_file(path, made.pieces)
             except OSError as error:
-                raise SaveError(
-                    f"nothing was exported: {error.strerror}", where=str(path)
-                ) from error
-            return made.notes
+                why = write_error_text(error)
+                raise SaveError(f"nothing was exported: {why}", where=str(path)) from error
+            return made
 
         self.work(export, partial(self._done, path))
 
-    def _done(self, path: Path, notes: tuple[str, ...]) -> None:
+    def _done(self, path: Path, made: exporting.Export) -> None:
         name = text.file_name(str(path))
         chosen = self._groups[self._what.raw]
         what = "" if chosen is None else f" {text.counted(len(chosen), 'memory')}"
-        lines = [f"Exported{what} to {name}", *(text.one_line(note) for note in notes)]
-        self.app.notify("\n".join(lines), timeout=8)
+        lines = [f"Exported{what} to {name}", *(text.one_line(note) for note in made.notes)]
+        if made.is_incomplete:
+            self.app.notify("\n".join(lines), severity="warning", timeout=15)
+        else:
+            self.app.notify("\n".join(lines), timeout=8)
         self.dismiss(True)
 
     def failed(self, error: MemtuiError) -> None:

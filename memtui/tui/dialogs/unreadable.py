@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -15,15 +14,12 @@ from textual.app import ComposeResult
 
 from memtui import text
 from memtui.dataclass import dataclass
+from memtui.library import StoreState
 from memtui.library.broken_files import BrokenFile, is_database
-from memtui.tui.dialogs.dialog import FittingDialog, RowList, TextDialog
-from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
-
-if TYPE_CHECKING:
-    from memtui.library import StoreState
-    from memtui.stores.base import Unreadable
-    from memtui.tui.appearance import Palette
-
+from memtui.stores.base import Unreadable
+from memtui.tui.appearance import Palette
+from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
+from memtui.tui.widgets.text_window import OutcomeLine, RowList, TextWindow, Tone
 
 LOOK_EVERY = 0.25
 """Seconds between two looks at what is unreadable, while the list is open."""
@@ -41,25 +37,6 @@ class Fault:
         return Path(self.item.file)
 
 
-class FaultHost(Protocol):
-    """What can be done with a fault; implemented by the controller."""
-
-    def has_copy(self, fault: Fault) -> bool:
-        """Whether there is a good copy that may be restored."""
-
-    def show(self, fault: Fault) -> None:
-        """Show the file as it is."""
-
-    def edit(self, fault: Fault) -> None:
-        """Open the file in the editor, at the line of the fault."""
-
-    def restore(self, fault: Fault) -> None:
-        """Replace the file by its last good copy."""
-
-    def reveal(self, fault: Fault) -> None:
-        """Show the file in its folder."""
-
-
 FaultRow = tuple[Sequence[tuple[str, Style]], Fault | None]
 """The pieces of a line, and the fault that it names."""
 
@@ -69,18 +46,11 @@ class FaultList(RowList[FaultRow]):
 
     def show(self, stores: Sequence[StoreState], width: int) -> None:
         """List the stores; the cursor stays on its file."""
-        selected = self.fault
         rows: list[FaultRow] = []
         for store in stores:
             rows += [((), None)] if rows else []
             rows += _store(store, width, self.palette)
-        at = [index for index, (_, fault) in enumerate(rows) if fault is not None]
-        same = [
-            index
-            for index, (_, fault) in enumerate(rows)
-            if fault and selected and fault.item.file == selected.item.file
-        ]
-        self.show_rows(rows, cursor=(same or at or [0])[0])
+        self.show_rows(rows, same=lambda row: row[1].item.file if row[1] else None)
 
     @property
     def fault(self) -> Fault | None:
@@ -109,10 +79,15 @@ class UnreadableScreen(FittingDialog[None]):
         ("o", "act_on('reveal')"),
     ]
 
-    def __init__(self, stores: Callable[[], Sequence[StoreState]], host: FaultHost) -> None:
+    def __init__(
+        self,
+        stores: Callable[[], Sequence[StoreState]],
+        acts: Mapping[str, Callable[[Fault], None]],
+        has_copy: Callable[[Fault], bool],
+    ) -> None:
         """`stores`: the stores as they are now; asked again while the list is open."""
         super().__init__()
-        self._stores, self._host = stores, host
+        self._stores, self._acts, self._has_copy = stores, acts, has_copy
         self._shown: Sequence[StoreState] = ()
 
     def content(self) -> ComposeResult:
@@ -135,10 +110,6 @@ class UnreadableScreen(FittingDialog[None]):
     def keys(self) -> list[tuple[str, str]]:
         return [(key, words) for key, words, _ in self._possible_acts()]
 
-    @on(FaultList.Moved)
-    def _moved(self) -> None:
-        self.update_keys()
-
     @on(FaultList.Opened)
     def _opened(self) -> None:
         self.action_act_on("show")
@@ -153,7 +124,7 @@ class UnreadableScreen(FittingDialog[None]):
             found = [("enter", "show", "show")]
             if not is_database(fault.path):
                 found.append(("e", "$EDITOR at the error", "edit"))
-        if self._host.has_copy(fault):
+        if self._has_copy(fault):
             found.append(("r", "restore last good copy", "restore"))
         return [*found, ("o", "open folder", "reveal")]
 
@@ -161,7 +132,7 @@ class UnreadableScreen(FittingDialog[None]):
         """Run an action on the fault under the cursor, if it is possible."""
         fault = self.query_one(FaultList).fault
         if fault is not None and act in {act for _, _, act in self._possible_acts()}:
-            getattr(self._host, act)(fault)
+            self._acts[act](fault)
 
 
 def _store(store: StoreState, width: int, palette: Palette) -> Iterator[FaultRow]:

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 
 from memtui import text
 from memtui.dataclass import dataclass
-from memtui.tui.appearance import wrapped
+from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.widgets.statistics import bar
 from memtui.tui.widgets.text_window import TextWindow
-
-if TYPE_CHECKING:
-    from memtui.tui.appearance import Palette
-
 
 MIN_VISIBLE = 0.0005
 """Smaller values are shown as zero: three decimal places."""
@@ -212,12 +207,7 @@ class WhyScreen(TextDialog[None]):
     BINDINGS = [("escape,w,q,enter", "dismiss")]
 
     def __init__(self, hit: Hit, after: Hit | None, total: int) -> None:
-        """
-        Args:
-            hit: The result.
-            after: The next result, None for the last.
-            total: Number of all results.
-        """
+        """`after`: the next result, None for the last; `total`: number of all results."""
         super().__init__()
         self._shown = (hit, after, total)
 

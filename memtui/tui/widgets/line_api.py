@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
@@ -29,10 +29,8 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from memtui import text
+from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
-
-if TYPE_CHECKING:
-    from memtui.tui.app_interface import AppInterface
 
 
 class BorderedLines(StylesCache):
@@ -218,6 +216,13 @@ class SelectingScreen(Screen[Result]):
 
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
+
+    def keep_draft(self, *, last: bool = False) -> bool:
+        """Save unsaved input as a draft; returns whether there is any. Raises SaveError.
+
+        `last`: the app ends, so that another program may offer it.
+        """
+        return False
 
     def _screen_resized(self, size: Size) -> None:
         """Lay out for the present size.

@@ -7,16 +7,13 @@ and scrollbar; Textual's scrolling is not used, since it lays out the whole scre
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Hashable
 
 from rich.segment import Segment
-from rich.style import Style
 from textual import events
 from textual.cache import FIFOCache
 from textual.content import Content
 from textual.geometry import Offset, Region
-from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -29,9 +26,6 @@ from memtui.tui.widgets.line_api import (
     word_at,
 )
 
-if TYPE_CHECKING:
-    from textual.binding import BindingType
-
 CACHED_STRIPS = 256
 """Drawn lines that are cached: enough to page back and forth. Not in an `LRUCache`, whose links
 are cycles: what is cleared would stay in memory until the collector finds it."""
@@ -41,7 +35,7 @@ WHEEL_LINES = 3
 class ListWindow(ThemedWidget, can_focus=True):
     """A focusable list of lines with cursor, scrollbar, keys and mouse."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [*key_bindings.bindings(actions.MOVING)]
+    BINDINGS = [*key_bindings.bindings(actions.MOVING)]
     has_cursor = True
     """False if the lines only scroll and there is no current one."""
     line_height = 1
@@ -202,11 +196,9 @@ class ListWindow(ThemedWidget, can_focus=True):
             strip, selected = Strip([]), False
         if selected:
             strip = _one_ground(strip)
-        strip = strip.adjust_cell_length(width, self._line_style(selected=selected))
+        style = self.palette.cursor(focused=self.has_focus) if selected else None
+        strip = strip.adjust_cell_length(width, style)
         return strip.apply_style(self.ground)
-
-    def _line_style(self, *, selected: bool) -> Style | None:
-        return self.palette.cursor(focused=self.has_focus) if selected else None
 
     def _scrollbar(self, y: int, height: int, count: int) -> Segment:
         if count <= max(1, height // self.line_height):
@@ -244,17 +236,18 @@ class ListWindow(ThemedWidget, can_focus=True):
     # Keys and mouse
 
     def action_move(self, action_id: str) -> None:
-        moves: dict[str, Callable[[], None]] = {
-            "move.down": lambda: self._step(1),
-            "move.up": lambda: self._step(-1),
-            "move.page_down": lambda: self._step(self.page),
-            "move.page_up": lambda: self._step(-self.page),
-            "move.half_down": lambda: self._step(max(1, self.page // 2)),
-            "move.half_up": lambda: self._step(-max(1, self.page // 2)),
-            "move.first": lambda: self._step(-self.line_count()),
-            "move.last": lambda: self._step(self.line_count()),
+        page, count = self.page, self.line_count()
+        moves = {
+            "move.down": 1,
+            "move.up": -1,
+            "move.page_down": page,
+            "move.page_up": -page,
+            "move.half_down": max(1, page // 2),
+            "move.half_up": -max(1, page // 2),
+            "move.first": -count,
+            "move.last": count,
         }
-        moves[action_id]()
+        self._step(moves[action_id])
 
     def _step(self, lines: int) -> None:
         if self.has_cursor:
@@ -362,20 +355,3 @@ def _one_ground(strip: Strip) -> Strip:
     if not any(style and style.reverse for _, style, _ in strip):
         return strip
     return Strip([Segment(words, style and style.without_color) for words, style, _ in strip])
-
-
-class EntryList(ListWindow):
-    """A list of entries that posts messages when the cursor moves and when an entry is opened."""
-
-    class Moved(Message):
-        """Another entry is under the cursor."""
-
-    class Opened(Message):
-        """An entry was double-clicked."""
-
-    def cursor_moved(self) -> None:
-        self.post_message(self.Moved())
-
-    def clicked(self, index: int, *, again: bool, double: bool) -> None:
-        if double:
-            self.post_message(self.Opened())

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Sequence
 
 from rich.segment import Segment
 from rich.style import Style
-from textual.strip import Strip
 
 from memtui import text
 from memtui.dataclass import dataclass
@@ -20,7 +19,7 @@ from memtui.tui.widgets.diff_view import (
     draw_text_diff,
     join_columns,
 )
-from memtui.tui.widgets.list_window import EntryList
+from memtui.tui.widgets.text_window import RowList
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind
 
 SIDE_BY_SIDE_FROM = 60
@@ -52,9 +51,7 @@ def queue_rows(
 ) -> list[ReviewRow]:
     """Headings with their proposals, hints after everything that can be accepted.
 
-    Args:
-        proposals: In the order of `RULES`.
-        closed: Groups of which only the heading is shown.
+    `proposals` are in the order of `RULES`; of `closed` groups only the heading is shown.
     """
     groups: dict[tuple[bool, ProposalKind], list[Proposal]] = {}
     for hint in (False, True):
@@ -70,64 +67,33 @@ def queue_rows(
     return rows
 
 
-class ReviewList(EntryList):
+class ReviewList(RowList[ReviewRow]):
     """Headings and proposals, one per line."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[ReviewRow] = []
-        self.empty: tuple[str, ...] = ()
+    is_lit = False
 
-    @property
-    def row(self) -> ReviewRow | None:
-        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
-
-    def show(self, rows: list[ReviewRow], cursor: int) -> None:
-        self.rows = rows
-        self.reset(cursor=cursor, top=self.top)
-
-    def line_count(self) -> int:
-        return len(self.rows)
-
-    def draw_key(self, index: int) -> Hashable:
-        row = self.rows[index]
-        return row.group, row.count, row.is_open, row.proposal and row.proposal.id
-
-    def draw_empty(self, y: int, width: int) -> Strip:
-        words = self.empty[y] if y < len(self.empty) else ""
-        return Strip([Segment(text.cut(f" {words}", width), self.palette.faint)])
-
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        row, palette = self.rows[index], self.palette
-        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        bar = Segment("▌" if selected else " ", palette.accent + ground)
+    def draw_row(self, row: ReviewRow, width: int) -> Sequence[tuple[str, Style]]:
+        palette = self.palette
         if row.proposal is None:
             noun = "hint" if row.is_hint else "proposal"
             count = f" {text.counted(row.count, noun)} "
             room = max(8, width - 3 - len(count))
-            heading = text.pad(RULES[row.kind].heading, room)
-            style = palette.dim if row.is_hint else palette.heading
-            return Strip(
-                [
-                    bar,
-                    Segment("▾ " if row.is_open else "▸ ", palette.dim + ground),
-                    Segment(heading, style + ground),
-                    Segment(count, palette.dim + ground),
-                ]
-            )
+            return [
+                ("▾ " if row.is_open else "▸ ", palette.dim),
+                (
+                    text.pad(RULES[row.kind].heading, room),
+                    palette.dim if row.is_hint else palette.heading,
+                ),
+                (count, palette.dim),
+            ]
         sign = "·" if row.is_hint else "◆"
-        style = palette.dim if row.is_hint else palette.text
         store = text.cut_line(row.proposal.store, max(0, width // 4))
         room = max(8, width - 6 - text.width(store) - 1)
-        title = text.column(row.proposal.title, room)
-        return Strip(
-            [
-                bar,
-                Segment(f"  {sign} ", palette.accent + ground),
-                Segment(title, style + ground),
-                Segment(f" {store} ", palette.faint + ground),
-            ]
-        )
+        return [
+            (f"  {sign} ", palette.accent),
+            (text.column(row.proposal.title, room), palette.dim if row.is_hint else palette.text),
+            (f" {store} ", palette.faint),
+        ]
 
 
 def describe_group(row: ReviewRow, palette: Palette, width: int) -> list[list[Segment]]:
@@ -152,24 +118,23 @@ def describe_group(row: ReviewRow, palette: Palette, width: int) -> list[list[Se
     return lines
 
 
-def proposal_lines(
-    proposal: Proposal,
-    memories: Sequence[Memory],
-    diff: Sequence[DiffLine],
-    problem: str,
-    palette: Palette,
-    width: int,
-) -> list[list[Segment]]:
-    """Everything a person needs to decide on one proposal.
+@dataclass(frozen=True, slots=True)
+class ProposalDetail:
+    """The details of one proposal."""
 
-    Args:
-        proposal: The one under the cursor.
-        memories: Those of its memories that are there; what stays comes first.
-        diff: What accepting does to the files; empty for a hint.
-        problem: Why it cannot be planned; empty if it can.
-        palette: Colours.
-        width: Cells of a line.
-    """
+    memories: tuple[Memory, ...] = ()
+    """Those of its memories that are there; what stays comes first."""
+    diff: tuple[DiffLine, ...] = ()
+    """What accepting does to the files; empty for a hint."""
+    problem: str = ""
+    """Why its changes cannot be planned."""
+
+
+def proposal_lines(
+    proposal: Proposal, detail: ProposalDetail, palette: Palette, width: int
+) -> list[list[Segment]]:
+    """Everything a person needs to decide on one proposal."""
+    memories, diff, problem = detail.memories, detail.diff, detail.problem
     lines = _wrapped(proposal.title, palette, width, "heading")
     lines += _wrapped(proposal.reason, palette, width, "text")
     lines += _wrapped(f"rule: {RULES[proposal.kind].source}", palette, width, "faint")
@@ -231,5 +196,5 @@ def _draw_comparison(
         head = [Segment(text.cut(f" {_heading_of(memory)}", column), palette.dim)]
         sides.append([head, *([Segment(" "), *line] for line in drawn)])
     if beside:
-        return [*join_columns(sides[0], sides[1], column, palette), []]
+        return [*join_columns(sides, column, palette), []]
     return [*sides[0], [], *sides[1], []]

@@ -6,7 +6,7 @@ A completion of a field name or value is shown in grey behind the cursor; tab ac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.actions import SkipAction
@@ -21,8 +21,6 @@ from memtui.tui import actions
 from memtui.tui.messages import QueryEntered, QueryTyped
 
 if TYPE_CHECKING:
-    from textual.binding import BindingType
-
     from memtui.search.aggregates import Facets
     from memtui.tui.completion import Counts, Offer, Vocabulary
 
@@ -35,7 +33,7 @@ OFFER_WIDTH = 24
 class SearchInput(Input):
     """The input, with completion; down moves to the list, up recalls earlier searches."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
+    BINDINGS = [
         Binding(",".join(COMPLETE.keys), "accept_completion", show=False, id=COMPLETE.id),
         Binding("down", "screen.act('pane.memories')", show=False),
         Binding("up", "previous_search", show=False),
@@ -139,4 +137,4 @@ class SearchBar(Horizontal):
         value = event.value.strip()
         if value:
             self.line.history = [old for old in self.line.history if old != value] + [value]
-        self.post_message(QueryEntered(event.value))
+        self.post_message(QueryEntered())

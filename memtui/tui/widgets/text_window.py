@@ -1,23 +1,24 @@
-"""Windows over prepared lines: a text, and outcome lines (what a change would do)."""
+"""Windows over a text, over outcome lines (what a change would do), over rows with a cursor."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.geometry import Size
+from textual.message import Message
 from textual.strip import Strip
 
 from memtui import text
 from memtui.dataclass import dataclass
+from memtui.tui.appearance import Palette
 from memtui.tui.widgets.list_window import ListWindow
 
-if TYPE_CHECKING:
-    from memtui.tui.appearance import Palette
+Row = TypeVar("Row")
 
 
 class Tone(StrEnum):
@@ -130,28 +131,102 @@ class OutcomeLines(WrappedLines, can_focus=False):
 
     MAX_HEIGHT = 7
 
-    def __init__(self, *, id: str = "outcome") -> None:
-        super().__init__(id=id)
-        self._outcome_lines: tuple[OutcomeLine, ...] = ()
-        self._width = 0
-
-    @property
-    def outcome_lines(self) -> tuple[OutcomeLine, ...]:
-        return self._outcome_lines
+    def __init__(self) -> None:
+        super().__init__()
+        self.outcome_lines: tuple[OutcomeLine, ...] = ()
 
     def say(self, *lines: OutcomeLine) -> None:
-        if lines != self._outcome_lines:
-            self._outcome_lines = lines
+        if lines != self.outcome_lines:
+            self.outcome_lines = lines
             self.lay_out()
             self.refresh(layout=True)
 
     def lay_out(self) -> None:
-        self._width = max(12, self.size.width - 1)
-        self._lines = drawn(self._outcome_lines, self.palette, self._width)
+        self._lines = drawn(self.outcome_lines, self.palette, max(12, self.size.width - 1))
         self.reset()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         lines = (
-            drawn(self._outcome_lines, self.palette, max(12, width - 1)) if width else self._lines
+            drawn(self.outcome_lines, self.palette, max(12, width - 1)) if width else self._lines
         )
         return max(1, min(self.MAX_HEIGHT, len(lines)))
+
+
+class RowList(ListWindow, Generic[Row]):
+    """One line per row, behind the bar of the cursor."""
+
+    class Moved(Message):
+        """Another row is under the cursor."""
+
+    class Opened(Message):
+        """A row was double-clicked."""
+
+    empty = "no matches"
+    """Lines in place of no rows."""
+    is_lit = True
+    """The cursor looks the same without the focus, which an input above the list may have."""
+
+    def __init__(self, rows: Sequence[Row] = (), *, id: str | None = None, title: str = "") -> None:
+        super().__init__(id=id, title=title)
+        self.rows = rows
+
+    def show_rows(
+        self,
+        rows: Sequence[Row],
+        *,
+        cursor: int = 0,
+        same: Callable[[Row], Hashable] | None = None,
+    ) -> None:
+        """Show rows, with the cursor on the one with this number, or the nearest that it can be on.
+
+        `same`: what identifies a row: the cursor stays on its row instead, or near its place.
+        """
+        if same is not None:
+            cursor = self.cursor
+            if (current := self.current) is not None:
+                key = same(current)
+                cursor = next((at for at, row in enumerate(rows) if same(row) == key), cursor)
+        self.rows = rows
+        self.reset(cursor=cursor, top=self.top)
+        if rows:
+            self.cursor = self._nearest(self.cursor, up=False)
+            self._keep_in_view()
+        self.refresh(layout=True)
+
+    @property
+    def current(self) -> Row | None:
+        """The row under the cursor."""
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+
+    def line_count(self) -> int:
+        return len(self.rows)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        return max(1, len(self.rows))
+
+    def cursor_moved(self) -> None:
+        self.post_message(self.Moved())
+
+    def clicked(self, index: int, *, again: bool, double: bool) -> None:
+        if double:
+            self.post_message(self.Opened())
+
+    def draw_empty(self, y: int, width: int) -> Strip:
+        words = [*self.empty.split("\n"), *[""] * y][y]
+        return Strip([Segment(text.cut(f" {words}", width), self.palette.faint)])
+
+    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
+        palette, ground = self.palette, Style.null()
+        if selected:
+            ground = palette.cursor(focused=self.is_lit or self.has_focus)
+        bar = ("▌" if self.has_bar(index, selected=selected) else " ", palette.accent)
+        parts = [bar, *self.draw_row(self.rows[index], width)]
+        return Strip([Segment(words, style + ground) for words, style in parts])
+
+    def has_bar(self, index: int, *, selected: bool) -> bool:
+        """Whether the bar stands before a row."""
+        return selected
+
+    @abstractmethod
+    def draw_row(self, row: Row, width: int) -> Sequence[tuple[str, Style]]:
+        """Text and style of each piece of a row, one cell less than `width` in all."""

@@ -199,7 +199,34 @@ def test_every_export_says_what_it_leaves_out_and_why(
 def test_a_full_disk_is_an_error(call: Call, home: Path, form: str) -> None:
     done = call("export", "--store", home, "--format", form, "-o", "/dev/full")
     assert done.code == 1
-    assert "No space left" in done.err
+    assert done.err == "memtui: /dev/full: nothing was exported: the disk is full\n"
+
+
+@pytest.mark.parametrize("form", ["bundle", "jsonl", "csv", "markdown", "ambient"])
+def test_an_export_names_what_it_could_not_read(
+    call: Call, home: Path, tmp_path: Path, form: str
+) -> None:
+    """A broken file is in a bundle as it is; of a broken database nothing can be."""
+    broken = home / "entities" / "bob" / "items.json"
+    broken.write_text('{"cut')
+    engram = tmp_path / "engram"
+    shutil.copytree(SAMPLES / "engram", engram)
+    database = bytearray((engram / "engram.db").read_bytes())
+    database[4096 * 3 : 4096 * 12] = b"\xff" * 4096 * 9
+    (engram / "engram.db").write_bytes(database)
+    stores = ("--store", home, "--store", engram)
+    done = call("export", *stores, "--format", form, "-o", tmp_path / "x")
+    assert done.code == 3
+    assert f"memtui: left out, unreadable: {engram}/engram.db: " in done.err
+    why = "unreadable, included as a file only" if form == "bundle" else "left out, unreadable"
+    assert f"memtui: {why}: {broken}: not valid JSON" in done.err
+    if form == "bundle":
+        done = call("export", "--store", home, "-o", tmp_path / "x")
+        assert (done.code, "included as a file only" in done.err) == (0, True)
+        call("import", tmp_path / "x", "--into", tmp_path / "there")
+        assert everything(tmp_path / "there") == everything(home)
+        done = call("export", "--store", engram, "-o", tmp_path / "none")
+        assert (done.code, (tmp_path / "none").exists()) == (1, False)
 
 
 def test_a_file_that_cannot_be_written_keeps_the_old_one(

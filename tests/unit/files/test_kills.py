@@ -10,7 +10,7 @@ import pytest
 
 from memtui.changes import Edit
 from memtui.files import save_hooks
-from memtui.files.json.editing import insert_record
+from memtui.files.json.editing import insert_records
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.journal import ActionState, Journal
@@ -94,4 +94,4 @@ def test_killed_while_another_programs_write_is_being_merged(tmp_path: Path, poi
 
 
 def _with(text: str, record: str) -> str:
-    return insert_record(text, (), record)
+    return insert_records(text, (), [record])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
 from contextlib import closing
@@ -16,6 +17,7 @@ from memtui.errors import Conflict, Refused, SaveError
 from memtui.stores import registry
 from memtui.stores.engram import connection as connecting
 from memtui.stores.engram.rules import content_hash
+from memtui.stores.engram.schema import write_error_text
 from memtui.stores.engram.store import EngramStore
 from tests.long_run import count
 
@@ -873,3 +875,15 @@ def test_a_relation_between_rows_with_one_sync_id_counts_for_the_newest(july: Pa
         observation(connection, 9, sync_id=f"obs-{1:016x}")
         relation(connection, 8, 1, source_id=f"obs-{2:016x}", relation="related")
     assert everything(open_store(july)).get("bells:2").links[0].target == "9"
+
+
+def test_a_full_disk_is_called_so_and_nothing_is_changed(july: Path) -> None:
+    """SQLite counts the pages it may use; the largest number stands for a full disk."""
+    with closing(sqlite3.connect(july / "engram.db")) as database:
+        pages = database.execute("PRAGMA page_count").fetchone()[0]
+        database.execute(f"PRAGMA max_page_count = {pages}")
+        with pytest.raises(sqlite3.OperationalError) as full:
+            database.execute("CREATE TABLE large AS SELECT zeroblob(1000000)")
+    assert write_error_text(full.value, july / "engram.db") == "the disk is full"
+    other = sqlite3.OperationalError("no such table: x")
+    assert write_error_text(other, july / "engram.db") == "no such table: x"
