@@ -9,7 +9,7 @@ import click
 
 from memtui.changes import Act, Change
 from memtui.cli.options import change_options, force_option
-from memtui.cli.output import apply_planned, confirm_deletion
+from memtui.cli.output import apply_change, confirm_deletion
 from memtui.cli.store_selection import load_library
 from memtui.errors import Refused
 from memtui.text import one_line
@@ -37,7 +37,7 @@ def _change_memory(
     if act is Act.DELETE and not force and not dry_run and not confirm_deletion(memory):
         return 1
     change = Change(act, memory.store, memory.ref, fields or {}, force)
-    return apply_planned(library, library.plan([change]), dry_run, as_json)
+    return apply_change(library, change, dry_run, as_json)
 
 
 @click.command("add")
@@ -71,7 +71,7 @@ def add(
     if importance:
         fields["importance"] = importance
     change = Change(Act.ADD, library.stores[0].label, "", fields, force)
-    return apply_planned(library, library.plan([change]), dry_run, as_json)
+    return apply_change(library, change, dry_run, as_json)
 
 
 @click.command("edit")
@@ -110,7 +110,7 @@ def edit(
     if not fields:
         return _edit_in_editor(library, memory, dry_run, as_json)
     change = Change(Act.EDIT, memory.store, memory.ref, fields)
-    return apply_planned(library, library.plan([change]), dry_run, as_json)
+    return apply_change(library, change, dry_run, as_json)
 
 
 def _edit_in_editor(library: Library, memory: Memory, dry_run: bool, as_json: bool) -> int:
@@ -123,7 +123,7 @@ def _edit_in_editor(library: Library, memory: Memory, dry_run: bool, as_json: bo
             print("No changes")
             return 0
         change = Change(Act.EDIT, memory.store, memory.ref, {"content": text})
-        return apply_planned(library, library.plan([change]), dry_run, as_json)
+        return apply_change(library, change, dry_run, as_json)
 
 
 @click.command("supersede")
@@ -203,7 +203,7 @@ def merge(
     if content is not None:
         fields["content"] = content
     change = Change(Act.MERGE, memory.store, memory.ref, fields, force)
-    return apply_planned(library, library.plan([change]), dry_run, as_json)
+    return apply_change(library, change, dry_run, as_json)
 
 
 @click.command("pin")
@@ -228,7 +228,7 @@ def _link_command(act: Act, help_text: str) -> click.Command:
         memory = library.resolve(ref)
         fields = {"relation": relation, "target": library.link_target(memory, target)}
         change = Change(act, memory.store, memory.ref, fields)
-        return apply_planned(library, library.plan([change]), dry_run, as_json)
+        return apply_change(library, change, dry_run, as_json)
 
     return command
 

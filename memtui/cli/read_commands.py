@@ -186,7 +186,9 @@ def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] |
 
 def _passage_line(memory: Memory, passage: Passage | None, words: Sequence[str]) -> str:
     """The passage on one line; empty if the headline shows its words."""
-    if passage is None or passage.words <= count_words(one_line(memory.headline), words):
+    if passage is None or memory.content[passage.start : passage.end] == memory.headline:
+        return ""
+    if passage.words <= count_words(one_line(memory.headline), words):
         return ""
     indent = " " * (ID_CELLS + 2)
     return indent + excerpt(memory.content, passage, words, columns() - len(indent))

@@ -22,7 +22,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from memtui import query as queries
-from memtui.context.entries import MAX_DROPPED, build_paged_in, cited_line, over_limit
+from memtui.context.entries import MAX_DROPPED, build_paged_in, cited_line, limited_section
 from memtui.context.intents import (
     build_decide,
     build_nudge,
@@ -105,8 +105,15 @@ def read_settings(
     recipes: Mapping[str, Mapping[str, Any]],
     types: Mapping[str, float] | None = None,
 ) -> ContextSettings:
-    """The tables `constants`, `recipes` and `salience_types` of `context` in the settings."""
-    return ContextSettings(read_constants(constants, types), read_own_recipes(recipes))
+    """The tables `constants`, `recipes` and `salience_types` of `context` in the settings, which
+    were checked when they were loaded."""
+    own = {
+        name: OwnRecipe(
+            tuple(OwnSection(**section) for section in value["sections"]), value.get("budget")
+        )
+        for name, value in recipes.items()
+    }
+    return ContextSettings(read_constants(constants, types), own)
 
 
 def list_recipes(settings: ContextSettings = NO_SETTINGS) -> tuple[Recipe, ...]:
@@ -157,14 +164,7 @@ def draft_pack(
         The draft; `PackDraft.pack` makes the pack of it.
     """
     task = Task(
-        text=text,
-        source=source,
-        now=now,
-        constants=settings.constants,
-        types=tuple(types),
-        only=only,
-        limit=limit,
-        page_in=frozenset(page_in),
+        text, source, now, settings.constants, tuple(types), only, limit, frozenset(page_in)
     )
     head = tail = ""
     budget: int | None = None
@@ -203,21 +203,8 @@ class OwnSection:
 class OwnRecipe:
     """One recipe of config.toml."""
 
-    name: str
     sections: tuple[OwnSection, ...]
     budget: int | None = None
-
-
-def read_own_recipes(values: Mapping[str, Mapping[str, Any]]) -> dict[str, OwnRecipe]:
-    """The recipes of the settings, which were checked when they were loaded."""
-    return {
-        name: OwnRecipe(
-            name,
-            tuple(OwnSection(**section) for section in value["sections"]),
-            value.get("budget"),
-        )
-        for name, value in values.items()
-    }
 
 
 def build_own(task: Task, sections: Sequence[OwnSection]) -> tuple[list[Section], list[str]]:
@@ -244,15 +231,7 @@ def build_own(task: Task, sections: Sequence[OwnSection]) -> tuple[list[Section]
             PackEntry(found.rows[slot].ref, cited_line(found.rows[slot], task), why=section.query)
             for slot in found.slots[: limit + MAX_DROPPED]
         ]
-        built.append(
-            Section(
-                section.title,
-                tuple(entries[:limit]),
-                f"## {' '.join(section.title.split())}\n\n",
-                "\n",
-                f"{section.query} · {query.order} · at most {limit}",
-                budget=section.budget,
-                dropped=over_limit(section.title, entries[limit:], limit),
-            )
-        )
+        rule = f"{section.query} · {query.order} · at most {limit}"
+        made = limited_section(section.title, entries, limit, rule)
+        built.append(replace(made, budget=section.budget))
     return built, notes

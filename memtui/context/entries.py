@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from memtui.context.pack import DroppedEntry, PackEntry, Section
-from memtui.context.task import Task
+from memtui.context.pack import COUNT_PLACEHOLDER, DroppedEntry, PackEntry, Section
+from memtui.context.task import Found, Task
 from memtui.dataclass import dataclass, replace
 from memtui.errors import RefError
 from memtui.model import Memory
@@ -62,41 +62,47 @@ def explain_parts(ranked: RankedSlot) -> str:
 
 
 def ranked_section(
-    title: str,
-    ranked: Sequence[RankedSlot],
-    rows: Sequence[Memory],
-    task: Task,
-    *,
-    limit: int,
-    rule: str,
+    title: str, ranked: Sequence[RankedSlot], found: Found, task: Task, *, limit: int, rule: str
 ) -> Section:
     """A section of ranked memories; those over the limit are named as dropped.
 
     Args:
         title: Of the section.
         ranked: In order, more than the limit if there are.
-        rows: The rows that the slots index.
+        found: Whose rows the slots index.
         task: What is asked for.
         limit: Most entries.
         rule: What the section takes.
     """
-    entries = [
-        PackEntry(
-            rows[hit.slot].ref,
-            cited_line(rows[hit.slot], task),
-            hit.score,
-            hit.parts,
-            explain_parts(hit),
-        )
-        for hit in ranked[: limit + MAX_DROPPED]
-    ]
+    entries = [ranked_entry(hit, found.rows[hit.slot], task) for hit in ranked]
+    return limited_section(title, entries, limit, rule)
+
+
+def ranked_entry(hit: RankedSlot, memory: Memory, task: Task) -> PackEntry:
+    """The entry of a ranked memory, with the parts of its score."""
+    return PackEntry(memory.ref, cited_line(memory, task), hit.score, hit.parts, explain_parts(hit))
+
+
+def limited_section(
+    title: str, entries: Sequence[PackEntry], limit: int, rule: str, heading: str = ""
+) -> Section:
+    """A section of the first entries; those over the limit are named as dropped.
+
+    Args:
+        title: Of the section.
+        entries: In order.
+        limit: Most entries.
+        rule: What the section takes.
+        heading: Text before the entries; the title unless given.
+    """
     return Section(
         title,
         tuple(entries[:limit]),
-        f"## {title}\n\n",
+        heading or f"## {' '.join(title.split())}\n\n",
         "\n",
         rule,
-        dropped=over_limit(title, entries[limit:], limit),
+        is_counted=COUNT_PLACEHOLDER in heading,
+        dropped=over_limit(title, entries[limit : limit + MAX_DROPPED], limit),
     )
 
 

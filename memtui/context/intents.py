@@ -18,6 +18,7 @@ from memtui.context.entries import (
     OUTCOMES,
     Measurement,
     cite,
+    limited_section,
     ranked_section,
     read_measurement,
     slots_of_role,
@@ -93,7 +94,7 @@ class _Memories:
         self, title: str, slots: Longs, limit: int, rule: str, *, about: bool = False
     ) -> Section:
         ranked = self.ranked(slots, limit, about=about)
-        return ranked_section(title, ranked, self.all.rows, self.task, limit=limit, rule=rule)
+        return ranked_section(title, ranked, self.all, self.task, limit=limit, rule=rule)
 
     def facts_with(self, words: str) -> Longs:
         """The facts with a form of one of these words, and the errors."""
@@ -113,8 +114,8 @@ class _Memories:
         refs = {f"{m.store}:{link.target}" for m in memories for link in m.links if link.target}
         if not refs:
             return NO_SLOTS
-        found = [slot for slot in self._slots.tolist() if self.all.ref_of(slot) in refs]
-        return to_array(found)
+        linked = self.all.slots_of_refs(refs)
+        return to_array([slot for slot in self._slots.tolist() if slot in linked])
 
 
 def build_plan(task: Task) -> list[Section]:
@@ -125,7 +126,6 @@ def build_plan(task: Task) -> list[Section]:
     recent = memories.ranked(episodes[: limit + MAX_DROPPED], limit)
     position = {slot: at for at, slot in enumerate(episodes.tolist())}
     recent.sort(key=lambda entry: position[entry.slot])
-    facts = memories.facts_with(BLOCKING)
     return [
         memories.section(
             "Goals and policies",
@@ -136,14 +136,14 @@ def build_plan(task: Task) -> list[Section]:
         ranked_section(
             "Recent episodes",
             recent,
-            memories.all.rows,
+            memories.all,
             task,
             limit=limit,
             rule="the newest episodes and session summaries",
         ),
         memories.section(
             "Blocking facts",
-            facts,
+            memories.facts_with(BLOCKING),
             constants["supporting_facts"],
             "facts with a word of blocking, and errors",
             about=True,
@@ -176,8 +176,7 @@ def build_recall(task: Task) -> list[Section]:
         "the episodes that fit the task best",
         about=True,
     )
-    facts = memories.of_role("fact")
-    about = memories.those_about(facts)
+    about = memories.those_about(memories.of_role("fact"))
     supporting = memories.section(
         "Supporting facts",
         join_slots(memories.linked_from(episodes), about),
@@ -199,8 +198,7 @@ def build_decide(task: Task) -> list[Section]:
         "decisions, and episodes that tell of one, by relevance and priority",
         about=True,
     )
-    facts = memories.facts_with(OUTCOMES)
-    about = memories.those_about(facts)
+    about = memories.those_about(memories.facts_with(OUTCOMES))
     return [
         memories.section(
             "Policies and goals",
@@ -221,22 +219,16 @@ def build_decide(task: Task) -> list[Section]:
 def build_nudge(task: Task) -> list[Section]:
     """One or two policies, one metric trend, one suggestion."""
     memories = _Memories(task)
-    policies = memories.section(
-        "Policies",
-        memories.of_role("policy"),
-        task.count("nudge_policies"),
-        "the policies that fit best",
-    )
+    limit = task.count("nudge_policies")
     waiting = to_array(task.search(status=("proposed",)).slots)
     suggestions = waiting if len(waiting) else memories.of_role("goal")
     return [
-        policies,
+        memories.section(
+            "Policies", memories.of_role("policy"), limit, "the policies that fit best"
+        ),
         _metric_changes(memories, 1, "Metric trend"),
         memories.section(
-            "Suggestion",
-            suggestions,
-            1,
-            "the proposal that fits best, else the goal",
+            "Suggestion", suggestions, 1, "the proposal that fits best, else the goal"
         ),
     ]
 
@@ -251,7 +243,7 @@ def _contrast(memories: _Memories) -> Section:
     section = ranked_section(
         "Contrasting episodes",
         pair,
-        rows,
+        memories.all,
         memories.task,
         limit=2,
         rule="two episodes on the subject, furthest apart in affect, else in time",
@@ -314,4 +306,4 @@ def _metric_changes(memories: _Memories, limit: int, title: str) -> Section:
         entries.append(PackEntry(last.ref, line, size, (), why))
     entries.sort(key=lambda entry: (-entry.score, entry.ref))
     rule = "facts that give a number for the same subject at two times, largest change first"
-    return Section(title, tuple(entries[:limit]), f"## {title}\n\n", "\n", rule)
+    return limited_section(title, entries[:limit], limit, rule)

@@ -13,10 +13,10 @@ from memtui.context.entries import (
     MAX_DROPPED,
     cite,
     cited_line,
-    explain_parts,
     is_paged_in,
     one_line_text,
     over_limit,
+    ranked_entry,
 )
 from memtui.context.pack import DroppedEntry, PackEntry, Section
 from memtui.context.task import Task
@@ -53,9 +53,7 @@ def build_typed(task: Task) -> list[Section]:
     left: list[PackEntry] = []
     for rank, hit in enumerate(ranked):
         memory = found.rows[hit.slot]
-        entry = PackEntry(
-            memory.ref, _typed_line(memory, task), hit.score, hit.parts, explain_parts(hit)
-        )
+        entry = replace(ranked_entry(hit, memory, task), text=_typed_line(memory, task))
         if rank < limit:
             groups.setdefault(memory.type, []).append((rank, entry))
         else:
@@ -96,11 +94,7 @@ def build_prime(task: Task) -> list[Section]:
         return []
     candidates = max(limit, task.constants["primed_candidates"])
     ranked = rank_by_salience(
-        found.hits,
-        found.columns,
-        task.now,
-        candidates,
-        task.constants.scores,
+        found.hits, found.columns, task.now, candidates, task.constants.scores
     )
     top_score = ranked[0].score if ranked else 1.0
     memories = [found.rows[hit.slot] for hit in ranked]
@@ -109,11 +103,11 @@ def build_prime(task: Task) -> list[Section]:
     chosen = choose_diverse(shares, words, limit, task.constants.diversity)
     entries = []
     for choice in chosen:
-        hit, memory = ranked[choice.at], memories[choice.at]
-        why = explain_parts(hit)
+        entry = ranked_entry(ranked[choice.at], memories[choice.at], task)
         if choice.nearest >= 0 and choice.similarity:
-            why += f"; {choice.similarity:.0%} of its words as in {memories[choice.nearest].ref}"
-        entries.append(PackEntry(memory.ref, cited_line(memory, task), hit.score, hit.parts, why))
+            near = f"{choice.similarity:.0%} of its words as in {memories[choice.nearest].ref}"
+            entry = replace(entry, why=f"{entry.why}; {near}")
+        entries.append(entry)
     # Chosen by MMR, shown by relevance x salience, as the proposal asks.
     order = sorted(range(len(chosen)), key=lambda at: (-entries[at].score, at))
     return [
@@ -143,8 +137,7 @@ def _dropped(
         if at in chosen or len(dropped) == MAX_DROPPED:
             continue
         reason = "too similar to what is in" if hit.score > last else f"not among the best {limit}"
-        line = cited_line(memories[at], task)
-        entry = PackEntry(memories[at].ref, line, hit.score, hit.parts, explain_parts(hit))
+        entry = ranked_entry(hit, memories[at], task)
         dropped.append(DroppedEntry("Relevant knowledge", entry, reason))
     return tuple(dropped)
 
@@ -163,8 +156,6 @@ class DiverseChoice:
     """To the most similar text that was chosen before it, 0..1."""
     nearest: int
     """Position of that text; -1 for the first choice."""
-    value: float
-    """lambda x relevance - (1 - lambda) x similarity, when it was chosen."""
 
 
 def text_words(text: str) -> frozenset[str]:
@@ -194,7 +185,7 @@ def choose_diverse(
         values = {at: share * relevance[at] - (1 - share) * nearest[at][1] for at in left}
         choice = max(left, key=lambda at: (values[at], -at))
         left.remove(choice)
-        chosen.append(DiverseChoice(choice, nearest[choice][1], nearest[choice][0], values[choice]))
+        chosen.append(DiverseChoice(choice, nearest[choice][1], nearest[choice][0]))
         for at in left:
             similar = jaccard(words[at], words[choice])
             if similar > nearest[at][1]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from itertools import islice
 
-from memtui.context.entries import MAX_DROPPED, over_limit, slots_of_role
+from memtui.context.entries import MAX_DROPPED, limited_section, slots_of_role
 from memtui.context.pack import COUNT_PLACEHOLDER, PackEntry, Section
 from memtui.context.task import Found, Task
 from memtui.dataclass import dataclass
@@ -22,9 +22,9 @@ from memtui.model import Memory
 from memtui.search import analysis
 from memtui.search.array_types import Longs
 from memtui.search.columns import to_array
-from memtui.search.pack_ranking import created_within, group_by_recency, types_of_entities
+from memtui.search.pack_ranking import group_by_recency, types_of_entities
 from memtui.search.ranking import ScorePart
-from memtui.search.salience import halved, whole_days
+from memtui.search.salience import days_since, halved, whole_days
 
 _STOP_WORDS = """
     a an the and or but in on at to for of with by from as is was are were been be have has had do
@@ -39,6 +39,7 @@ SHORTEST_TERM = 3
 """Letters of a term that is compared at all (retrieve-memory.sh, matches_query)."""
 SHORTEST_RUN = 2
 """A single letter may be one that the index drops: the s of `Alice's`."""
+_WHY = "it has a word of the query"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,10 @@ def build_tiers(task: Task) -> tuple[list[Section], str, str]:
         sections.append(_facts(task, query, found, matching))
         total += len(sections[-1].entries)
     if total < task.constants["enough"]:
-        sections.append(_notes(task, query, _recent_notes(task, found, slots)))
+        notes = slots_of_role("daily", columns, slots)
+        ages = days_since(columns.created.take(notes), task.now)
+        recent = notes[ages < task.constants["note_days"] + 1]
+        sections.append(_notes(task, query, [found.rows[slot] for slot in recent.tolist()]))
     head = f'=== MEMORY CONTEXT ===\n\nQuery: "{task.text}" → synthesized: "{query.text}"\n\n'
     tail = "=== END MEMORY CONTEXT ===\n"
     if not any(section.entries for section in sections):
@@ -139,30 +143,29 @@ def _summaries(task: Task, query: TiersQuery, found: Found, slots: Longs, facts:
     memories = [found.rows[slot] for slot in chosen]
     scored = [(_recency(task, memory.when), _slug(memory), memory) for memory in memories]
     scored.sort(key=lambda item: item[:2], reverse=True)
+    most = task.constants["summary_lines"]
     entries = [
-        PackEntry(
-            memory.ref,
-            f"### {slug} (recency: {recency})\n{_first_lines(memory.content, task)}\n\n",
-            float(recency),
-            (ScorePart("recency", float(recency)),),
+        _recent_entry(
+            memory,
+            recency,
+            f"### {slug} (recency: {recency})\n{_first_lines(memory.content, most)}\n\n",
             "its entity or the entity's type is named in the query",
         )
         for recency, slug, memory in scored
     ]
     limit = task.constants["summaries"]
-    return Section(
-        "Entities",
-        tuple(entries[:limit]),
-        f"## Entities ({COUNT_PLACEHOLDER} matched)\n\n",
-        "\n",
-        f"summaries of up to {limit} entities that the query names, most recent first",
-        is_counted=True,
-        dropped=over_limit("Entities", entries[limit : limit + MAX_DROPPED], limit),
-    )
+    rule = f"summaries of up to {limit} entities that the query names, most recent first"
+    heading = f"## Entities ({COUNT_PLACEHOLDER} matched)\n\n"
+    return limited_section("Entities", entries, limit, rule, heading)
 
 
-def _first_lines(text: str, task: Task) -> str:
-    return "\n".join(text.split("\n")[: task.constants["summary_lines"]]).rstrip("\n")
+def _first_lines(text: str, most: int) -> str:
+    return "\n".join(text.split("\n")[:most]).rstrip("\n")
+
+
+def _recent_entry(memory: Memory, recency: str, text: str, why: str) -> PackEntry:
+    score = float(recency)
+    return PackEntry(memory.ref, text, score, (ScorePart("recency", score),), why)
 
 
 def _matching_facts(
@@ -185,48 +188,22 @@ def _matching_facts(
 
 def _facts(task: Task, query: TiersQuery, found: Found, slots: Longs) -> Section:
     limit = task.count("facts")
+    matching = islice(_matching_facts(task, query, found, slots), limit + MAX_DROPPED)
     entries = [
-        PackEntry(
-            memory.ref,
-            f"- [{_slug(memory)}] ({recency}) {memory.content}\n",
-            float(recency),
-            (ScorePart("recency", float(recency)),),
-            "it has a word of the query",
-        )
-        for recency, memory in islice(
-            _matching_facts(task, query, found, slots), limit + MAX_DROPPED
-        )
+        _recent_entry(memory, recency, f"- [{_slug(memory)}] ({recency}) {memory.content}\n", _WHY)
+        for recency, memory in matching
     ]
-    return Section(
-        "Facts",
-        tuple(entries[:limit]),
-        f"## Facts ({COUNT_PLACEHOLDER} matched)\n\n",
-        "\n",
-        f"up to {limit} active facts with a word of the query, most recent first",
-        is_counted=True,
-        dropped=over_limit("Facts", entries[limit:], limit),
-    )
-
-
-def _recent_notes(task: Task, found: Found, slots: Longs) -> list[Memory]:
-    """The notes of the last days, and some more; the others are not decoded."""
-    notes = slots_of_role("daily", found.columns, slots)
-    recent = created_within(found.columns, notes, task.constants["note_days"] + 1, task.now)
-    return [found.rows[slot] for slot in recent.tolist()]
+    rule = f"up to {limit} active facts with a word of the query, most recent first"
+    heading = f"## Facts ({COUNT_PLACEHOLDER} matched)\n\n"
+    return limited_section("Facts", entries, limit, rule, heading)
 
 
 def _notes(task: Task, query: TiersQuery, notes: Sequence[Memory]) -> Section:
     limit, days = task.constants["note_lines"], task.constants["note_days"]
     entries = list(_note_lines(task, query, notes, days))
-    return Section(
-        "Daily Notes",
-        tuple(entries[:limit]),
-        f"## Daily Notes ({COUNT_PLACEHOLDER} snippets)\n\n",
-        "\n",
-        f"up to {limit} lines with a word of the query from the notes of the last {days} days",
-        is_counted=True,
-        dropped=over_limit("Daily Notes", entries[limit : limit + MAX_DROPPED], limit),
-    )
+    rule = f"up to {limit} lines with a word of the query from the notes of the last {days} days"
+    heading = f"## Daily Notes ({COUNT_PLACEHOLDER} snippets)\n\n"
+    return limited_section("Daily Notes", entries, limit, rule, heading)
 
 
 def _note_lines(
@@ -242,6 +219,4 @@ def _note_lines(
         recency = _recency(task, note.created)
         for line in note.content.split("\n"):
             if line and not line.startswith("#") and query.matches(line):
-                parts = (ScorePart("recency", float(recency)),)
-                text = f"- [{date}] ({recency}) {line}\n"
-                yield PackEntry(note.ref, text, float(recency), parts, "it has a word of the query")
+                yield _recent_entry(note, recency, f"- [{date}] ({recency}) {line}\n", _WHY)

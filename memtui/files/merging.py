@@ -110,7 +110,7 @@ def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], 
         result = spans.remove_records(result, array, removed)
     placed = [(place, raw) for place, raw in added if place is not None]
     for place, raw in sorted(placed, key=lambda item: item[0]):
-        result = spans.insert_record(result, array, raw, place)
+        result = spans.insert_records(result, array, [raw], place)
     last = [raw for place, raw in added if place is None]
     if last:
         result = spans.insert_records(result, array, last)

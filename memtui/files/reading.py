@@ -143,11 +143,8 @@ def file_stamp(paths: Iterable[Path | str]) -> str:
 
 def existing_files(paths: Iterable[str]) -> tuple[tuple[str, ...], str]:
     """Return the files that exist, dangling links included, and their `file_stamp`."""
-    present: list[tuple[str, str]] = []
-    for path in paths:
-        state = _file_state(path)
-        if state != _GONE or os.path.lexists(path):
-            present.append((path, state))
+    states = {path: _file_state(path) for path in paths}
+    present = [(p, state) for p, state in states.items() if state != _GONE or os.path.lexists(p)]
     return tuple([path for path, _ in present]), _state_digest(present)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -241,15 +241,14 @@ def _removed_and_added(removed: str, added: str) -> list[tuple[str, str]]:
     return [(kind, piece) for kind, piece in pieces if piece]
 
 
-_MARKS = {"same": ("", ""), "gone": ("[-", "-]"), "new": ("{+", "+}")}
+_MARKS = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
 
 
 def mark_piece(kind: str, piece: str) -> str:
     """A piece of `diff_words` as `git diff --word-diff` writes it: [-gone-] or {+new+}."""
-    left, right = _MARKS[kind]
-    return f"{left}{piece}{right}"
+    return _MARKS[kind].format(piece)
 
 
-def mark_words(before: str, after: str) -> str:
-    """The difference of two texts as plain text with such marks."""
-    return "".join(mark_piece(kind, piece) for kind, piece in diff_words(before, after))
+def mark_words(pieces: Iterable[tuple[str, str]]) -> str:
+    """The pieces of `diff_words` as plain text with such marks."""
+    return "".join(mark_piece(kind, piece) for kind, piece in pieces)

@@ -1,17 +1,17 @@
 """Find what a memory replaced, what replaced it, and what it links to, in both directions.
 
 Stores write either side of a replacement, or both; an id may name nothing, and a chain may be a
-circle. `collect_relations` reads many memories once; `lineage` then answers for one of them.
+circle.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
-from memtui.dataclass import dataclass, field, replace
+from memtui.dataclass import dataclass, replace
 from memtui.model import Link, Memory
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ MOST_BACKLINKS = 200
 MAX_HISTORY = 1_000
 """Versions of one memory that are followed in each direction."""
 
-Key = tuple[str, str]
-"""Store label and the store's own id: ids are not unique across stores."""
+Replacements = dict[str, dict[str, None]]
+"""Id of a memory -> ids of those that it replaced, or that replaced it, in the order read."""
 FindMemory = Callable[[str, str], Memory | None]
 """Looks up a memory by store label and id; None if it does not exist."""
 
@@ -60,74 +60,47 @@ class Lineage:
     """All earlier and later versions and the memory itself, oldest to newest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Relations:
-    """The references between many memories, in the order they were read."""
-
-    older: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
-    """Memory -> ids that it replaced."""
-    newer: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
-    """Memory -> ids that replaced it."""
-
-
-def collect_relations(memories: Iterable[Memory]) -> Relations:
-    """Collect the references of these memories."""
-    older: dict[Key, dict[str, None]] = {}
-    newer: dict[Key, dict[str, None]] = {}
-
-    def replaced(store: str, new: str, old: str) -> None:
-        older.setdefault((store, new), {})[old] = None
-        newer.setdefault((store, old), {})[new] = None
-
-    for memory in memories:
-        for old in memory.supersedes:
-            replaced(memory.store, memory.id, old)
-        for new in memory.superseded_by:
-            replaced(memory.store, new, memory.id)
-    return Relations(
-        {key: tuple(ids) for key, ids in older.items()},
-        {key: tuple(ids) for key, ids in newer.items()},
-    )
-
-
 def lineage_in(memory: Memory, index: LinkIndex, find: FindMemory) -> Lineage:
     """Look up all relations of a memory in an index, also what only other memories say of it."""
     around = _find_around(memory, index, find)
     backlinks, more = _find_backlinks(memory, index, find)
-    found = lineage(memory, collect_relations(around), find)
+    found = lineage(memory, around, find)
 
-    def checked(relatives: tuple[Relative, ...]) -> tuple[Relative, ...]:
-        return tuple(
-            replace(
-                relative,
-                is_missing=relative.memory is None and not index.knows(memory.store, relative.id),
-            )
-            for relative in relatives
-        )
+    def check(each: Relative) -> Relative:
+        is_missing = each.memory is None and not index.knows(memory.store, each.id)
+        return replace(each, is_missing=is_missing)
 
     return replace(
         found,
-        supersedes=checked(found.supersedes),
-        successors=checked(found.successors),
-        links=checked(found.links),
+        supersedes=tuple(map(check, found.supersedes)),
+        successors=tuple(map(check, found.successors)),
+        links=tuple(map(check, found.links)),
         backlinks=backlinks,
         more_backlinks=more,
     )
 
 
-def lineage(memory: Memory, relations: Relations, find: FindMemory) -> Lineage:
-    """Look up all relations of a memory."""
-    store, key = memory.store, (memory.store, memory.id)
+def lineage(memory: Memory, memories: Iterable[Memory], find: FindMemory) -> Lineage:
+    """Look up all relations of a memory, as far as these memories say them."""
+    older: Replacements = {}
+    newer: Replacements = {}
+    store = memory.store
+    for each in memories:
+        pairs = [(each.id, old) for old in each.supersedes]
+        pairs += [(new, each.id) for new in each.superseded_by]
+        for new, old in pairs if each.store == store else ():
+            older.setdefault(new, {})[old] = None
+            newer.setdefault(old, {})[new] = None
 
     def relative(name: str, link: Link | None = None) -> Relative:
         return Relative(name, memory if name == memory.id else find(store, name), link)
 
     return Lineage(
         memory,
-        supersedes=tuple(map(relative, relations.older.get(key, ()))),
-        successors=tuple(map(relative, relations.newer.get(key, ()))),
+        supersedes=tuple(map(relative, older.get(memory.id, ()))),
+        successors=tuple(map(relative, newer.get(memory.id, ()))),
         links=tuple(relative(link.target, link) for link in memory.links),
-        history=tuple(map(relative, _history(memory, relations, find))),
+        history=tuple(map(relative, _history(memory, older, newer, find))),
     )
 
 
@@ -177,19 +150,18 @@ def _find_backlinks(
     return tuple(found), len(edges) - len(found)
 
 
-def _history(memory: Memory, relations: Relations, find: FindMemory) -> list[str]:
+def _history(
+    memory: Memory, older: Replacements, newer: Replacements, find: FindMemory
+) -> list[str]:
     """Ids of all versions, oldest first: by replacement, then by time."""
-    store = memory.store
-    past = _find_reachable(memory.id, store, relations.older)
-    future = _find_reachable(memory.id, store, relations.newer)
+    past, future = _find_reachable(memory.id, older), _find_reachable(memory.id, newer)
     members = {memory.id: None, **past, **future}
     waiting = {
-        name: sum(old in members for old in relations.older.get((store, name), ()) if old != name)
-        for name in members
+        name: sum(old in members for old in older.get(name, ()) if old != name) for name in members
     }
 
     def age(name: str) -> tuple[float, str]:
-        found = memory if name == memory.id else find(store, name)
+        found = memory if name == memory.id else find(memory.store, name)
         when = found.when.timestamp() if found is not None and found.when else float("-inf")
         return when, name
 
@@ -204,7 +176,7 @@ def _history(memory: Memory, relations: Relations, find: FindMemory) -> list[str
         if waiting.pop(name, None) is None:
             continue
         order.append(name)
-        for new in relations.newer.get((store, name), ()):
+        for new in newer.get(name, ()):
             if new in waiting:
                 waiting[new] -= 1
                 if waiting[new] <= 0:
@@ -212,14 +184,12 @@ def _history(memory: Memory, relations: Relations, find: FindMemory) -> list[str
     return order
 
 
-def _find_reachable(
-    start: str, store: str, steps: Mapping[Key, tuple[str, ...]]
-) -> dict[str, None]:
+def _find_reachable(start: str, steps: Replacements) -> dict[str, None]:
     """All ids reachable from the start, nearest first, without it."""
     reached: dict[str, None] = {}
     waiting = deque([start])
     while waiting and len(reached) < MAX_HISTORY:
-        for name in steps.get((store, waiting.popleft()), ()):
+        for name in steps.get(waiting.popleft(), ()):
             if name != start and name not in reached:
                 reached[name] = None
                 waiting.append(name)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 from memtui.dataclass import dataclass
@@ -55,8 +56,7 @@ def build(
     unit: Unit | None = None,
     *,
     width: int = DEFAULT_WIDTH,
-    since: date | None = None,
-    until: date | None = None,
+    around: date | None = None,
 ) -> Timeline:
     """Build a timeline.
 
@@ -65,13 +65,11 @@ def build(
         undated: Memories without a time.
         unit: None: the finest whose bars fit into `width`.
         width: How many bars fit.
-        since, until: First and last day to show, for panning; bars outside of them are counted in
-            `earlier` and `later`.
+        around: A day to show where the bars are too many; None, or a day without bars: the range
+            with the most memories.
     """
     known = Counter({day: days[day] for day in days if _FIRST <= day <= _LAST})
     undated += sum(days.values()) - known.total()
-    if since is not None or until is not None:
-        return _build_range(known, undated, unit, width, since, until)
     if not known:
         return Timeline(unit or "day", (), undated)
     if unit is None:
@@ -79,57 +77,18 @@ def build(
     counts: Counter[int] = Counter()
     for day, number in known.items():
         counts[_bucket(day, unit)] += number
-    first, last, earlier, later = _window(counts)
+    low, high = min(counts), max(counts)
+    first, last = low, high
+    if high - low >= MAX_BARS:
+        first, last = _window(counts)
+        at = None if around is None else _bucket(around.toordinal() - _EPOCH, unit)
+        if at is not None and low <= at <= high and not first <= at <= last:
+            first = max(at - MAX_BARS // 2, low)
+            last = min(first + MAX_BARS - 1, high)
     bars = tuple(Bar(_start(at, unit), counts[at]) for at in range(first, last + 1))
+    earlier = sum(number for at, number in counts.items() if at < first)
+    later = sum(number for at, number in counts.items() if at > last)
     return Timeline(unit, bars, undated, earlier, later)
-
-
-def _build_range(
-    known: Counter[int],
-    undated: int,
-    unit: Unit | None,
-    width: int,
-    since: date | None,
-    until: date | None,
-) -> Timeline:
-    """A timeline of exactly these days, empty bars at both ends included."""
-    low = since.toordinal() - _EPOCH if since is not None else min(known, default=_FIRST)
-    high = until.toordinal() - _EPOCH if until is not None else max(known, default=_LAST)
-    inside = Counter({day: number for day, number in known.items() if low <= day <= high})
-    earlier = sum(number for day, number in known.items() if day < low)
-    later = sum(number for day, number in known.items() if day > high)
-    unit = unit or _finest_unit(low, high, width)
-    counts: Counter[int] = Counter()
-    for day, number in inside.items():
-        counts[_bucket(day, unit)] += number
-    first, last = _bucket(low, unit), _bucket(high, unit)
-    if last - first >= MAX_BARS:
-        earlier += sum(number for at, number in counts.items() if at <= last - MAX_BARS)
-        first = last - MAX_BARS + 1
-    bars = tuple(Bar(_start(at, unit), counts[at]) for at in range(first, last + 1))
-    return Timeline(unit, bars, undated, earlier, later)
-
-
-def build_around(days: Mapping[int, int], undated: int, unit: Unit, at: date) -> Timeline:
-    """Build a timeline with a day in it: where the bars are too many, those around that day."""
-    made = build(days, undated, unit)
-    if not made.bars or made.bars[0].start <= at <= find_bar_range(made.bars[-1].start, unit)[1]:
-        return made
-    low, high = min(days, default=_FIRST), max(days, default=_LAST)
-    bucket = _bucket(at.toordinal() - _EPOCH, unit)
-    first = max(bucket - MAX_BARS // 2, _bucket(max(low, _FIRST), unit))
-    last = min(first + MAX_BARS - 1, _bucket(min(high, _LAST), unit))
-    if not first <= bucket <= last:
-        return made
-    until = find_bar_range(_start(last, unit), unit)[1]
-    return build(days, undated, unit, since=_start(first, unit), until=until)
-
-
-def _finest_unit(low: int, high: int, width: int) -> Unit:
-    for unit in UNITS:
-        if _bucket(high, unit) - _bucket(low, unit) < width:
-            return unit
-    return "year"
 
 
 def find_bar_range(start: date, unit: Unit) -> tuple[date, date]:
@@ -189,22 +148,13 @@ def _start(bucket: int, unit: Unit) -> date:
     return date(bucket // 12, bucket % 12 + 1, 1)
 
 
-def _window(counts: Counter[int]) -> tuple[int, int, int, int]:
-    """First and last bar to show, and how many memories are before and after them."""
+def _window(counts: Counter[int]) -> tuple[int, int]:
+    """First and last bar of the fullest range of `MAX_BARS`; the latest of equally full ones."""
     ordered = sorted(counts)
-    if ordered[-1] - ordered[0] < MAX_BARS:
-        return ordered[0], ordered[-1], 0, 0
-    sums = [0]
-    for at in ordered:
-        sums.append(sums[-1] + counts[at])
-    best, start = -1, 0
-    for index, at in enumerate(ordered):  # the latest of equally full windows
-        end = bisect_right(ordered, at + MAX_BARS - 1)
-        if sums[end] - sums[index] >= best:
-            best, start = sums[end] - sums[index], index
-    first = ordered[start]
-    end = bisect_left(ordered, first + MAX_BARS)
-    return first, ordered[end - 1], sums[start], sums[-1] - sums[end]
+    sums = list(accumulate((counts[at] for at in ordered), initial=0))
+    ends = [bisect_right(ordered, at + MAX_BARS - 1) for at in ordered]
+    start = max(range(len(ordered)), key=lambda index: (sums[ends[index]] - sums[index], index))
+    return ordered[start], ordered[ends[start] - 1]
 
 
 # ---- a calendar of days, growth per store, spans -------------------------------------------------
@@ -325,9 +275,7 @@ def growth(
     for store in order:
         dated = sorted(days[store].items())
         starts = [day for day, _ in dated]
-        sums = [0]
-        for _, number in dated:
-            sums.append(sums[-1] + number)
+        sums = list(accumulate((number for _, number in dated), initial=0))
         lines[store] = tuple(sums[bisect_right(starts, end)] for end in ends)
     return Growth(tuple(date.fromordinal(end + _EPOCH) for end in ends), lines, dict(undated or {}))
 

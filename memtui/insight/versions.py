@@ -15,13 +15,13 @@ that time goes before all this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
 
 from memtui.dataclass import dataclass, field, replace
-from memtui.insight.lineage import Lineage
+from memtui.insight.comparison import text_of
+from memtui.insight.lineage import FindMemory, Lineage
 from memtui.insight.link_statements import SUPERSEDES, last_change, stated_end
 from memtui.model import CURRENT, Memory
 from memtui.stores.values import from_iso
@@ -61,8 +61,7 @@ class TextVersion:
     @property
     def text(self) -> str:
         """Title and content as one text, to compare."""
-        title, content = self.memory.title, self.memory.content
-        return f"{title}\n\n{content}" if title and title != content else content
+        return text_of(self.memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def kept_versions(memory: Memory) -> list[TextVersion]:
             memory,
             title=title if isinstance(title, str) else memory.title,
             content=value["content"],
-            extra=_without_versions(memory.extra),
+            extra={key: each for key, each in memory.extra.items() if key != VERSIONS_KEY},
         )
         number = value.get("version")
         note = f"version {number}" if isinstance(number, int) else ""
@@ -117,10 +116,6 @@ def replaced_at(memory: Memory) -> datetime | None:
         if isinstance(value, Mapping) and (time := from_iso(value.get("created_at")))
     ]
     return max(times, default=None)
-
-
-def _without_versions(extra: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in extra.items() if key != VERSIONS_KEY}
 
 
 def merge_versions(memory: Memory, former: Iterable[TextVersion]) -> list[TextVersion]:
@@ -196,10 +191,6 @@ def _replacements(lineage: Lineage) -> dict[str, list[str]]:
             for newer in relative.memory.superseded_by:
                 found.setdefault(newer, []).append(relative.id)
     return found
-
-
-FindMemory = Callable[[str, str], Memory | None]
-"""Looks up a memory by store label and id; None if it does not exist."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ class JournalDatabase:
         if self._db is None:
             private_folder(self._state)
             with locked(self._file, self._state):
-                os.close(os.open(self._file, _CREATE, 0o600))
+                self._create_file()
                 try:
                     db = _connect(self._file)
                 except sqlite3.OperationalError:
@@ -127,7 +127,20 @@ class JournalDatabase:
         for suffix in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 os.rename(f"{self._file}{suffix}", f"{name}{suffix}")
-        os.close(os.open(self._file, _CREATE, 0o600))
+        self._create_file()
+
+    def _create_file(self) -> None:
+        """Create the file, private, where there is none; one that is there is never opened.
+
+        To close it would drop the locks that SQLite holds in this process for another `Journal` of
+        the same file: https://www.sqlite.org/howtocorrupt.html, 2.2. Another memtui that ends would
+        then take itself for the last one, and delete the `-wal` that this one still writes to.
+        """
+        try:
+            os.close(os.open(self._file, _CREATE | os.O_EXCL, 0o600))
+        except FileExistsError:
+            if self._file.is_symlink():
+                raise
 
     @contextmanager
     def _save_errors(self, subject: str, advice: str) -> Iterator[None]:

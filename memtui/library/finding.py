@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -34,6 +34,7 @@ from memtui.search.finder import HiddenMatches, RankedHits
 from memtui.search.hits import Match, Substitution
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
+from memtui.search.numbering import RefSlots
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
@@ -108,6 +109,10 @@ class SearchResult:
         """The ref of a memory; one from the cache is not decoded for it."""
         return self.rows.ref_of(slot)
 
+    def slots_of_refs(self, refs: Collection[str]) -> set[int]:
+        """The slots of memories with one of these refs."""
+        return {slot for slot, ref in self.rows.find_refs() if ref in refs}
+
 
 @dataclass(frozen=True, slots=True)
 class SimilarMemories:
@@ -145,7 +150,7 @@ class Searchable(NamedTuple):
 def find(
     query: Query,
     scope: Searchable,
-    slots_of: Callable[[], Mapping[str, int]],
+    slots_of: Callable[[], RefSlots],
     cancelled: Callable[[], bool],
 ) -> SearchResult:
     """Run the query. Raises Cancelled."""
@@ -235,7 +240,7 @@ def _match(query: Query, scope: Searchable, leaves: _Leaves) -> Match | None:
         return leaves.match(terms, query)
     return finder.add_meaning(
         query,
-        leaves.match(fusion.drop_meaning_terms(terms), query),
+        leaves.match(tuple(term for term in terms if not fusion.is_meaning(term)), query),
         leaves.match(tuple(term for term in terms if term.negated), query),
         cosines,
         scope.columns,
@@ -318,9 +323,7 @@ def similar(
     return SimilarMemories(slots, scores, how, words, scope.rows)
 
 
-def _match_ids(
-    query: Query, scope: Searchable, slots_of: Callable[[], Mapping[str, int]]
-) -> list[int]:
+def _match_ids(query: Query, scope: Searchable, slots_of: Callable[[], RefSlots]) -> list[int]:
     """Slots of memories whose id begins with the only word of the query."""
     if len(query.terms) != 1 or query.terms[0].negated or query.groups:
         return []
@@ -331,7 +334,7 @@ def _match_ids(
         return []
     return [
         slot
-        for ref, slot in slots_of().items()
+        for ref, slot in slots_of().find(term.text)
         if (ref == term.text or ref.partition(":")[2].startswith(term.text))
         and slot < len(scope.columns)  # the row may be newer than the columns
     ]

@@ -228,7 +228,7 @@ class Index:
                 refs = self._open_whoosh(home).search([replace(term, negated=False)])
             if refs is None:
                 return None
-            found.extend(known[ref] for ref in refs if ref in known)
+            found.extend(slot for ref in refs if (slot := known.get(ref, -1)) >= 0)
         return to_sorted_array(found)
 
     def _open_whoosh(self, home: Path) -> WhooshIndex:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
@@ -20,6 +20,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search import numbering
 from memtui.search.columns import Columns, Slots
+from memtui.search.numbering import RefSlots
 from memtui.stores.base import (
     LimitUse,
     Reading,
@@ -186,10 +187,10 @@ class LoadedStores:
         )
         self.state = LoadedState(snapshot, self._table.columns)
 
-    def slots(self) -> Mapping[str, int]:
-        """A copy of ref -> slot, of all live memories."""
+    def slots(self) -> RefSlots:
+        """Ref -> slot of all memories that are live now."""
         with self.lock:
-            return dict(self._table.slot_of)
+            return self._table.slot_of.copied(self._table.rows(), self._table.columns.alive, {})
 
     def slot(self, ref: str) -> int:
         """The slot of the memory with exactly this ref. Raises RefError."""
@@ -229,8 +230,7 @@ class LoadedStores:
                 return None if slot is None else rows[slot]
 
             if index is None:
-                relations = lineages.collect_relations(_chain(memory, find))
-                return lineages.lineage(memory, relations, find)
+                return lineages.lineage(memory, _chain(memory, find), find)
             return lineages.lineage_in(memory, index, find)
 
     def memories_by_file(self) -> dict[str, dict[str, int]]:

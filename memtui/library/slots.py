@@ -11,10 +11,13 @@ from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.search import columns as columns_of
 from memtui.search import numbering
-from memtui.search.catalog import CachedRows, Catalog
+from memtui.search.catalog import Catalog
 from memtui.search.columns import Columns, Slots
-from memtui.search.numbering import Serials
+from memtui.search.numbering import HashedRefs, RefSlots, Serials, hash_refs, with_hashed
 from memtui.text import visible
+
+MOST_RECENT = 1 << 14
+"""Refs that are kept as texts: those of changed memories, and of a batch of new ones."""
 
 
 class SlotTable:
@@ -25,7 +28,9 @@ class SlotTable:
 
     def __init__(self) -> None:
         self._parts: list[Sequence[Memory]] = []
-        self._slot_of: dict[str, int] | None = None
+        self._hashed: Sequence[HashedRefs] | None = ()
+        """See `RefSlots`; None: not read yet."""
+        self._recent: dict[str, int] = {}
         self._serials = numbering.NO_SERIALS
         self._given = 0
         """How many serials have been given out."""
@@ -36,19 +41,6 @@ class SlotTable:
 
     def rows(self) -> Rows:
         return Rows(self._parts, self._serials)
-
-    def replace_all(
-        self,
-        parts: Sequence[Sequence[Memory]],
-        serials: Serials,
-        columns: Columns,
-        slot_of: Mapping[str, int],
-    ) -> None:
-        """Take all of this instead of what the table has; see `memtui.library.past_library`."""
-        self._parts = list(parts)
-        self._serials = serials
-        self.columns = columns
-        self._slot_of = dict(slot_of)
 
     def append(self, memories: Sequence[Memory], *, shard_of: Sequence[str]) -> list[int]:
         """Add memories, and make their refs unique.
@@ -63,16 +55,18 @@ class SlotTable:
             The slots of memories whose ref was taken, and of those that had it.
         """
         first = len(self)
-        used = self.slot_of
+        used = self.slot_of.extended(len(memories))
+        self._recent = used.recent
         unique = list(memories)
         shared: list[int] = []
-        for at, memory in enumerate(unique):
+        may_have = used.may_have([memory.ref for memory in unique])
+        for at, (memory, is_hashed) in enumerate(zip(unique, may_have, strict=True)):
             ref = memory.ref
-            if ref in used:
+            if (is_hashed or ref in self._recent) and ref in used:
                 shared += (used[ref], first + at)
                 ref = _free_ref(f"{memory.ref}@{shard_of[at]}", used)
                 unique[at] = replace(memory, ref=ref)
-            used[ref] = first + at
+            self._recent[ref] = first + at
         self._parts = _joined([*self._parts, tuple(unique)])
         self._number(len(unique))
         self.columns = columns_of.concat([self.columns, columns_of.build(unique)])
@@ -83,7 +77,7 @@ class SlotTable:
         first = len(self)
         self._parts.append(catalog.rows)
         self._number(len(catalog.rows))
-        self._slot_of = None
+        self._hashed = None
         self.columns = columns_of.concat([self.columns, catalog.columns])
         return first
 
@@ -101,39 +95,55 @@ class SlotTable:
             parts.append(rows if len(inside) == len(rows) else tuple(rows[at] for at in inside))
         self._parts = _joined(parts)
         self._serials = self._serials[kept_slots]
-        self._slot_of = None
+        self._hashed = None
         self.columns = columns_of.take(self.columns, kept_slots)
 
     def shared(self, label: str) -> list[int]:
         """Slots of memories whose ref was made unique, and of those with the plain ref."""
-        begin, rows = f"{label}:", self.rows()
+        begin, rows, slot_of = f"{label}:", self.rows(), self.slot_of
         found: list[int] = []
-        for ref, slot in self.slot_of.items():
-            if "@" in ref and ref.startswith(begin) and ref != (plain := plain_ref(rows[slot])):
-                found += (self.slot_of.get(plain, slot), slot)
+        for ref, slot in slot_of.find("@"):
+            if ref.startswith(begin) and ref != (plain := plain_ref(rows[slot])):
+                found += (slot_of.get(plain, slot), slot)
         return found
 
     def mark_dead(self, slots: Iterable[int]) -> None:
         """Mark the rows in these slots dead."""
-        dead = list(slots)
-        if not dead:
-            return
-        if self._slot_of is not None:
-            rows = self.rows()
-            for slot in dead:
-                ref = rows[slot].ref
-                if self._slot_of.get(ref) == slot:
-                    del self._slot_of[ref]
-        self.columns = self.columns.without(dead)
+        if dead := list(slots):
+            self.columns = self.columns.without(dead)
+
+    def replace_all(
+        self, parts: Sequence[Sequence[Memory]], serials: Serials, columns: Columns, slots: RefSlots
+    ) -> None:
+        """Take all of this instead of what the table has; see `memtui.library.past_library`."""
+        self._parts = list(parts)
+        self._serials = serials
+        self.columns = columns
+        self._hashed, self._recent = slots.hashed, {**slots.recent}
+
+    def replace_rows(self, first: int, rows: Sequence[Memory]) -> None:
+        """Take these rows instead of the equal ones from slot `first` on."""
+        parts: list[Sequence[Memory]] = []
+        begin = 0
+        for old in self._parts:
+            parts.append(old[: max(0, first - begin)])
+            if begin <= first < begin + len(old):
+                parts.append(rows)
+            parts.append(old[max(0, first + len(rows) - begin) :])
+            begin += len(old)
+        self._parts = [each for each in parts if len(each)]
 
     @property
-    def slot_of(self) -> dict[str, int]:
-        """Ref -> slot of every live memory; built when first needed."""
-        if self._slot_of is None:
-            alive = self.columns.alive
-            refs = (ref for rows in self._parts for ref in _refs(rows))
-            self._slot_of = {ref: slot for slot, ref in enumerate(refs) if alive[slot]}
-        return self._slot_of
+    def slot_of(self) -> RefSlots:
+        """The slot of each ref, for as long as the table is not changed."""
+        rows, alive = self.rows(), self.columns.alive
+        if self._hashed is None:
+            live = ((slot, ref) for slot, ref in rows.find_refs() if alive[slot])
+            self._hashed, self._recent = (hash_refs(live, self.alive_count()),), {}
+        elif len(self._recent) > MOST_RECENT:
+            new = hash_refs(((at, ref) for ref, at in self._recent.items()), len(self._recent))
+            self._hashed, self._recent = with_hashed(self._hashed, new), {}
+        return RefSlots(rows, alive, self._hashed, self._recent)
 
     def alive_count(self) -> int:
         return int(self.columns.alive.sum())
@@ -154,16 +164,12 @@ def _joined(parts: Iterable[Sequence[Memory]]) -> list[Sequence[Memory]]:
     return joined
 
 
-def _refs(rows: Sequence[Memory]) -> Iterable[str]:
-    return rows.refs if isinstance(rows, CachedRows) else (memory.ref for memory in rows)
-
-
 def plain_ref(memory: Memory) -> str:
     """The ref of a memory whose id is unique in its store."""
     return f"{memory.store}:{memory.id}"
 
 
-def _free_ref(ref: str, used: dict[str, int]) -> str:
+def _free_ref(ref: str, used: Mapping[str, int]) -> str:
     if ref not in used:
         return ref
     number = 2
@@ -181,7 +187,7 @@ SHORTEST_PREFIX = 4
 """Characters of an id that must be given at least."""
 
 
-def exact_slot(ref: str, slots: Mapping[str, int]) -> int:
+def exact_slot(ref: str, slots: RefSlots) -> int:
     """Return the slot of exactly this ref. Raises RefError."""
     try:
         return slots[ref]
@@ -189,14 +195,14 @@ def exact_slot(ref: str, slots: Mapping[str, int]) -> int:
         raise RefError(f"no memory has the ref {visible(ref)!r}") from None
 
 
-def slot_of(text: str, slots: Mapping[str, int]) -> int:
+def slot_of(text: str, slots: RefSlots) -> int:
     """Return the slot named by a ref, an id or an unambiguous id prefix. Raises RefError."""
     if text in slots:
         return slots[text]
     label, colon, rest = text.partition(":")
     exact: list[str] = []
     begins: list[str] = []
-    for ref in slots:
+    for ref, _ in slots.find(rest if colon else text):
         store, _, id = ref.partition(":")
         for name in {text, rest if colon and store == label else text}:
             if id == name:

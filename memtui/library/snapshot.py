@@ -81,17 +81,20 @@ class Rows(Sequence[Memory]):
             found = rows.candidates(pattern) if isinstance(rows, CachedRows) else range(len(rows))
             yield from (first + at for at in found)
 
-    def slots_containing(self, mark: bytes) -> Iterator[int]:
-        """The slots whose cached record has these bytes, ascending, and all that are not cached."""
-        for first, rows in zip(self._firsts, self._parts, strict=True):
-            found = rows.containing(mark) if isinstance(rows, CachedRows) else range(len(rows))
-            yield from (first + at for at in found)
-
     def ref_of(self, slot: int) -> str:
         """The ref of one row; cached rows are not decoded for it."""
         at = bisect_right(self._firsts, slot) - 1
         rows, index = self._parts[at], slot - self._firsts[at]
-        return rows.refs[index] if isinstance(rows, CachedRows) else rows[index].ref
+        return rows.ref(index) if isinstance(rows, CachedRows) else rows[index].ref
+
+    def find_refs(self, part: str = "") -> Iterator[tuple[int, str]]:
+        """The slot and the ref of each row whose ref contains this text, ascending."""
+        for first, rows in zip(self._firsts, self._parts, strict=True):
+            if (find := getattr(rows, "find_refs", None)) is not None:
+                yield from ((first + at, ref) for at, ref in find(part))
+            else:
+                refs = enumerate((memory.ref for memory in rows), first)
+                yield from (found for found in refs if part in found[1])
 
     def cached_line(self, slot: int) -> CatalogRow | None:
         """One row as the cache stores it; None if it is not a cached row."""

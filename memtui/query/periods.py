@@ -59,7 +59,7 @@ def parse_period(text: str, now: datetime) -> Period:
     """
     typed = text.strip().lower()
     try:
-        found = _parse_relative(typed, now) or _parse_date(typed)
+        found = _parse_relative(typed, now) or parse_date(typed)
     except OverflowError as error:
         raise QueryError(f"{text!r} is out of range", do="use a date after year 1") from error
     except ValueError as error:
@@ -120,8 +120,8 @@ def _first_of(year: int, month: int) -> datetime:
     return datetime(year, month, 1, tzinfo=UTC)
 
 
-def _parse_date(typed: str) -> Period:
-    """An ISO date or a part of one. Raises ValueError, OverflowError."""
+def parse_date(typed: str) -> Period:
+    """Return the period of an ISO date or a part of one. Raises ValueError, OverflowError."""
     if part := _DATE.fullmatch(typed):
         year = int(part[1])
         return _month(year, int(part[2])) if part[2] else _year(year)

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memtui.dataclass import dataclass, field
-from memtui.model import IMPORTANCES, KINDS, STATUSES
+from memtui.model import KINDS
 from memtui.search.array_types import sort_unique
 from memtui.search.columns import COUNTED_FIELDS, DAY_SECONDS, Columns, entities_at, to_array
 from memtui.search.filters import FilteredSlots
 
-VOCABULARIES: Mapping[str, Callable[[Columns], Sequence[str]]] = {
-    "type": lambda columns: columns.types,
-    "importance": lambda _: IMPORTANCES,
-    "status": lambda _: STATUSES,
-    "kind": lambda _: KINDS,
-    "entity": lambda columns: columns.entities,
-    "store": lambda columns: columns.stores,
-}
+COUNTED = ("type", "importance", "status", "kind", "entity", "store")
+"""Fields whose values are counted."""
 
 
 def named_counts(counts: NDArray[np.int64], names: Sequence[str]) -> dict[str, int]:
@@ -74,14 +68,13 @@ def count_values(columns: Columns, slots: Sequence[int]) -> dict[str, Mapping[st
         slots: The slots to count, in any order.
 
     Returns:
-        Field -> value -> count; the fields are those of `VOCABULARIES`.
+        Field -> value -> count; the fields are those of `COUNTED`.
     """
     at = to_array(slots)
-    codes = {name: getattr(columns, name).take(at) for name in VOCABULARIES if name != "entity"}
+    codes = {name: getattr(columns, name).take(at) for name in COUNTED if name != "entity"}
     codes["entity"], _ = entities_at(columns, at)
     return {
-        name: named_counts(np.bincount(codes[name]), names(columns))
-        for name, names in VOCABULARIES.items()
+        name: named_counts(np.bincount(codes[name]), columns.values_of(name)) for name in COUNTED
     }
 
 
@@ -90,6 +83,19 @@ def list_entities(columns: Columns) -> set[str]:
     further = columns.also[columns.alive[columns.also[:, 0]], 1]
     codes = sort_unique(np.concatenate([columns.entity[columns.alive], further]))
     return {columns.entities[code] for code in codes.tolist()} - {""}
+
+
+def list_stores(columns: Columns) -> tuple[set[str], dict[str, set[str]]]:
+    """The stores of all live rows of `columns`; path of an entity -> the stores of its rows."""
+    slots = columns.alive.nonzero()[0]
+    also = columns.also[columns.alive[columns.also[:, 0]]]
+    stores = columns.store.take(np.concatenate([slots, also[:, 0]])).astype(np.int64)
+    entities = np.concatenate([columns.entity[slots], also[:, 1]])
+    found: dict[str, set[str]] = {}
+    for pair in sort_unique(stores * len(columns.entities) + entities).tolist():
+        store, entity = divmod(pair, len(columns.entities))
+        found.setdefault(columns.entities[entity], set()).add(columns.stores[store])
+    return set().union(*found.values()), {path: names for path, names in found.items() if path}
 
 
 def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], int]:
@@ -165,22 +171,6 @@ class FacetCounts(Mapping[str, int]):
     def __len__(self) -> int:
         return len(self._named)
 
-    def items(self) -> ItemsView[str, int]:
-        """Return value and count, most frequent first."""
-        return self._named.items()
-
-    def values(self) -> ValuesView[int]:
-        """Return the counts, highest first."""
-        return self._named.values()
-
-    def __eq__(self, other: object) -> bool:
-        return self._named == (other._named if isinstance(other, FacetCounts) else other)
-
-    __hash__ = None  # type: ignore[assignment]  # equal to dicts, which have none
-
-    def __repr__(self) -> str:
-        return f"Counts({self._named})"
-
 
 @dataclass(frozen=True, slots=True)
 class Facets:
@@ -216,5 +206,5 @@ def count_facets(filtered: FilteredSlots) -> Facets:
     entities, repeats = filtered.entities()
     found = {"entity": FacetCounts(np.bincount(entities), columns.entities)}
     for name, first, end in zip(COUNTED_FIELDS, (0, *values.ends), values.ends, strict=False):
-        found[name] = FacetCounts(sums[first:end], VOCABULARIES[name](columns))
+        found[name] = FacetCounts(sums[first:end], columns.values_of(name))
     return Facets(**found, entity_repeats=FacetCounts(np.bincount(repeats), columns.entities))

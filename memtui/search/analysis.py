@@ -184,9 +184,8 @@ cached_split_chunk = lru_cache(maxsize=CACHE_SIZE)(split_chunk)
 
 def list_words(text: str) -> list[str]:
     """The words of a text in order, without compounds."""
-    pieces = text.split("-")  # as most names of entities are written
-    if all(map(is_plain, pieces)):
-        return [piece[:MAX_WORD_CHARS] for piece in pieces]
+    if is_plain(text.replace("-", "")) and len(text) <= MAX_WORD_CHARS:
+        return [piece for piece in text.split("-") if piece]  # as most names are written
     return [word for chunk in find_chunks(text) for word in cached_split_chunk(chunk).parts]
 
 

@@ -1,5 +1,6 @@
 """The types of the arrays that search computes with."""
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -24,3 +25,10 @@ def sort_unique(values: NDArray[_T]) -> NDArray[_T]:
     is_first = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
     return ordered[is_first]
+
+
+def to_mask(members: Sequence[int] | Longs, size: int) -> Mask:
+    """Return for each of `size` numbers whether it is one of the `members`."""
+    mask = np.zeros(size, np.bool_)
+    mask[members] = True
+    return mask

@@ -8,7 +8,7 @@ In the private cache folder, which is always safe to delete, one *generation* fo
                          and checksums of the other files
       rows.jsonl         one memory per line, as `memtui.model.to_record` gives it
       offsets.npy        where each line starts, and the end
-      refs.json          the ref of each row, read only when a memory is looked up by it
+      refs.jsonl         the refs of all rows, `REFS_PER_LINE` in a line
       columns.json .npy  see `memtui.search.columns`
 
 A generation is written into a new folder, then named by `CURRENT`, and never changed. Nothing is
@@ -24,7 +24,9 @@ import os
 import re
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from itertools import count
+from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -39,10 +41,11 @@ from memtui.stores.base import Unreadable
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 """Incremented when the files or the meaning of a row change."""
 ROWS_SCANNED = 1024
 """Rows that are searched at a time: half a megabyte."""
+REFS_PER_LINE = 1024
 ROWS_KEPT_DECODED = 1024
 """Rows cached as Memory objects, of 2 to 3 KB: twenty-five screens."""
 
@@ -74,14 +77,19 @@ class CachedRows(Sequence[Memory]):
     """
 
     def __init__(self, file: Path, offsets: np.ndarray[Any, np.dtype[np.int64]]) -> None:
-        self._file = file
         self._offsets = offsets
-        self._descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
-        weakref.finalize(self, os.close, self._descriptor)
+        self._descriptor = self._open(file)
+        self._ref_descriptor = self._open(file.with_name(REFS_FILE))
         size = os.fstat(self._descriptor).st_size
         if len(offsets) == 0 or int(offsets[-1]) != size:
             raise ValueError("rows and offsets disagree")
         self._decoded = lru_cache(maxsize=ROWS_KEPT_DECODED)(self._decode)
+
+    def _open(self, file: Path) -> int:
+        """A descriptor, since a newer generation may take the place of this one."""
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, descriptor)
+        return descriptor
 
     def __len__(self) -> int:
         return len(self._offsets) - 1
@@ -107,37 +115,38 @@ class CachedRows(Sequence[Memory]):
 
     def line(self, index: int) -> CatalogRow:
         """Return one row as `save` takes it, not decoded."""
-        return CatalogRow(self.refs[index], self.raw(index))
+        record = self.raw(index)
+        return CatalogRow(_ref_in(record), record)
+
+    def ref(self, index: int) -> str:
+        """The ref of one row, which is not decoded for it."""
+        return _ref_in(self.raw(index))
 
     def candidates(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
         """The rows in whose line the pattern is found, ascending, a few megabytes at a time."""
-        for start, block in self._blocks():
-            at = 0
+        for first in range(0, len(self), ROWS_SCANNED):
+            start = int(self._offsets[first])
+            end = int(self._offsets[min(first + ROWS_SCANNED, len(self))])
+            block, at = os.pread(self._descriptor, end - start, start), 0
             while found := pattern.search(block, at):
                 row = int(np.searchsorted(self._offsets, start + found.start(), side="right")) - 1
                 yield row
                 at = int(self._offsets[row + 1]) - start
 
-    def containing(self, mark: bytes) -> Iterator[int]:
-        """The rows in whose line these bytes stand, ascending."""
-        for start, block in self._blocks():
-            at = block.find(mark)
-            while at >= 0:
-                row = int(np.searchsorted(self._offsets, start + at, side="right")) - 1
-                yield row
-                at = block.find(mark, int(self._offsets[row + 1]) - start)
+    def find_refs(self, part: str = "") -> Iterator[tuple[int, str]]:
+        """The number and the ref of each row whose ref contains this text, ascending."""
+        mark = json.dumps(part)[1:-1].encode("ascii")
+        for first, line in zip(count(0, REFS_PER_LINE), self._ref_lines(), strict=False):
+            if mark in line:
+                refs = enumerate(json.loads(line), first)
+                yield from (found for found in refs if part in found[1]) if part else refs
 
-    def _blocks(self) -> Iterator[tuple[int, bytes]]:
-        """The lines of `ROWS_SCANNED` rows at a time, each with its place in the file."""
-        for first in range(0, len(self), ROWS_SCANNED):
-            start = int(self._offsets[first])
-            end = int(self._offsets[min(first + ROWS_SCANNED, len(self))])
-            yield start, os.pread(self._descriptor, end - start, start)
-
-    @cached_property
-    def refs(self) -> tuple[str, ...]:
-        """The ref of each row."""
-        return tuple(json.loads((self._file.parent / "refs.json").read_bytes()))
+    def _ref_lines(self) -> Iterator[bytes]:
+        at, rest = 0, b""
+        while block := os.pread(self._ref_descriptor, 1 << 20, at):
+            at += len(block)
+            *lines, rest = (rest + block).split(b"\n")
+            yield from lines
 
     def __iter__(self) -> Iterator[Memory]:
         """All memories, without caching them."""
@@ -153,6 +162,15 @@ class Catalog:
     shards: tuple[ShardEntry, ...]
     rows: CachedRows
     columns: Columns
+
+
+REFS_FILE = "refs.jsonl"
+_REF_BEGIN = b'{"ref":"'
+"""How every record begins: `ref` is the first field of a memory."""
+
+
+def _ref_in(record: bytes) -> str:
+    return str(scanstring(record.decode("ascii"), len(_REF_BEGIN))[0])
 
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
@@ -228,12 +246,17 @@ def _write(
     """Write all files of a generation. Returns where each row begins. Raises OSError."""
     offsets = np.zeros(len(columns) + 1, np.int64)
     refs: list[str] = []
-    with cache_files.create(folder / "rows.jsonl") as stream:
+    with (
+        cache_files.create(folder / "rows.jsonl") as stream,
+        cache_files.create(folder / REFS_FILE) as ref_lines,
+    ):
         for number, line in enumerate(lines):
             offsets[number + 1] = offsets[number] + stream.write(line.record)
             refs.append(line.ref)
+            if len(refs) == REFS_PER_LINE or number == len(columns) - 1:
+                ref_lines.write(_encode(refs).encode("ascii") + b"\n")
+                refs.clear()
     cache_files.save_array(folder / "offsets.npy", offsets)
-    cache_files.write_text(folder / "refs.json", json.dumps(refs))
     _save_columns(folder, columns)
     header = {
         "form": FORMAT_VERSION,

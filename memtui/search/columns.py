@@ -21,13 +21,20 @@ from numpy.typing import NDArray
 from memtui.dataclass import dataclass, field, fields, replace
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
-from memtui.search.array_types import Mask
+from memtui.search.array_types import Mask, to_mask
 from memtui.search.documents import find_context, find_position, find_speaker
 from memtui.search.ordering import ArraySlots
 from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
 
+FIXED_VALUES: Mapping[str, Sequence[str]] = {
+    "status": STATUSES,
+    "importance": IMPORTANCES,
+    "kind": KINDS,
+    "pinned": ("no", "yes"),
+}
+"""Field of codes -> its values, whatever the memories are."""
 VOCABULARY_OF = {
     "type": "types",
     "entity": "entities",
@@ -97,6 +104,12 @@ class Columns:
     def combinations(self) -> ValueCombinations:
         """The combinations of the fields with few values."""
         return find_combinations(self)
+
+    def values_of(self, name: str) -> Sequence[str]:
+        """The values that the codes of a field stand for."""
+        fixed = FIXED_VALUES.get(name)
+        found: Sequence[str] = getattr(self, VOCABULARY_OF[name]) if fixed is None else fixed
+        return found
 
     def without(self, slots: Sequence[int]) -> Columns:
         """Return columns in which these slots are no longer alive."""
@@ -328,9 +341,7 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
     codes = columns.entity.take(slots)
     if not len(columns.also):
         return codes, codes[:0]
-    is_selected = np.zeros(len(columns), np.bool_)
-    is_selected[slots] = True
-    also = columns.also[is_selected[columns.also[:, 0]]]
+    also = columns.also[to_mask(slots, len(columns))[columns.also[:, 0]]]
     return np.concatenate([codes, also[:, 1]]), also[:, 2]
 
 

@@ -13,20 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.model import CURRENT, IMPORTANCES, KINDS, STATUSES
+from memtui.model import CURRENT, KINDS, STATUSES
 from memtui.query import Condition, Term, entity_matches
-from memtui.search.array_types import Mask
-from memtui.search.columns import Columns
+from memtui.search.array_types import Mask, to_mask
+from memtui.search.columns import FIXED_VALUES, Columns
 
-_PINNED = ("no", "yes")
-VALUES: dict[str, Callable[[Columns], Sequence[str]]] = {
-    "type": lambda columns: columns.types,
-    "store": lambda columns: columns.stores,
-    "status": lambda _: STATUSES,
-    "importance": lambda _: IMPORTANCES,
-    "kind": lambda _: KINDS,
-    "pinned": lambda _: _PINNED,
-}
+VALUES = frozenset({"type", "store", *FIXED_VALUES})
 """Fields with few values."""
 _TIMES = {
     "created": "created",
@@ -55,10 +47,8 @@ def match_condition(columns: Columns, part: Condition, leaves: LeafMasks) -> Mas
         part: The condition; negated: the slots for which it does not hold.
         leaves: Evaluates what is in no column.
     """
-    if (values := VALUES.get(part.field)) is not None:
-        return match_values(
-            part, values(columns), lambda name: getattr(columns, name).astype(np.int64), columns
-        )
+    if part.field in VALUES:
+        return match_values(part, lambda name: getattr(columns, name).astype(np.int64), columns)
     if part.field == "entity":
         return match_entities(columns, part)
     if part.field == "tag":
@@ -68,7 +58,8 @@ def match_condition(columns: Columns, part: Condition, leaves: LeafMasks) -> Mas
     elif part.field == "has" and part.values == ("tags",):
         found = _slots_with(columns, columns.tags.values())
     elif part.field == "is" and part.values == ("stale",):
-        found = _match_stale(columns, part)
+        current = match_names(STATUSES, CURRENT.__contains__)[columns.status]
+        found = _match_ranges(columns.when, part) & current & ~columns.pinned
     else:
         found = leaves.condition(part)
     return ~found if part.negated else found
@@ -81,17 +72,8 @@ def _match_ranges(values: NDArray[np.float64], part: Condition) -> Mask:
     return found
 
 
-def _match_stale(columns: Columns, part: Condition) -> Mask:
-    """Current, not pinned, and not changed in the time that the condition carries."""
-    current = match_names(STATUSES, CURRENT.__contains__)[columns.status]
-    return _match_ranges(columns.when, part) & current & ~columns.pinned
-
-
 def _slots_with(columns: Columns, slot_arrays: Iterable[NDArray[np.int64]]) -> Mask:
-    found = np.zeros(len(columns), np.bool_)
-    for slots in slot_arrays:
-        found[slots] = True
-    return found
+    return to_mask(np.concatenate([np.empty(0, np.int64), *slot_arrays]), len(columns))
 
 
 def match_names(vocabulary: Sequence[str], is_match: Callable[[str], bool]) -> Mask:
@@ -110,10 +92,7 @@ def _make_matcher(values: Collection[str]) -> Callable[[str], bool]:
 
 
 def match_values(
-    part: Condition,
-    vocabulary: Sequence[str],
-    codes_of: Callable[[str], NDArray[Any]],
-    columns: Columns,
+    part: Condition, codes_of: Callable[[str], NDArray[Any]], columns: Columns
 ) -> Mask:
     """Evaluate a condition over a field with few values.
 
@@ -121,14 +100,13 @@ def match_values(
 
     Args:
         part: The condition.
-        vocabulary: The values of its field, by code.
         codes_of: Name of a field -> its codes: of all slots, or of all combinations of values.
         columns: The columns of all slots.
 
     Returns:
         For each of the codes whether the condition holds.
     """
-    passed: Mask = _allowed_values(part, vocabulary)[codes_of(part.field)]
+    passed: Mask = _allowed_values(part, columns.values_of(part.field))[codes_of(part.field)]
     kinds = [value for value in part.values if value]
     if part.field != "type" or not kinds:
         return passed

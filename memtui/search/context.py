@@ -26,16 +26,16 @@ from datetime import datetime
 import numpy as np
 
 from memtui.search import analysis, hits
-from memtui.search.array_types import Floats, Ints, Longs, Mask
+from memtui.search.array_types import Floats, Ints, Longs, Mask, sort_unique, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.date_matches import Span, find_dates
 from memtui.search.groups import REACH, Context, Groups, find_groups
 from memtui.search.hits import Match, ScoredTerm
+from memtui.search.matching import K1
+from memtui.search.ordering import positions_of_highest
 from memtui.search.postings import Segment
 from memtui.search.ranking import Weights
 
-K1 = 1.2
-"""BM25's saturation of repeated words, as in `memtui.search.matching`."""
 MIN_TERMS = 2
 """Terms from which context is scored: one word says nothing about a session that it does not say
 about its memories."""
@@ -66,12 +66,7 @@ def asks_when(words: Iterable[str]) -> bool:
 
 def find_time_words(segments: Sequence[Segment]) -> Longs:
     """The slots with a word that tells a time, see `TIME_WORDS`."""
-
-    def of(segment: Segment) -> hits.TermHits:
-        found = (segment.find_word(word) for word in TIME_WORDS)
-        return hits.read_terms(segment, [word for word in found if word is not None])
-
-    return hits.concat_hits(map(of, segments)).slots
+    return hits.concat_hits(hits.read_words(each, TIME_WORDS) for each in segments).slots
 
 
 def add_context(
@@ -112,7 +107,8 @@ def add_context(
     slots, session = shown.slots.take(at), session.take(at)
     count = len(slots)
     near = groups.windows.take(slots, axis=0).T
-    if shown.is_plain and _count_whole(terms) >= MIN_TERMS_TO_JOIN:
+    whole_terms = sum(not term.is_open for term in terms)
+    if shown.is_plain and whole_terms >= MIN_TERMS_TO_JOIN:
         leads = near.take(_find_best(worth.take(at), MAX_LEADS), axis=1)
         if len(beside := _find_beside(whole, leads)):
             slots = np.concatenate([slots, beside])
@@ -149,31 +145,16 @@ def add_context(
     return shown.changed(context=Context(slots, at, parts, total))
 
 
-def _count_whole(terms: Sequence[ScoredTerm]) -> int:
-    """How many of the terms are not still being typed."""
-    return [term.is_open for term in terms].count(False)
-
-
 def _find_best(worth: Floats, limit: int) -> Longs:
     """The positions of the highest values; of equal ones as many again, for texts of one session
     often are equal (on LoCoMo recall@10 falls from .799 to .781 if some of them are left out)."""
-    first = len(worth) - limit
-    if first <= 0:
-        return np.arange(len(worth))
-    ordered = worth.copy()
-    ordered.partition(first)
-    found: Longs = (worth >= ordered[first]).nonzero()[0]
-    return found[: 2 * limit]
+    return positions_of_highest(worth, limit)[: 2 * limit]
 
 
 def _find_beside(match: Match, near: Ints) -> Longs:
     """Slots that do not match and stand in these windows."""
     near = near[near < match.size]  # no slot where a group ends
-    beside = near[~match.found.take(near)].astype(np.int64)
-    beside.sort()
-    first = np.ones(len(beside), np.bool_)
-    np.not_equal(beside[1:], beside[:-1], out=first[1:])
-    return beside[first]
+    return sort_unique(near[~match.found.take(near)].astype(np.int64))
 
 
 def _score_windows(
@@ -234,9 +215,7 @@ def _have_time_words(match: Match, slots: Longs) -> Mask | None:
     """Whether each of these slots has one of `TIME_WORDS`; None if the query does not ask when."""
     if not len(match.time_words):
         return None
-    has_time_word = np.zeros(match.size, np.bool_)
-    has_time_word[match.time_words] = True
-    return has_time_word.take(slots)
+    return to_mask(match.time_words, match.size).take(slots)
 
 
 def _near_dates(columns: Columns, spans: Sequence[Span], slots: Longs) -> Floats:
@@ -264,8 +243,6 @@ def _are_subjects(groups: Groups, typed: Sequence[str], slots: Longs) -> Mask | 
         names = (name for word in query_words for name in known.get(word, ()))
         found = [code for parts, code in names if query_words.issuperset(parts)]
         if found:
-            is_named = np.zeros(count, np.bool_)
-            is_named[found] = True
-            these = is_named.take(codes.take(slots))
+            these = to_mask(found, count).take(codes.take(slots))
             named = these if named is None else named | these
     return named

@@ -27,7 +27,7 @@ import numpy as np
 
 from memtui.dataclass import dataclass
 from memtui.query import Term, TermKind
-from memtui.query.periods import MONTHS
+from memtui.query.periods import MONTHS, Period, parse_date, parse_period
 from memtui.search import hits
 from memtui.search.array_types import Longs, sort_unique
 from memtui.search.columns import DAY_SECONDS, Columns
@@ -107,11 +107,16 @@ def find_date_hits(
         if span.end - span.first <= DAY_SECONDS
     ]
     written = sort_unique(np.concatenate([hits.NO_SLOTS, *_find_written(days, segments)]))
+    titled = [
+        find_titles(segment, (f"{day:%Y}", f"{day:%m}", f"{day:%d}"), False)
+        for day in days
+        for segment in segments
+    ]
     alive = columns.alive
     return DateHits(
         frozenset(named),
         written[alive[written]].astype(np.int64),
-        np.concatenate([hits.NO_SLOTS, *_find_titled(days, segments)]).astype(np.int64),
+        np.concatenate([hits.NO_SLOTS, *titled]).astype(np.int64),
         np.flatnonzero(timed & alive),
     )
 
@@ -136,18 +141,11 @@ def _find_written(days: Iterable[date], segments: Sequence[Segment]) -> Iterable
     for segment in segments:
         for day in days:
             forms = (f"{day:%Y%m%d}", f"{day.day}.{day.month}.{day.year}", f"{day:%d.%m.%Y}")
-            numbers = (segment.find_word(form) for form in forms)
-            yield hits.read_terms(segment, [n for n in numbers if n is not None]).slots
+            yield hits.read_words(segment, forms).slots
         for month, number in {(day.month, day.day) for day in days}:
             name = MONTHS[month - 1]
             for parts in ((name, str(number)), (str(number), name)):
                 yield find_phrase(segment, _phrase(parts)).slots
-
-
-def _find_titled(days: Iterable[date], segments: Sequence[Segment]) -> Iterable[Longs]:
-    for day in days:
-        for segment in segments:
-            yield find_titles(segment, (f"{day:%Y}", f"{day:%m}", f"{day:%d}"), False)
 
 
 def _phrase(parts: tuple[str, ...]) -> QueryTerm:
@@ -203,13 +201,16 @@ def find_dates(text: str, now: datetime) -> tuple[Span, ...]:
     if _HINT.search(text) is None:
         return ()
     found: list[Span] = []
-    rest = _NUMERIC.sub(lambda match: _add(found, _numeric(match)), text)
+    rest = _NUMERIC.sub(
+        lambda match: _add(found, _span(*(match[name] or match[f"{name}2"] for name in "ymd"))),
+        text,
+    )
     written = re.compile(_WRITTEN, re.IGNORECASE)  # here: that takes 3 ms
     rest = written.sub(lambda match: _add(found, _written(match, now.year)) or match[0], rest)
-    rest = _RELATIVE.sub(lambda match: _add(found, _relative(match, now.date())), rest)
+    rest = _RELATIVE.sub(lambda match: _add(found, _relative(match, now)), rest)
     if not found:
         for match in _YEAR_ALONE.finditer(rest):
-            _add(found, _span(int(match[0]), None, None))
+            _add(found, _span(match[0]))
     return tuple(dict.fromkeys(found))[:MAX_SPANS]
 
 
@@ -218,58 +219,33 @@ def _add(found: list[Span], spans: list[Span]) -> str:
     return ""
 
 
-def _numeric(match: re.Match[str]) -> list[Span]:
-    if match["y"] is not None:
-        return _span(int(match["y"]), int(match["m"]), int(match["d"]) if match["d"] else None)
-    return _span(int(match["y2"]), int(match["m2"]), int(match["d2"]))
-
-
 def _written(match: re.Match[str], this_year: int) -> list[Span]:
     way = next(n for n in (1, 2, 3) if match[f"month{n}"])
     name, year = match[f"month{way}"], match[f"year{way}"]
     if way == 3 and not year and not match["lead"] and name.casefold() in _AMBIGUOUS:
         return []
     month = next(n for n, full in enumerate(MONTHS, 1) if full.startswith(name.casefold()[:3]))
-    day = int(match[f"day{way}"]) if way < 3 else None
+    day = match[f"day{way}"] if way < 3 else None
     years = [int(year)] if year else range(this_year, this_year - YEARS_TRIED, -1)
     return [span for one in years for span in _span(one, month, day)]
 
 
-def _relative(match: re.Match[str], today: date) -> list[Span]:
-    if match["word"]:
-        first = today - timedelta(days=match["word"].casefold() == "yesterday")
-        return [_days(first, first + timedelta(days=1))]
-    if match["count"]:
-        days = _UNIT_DAYS[match["units"].casefold()]
-        first = today - timedelta(days=int(match["count"]) * days)
-        return [_days(first, first + timedelta(days=days))]
-    unit, is_last = match["unit"].casefold(), match["which"].casefold() == "last"
-    if unit == "week":
-        first = today - timedelta(days=today.weekday() + 7 * is_last)
-        return [_days(first, first + timedelta(days=7))]
-    if unit == "year":
-        return _span(today.year - is_last, None, None)
-    before = today.replace(day=1) - timedelta(days=is_last)
-    return _span(before.year, before.month, None)
+def _relative(match: re.Match[str], now: datetime) -> list[Span]:
+    if not match["count"]:
+        return [_to_span(parse_period(" ".join(match[0].split()), now))]
+    days = _UNIT_DAYS[match["units"].casefold()]
+    first = parse_period("today", now).start - timedelta(days=int(match["count"]) * days)
+    return [Span(first.timestamp(), (first + timedelta(days=days)).timestamp())]
 
 
-def _span(year: int, month: int | None, day: int | None) -> list[Span]:
+def _span(*parts: str | int | None) -> list[Span]:
     """The span of a year, month or day; empty where there is no such date."""
+    typed = "-".join(f"{int(part):02}" for part in parts if part is not None)
     try:
-        first = date(year, month or 1, day or 1)
-        if day is not None:
-            end = first + timedelta(days=1)
-        elif month is not None:
-            end = date(year + month // 12, month % 12 + 1, 1)
-        else:
-            end = date(year + 1, 1, 1)
+        return [_to_span(parse_date(typed))]
     except (ValueError, OverflowError):
         return []
-    return [_days(first, end)]
 
 
-def _days(first: date, end: date) -> Span:
-    def seconds(day: date) -> float:
-        return datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()
-
-    return Span(seconds(first), seconds(end))
+def _to_span(period: Period) -> Span:
+    return Span(period.start.timestamp(), period.end.timestamp())

@@ -8,7 +8,7 @@ is asked of `LeafMasks`, which reads memories and looks up terms.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from typing import NamedTuple
@@ -238,8 +238,8 @@ def _match_columns(
     entity: Mask | None = None
     codes = columns.combinations.values
     for part in conditions:
-        if (values := VALUES.get(part.field)) is not None:
-            passed = match_values(part, values(columns), codes.__getitem__, columns)
+        if part.field in VALUES:
+            passed = match_values(part, codes.__getitem__, columns)
             known = masks.get(part.field)
             masks[part.field] = passed if known is None else known & passed
         elif part.field == "entity":
@@ -309,12 +309,7 @@ def _match_sequence(group: Group, masks: Sequence[Mask], size: int) -> Mask:
     return matched & np.logical_or.reduce(words) if words and not is_found else matched
 
 
-_OPEN: dict[str, Callable[[Columns], Iterable[str]]] = {
-    "type": lambda columns: columns.types,
-    "store": lambda columns: columns.stores,
-    "tag": lambda columns: columns.tags,
-    "entity": lambda columns: columns.entities,
-}
+_OPEN = frozenset({"type", "store", "tag", "entity"})
 """Fields whose values depend on the stores."""
 MAX_COMPARED = 20_000
 """Values that a misspelt one is compared with."""
@@ -329,9 +324,10 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
         is_near: Name only a value that is near one that occurs.
     """
     for part in query.all_conditions:
-        if (known := _OPEN.get(part.field)) is None:
+        if part.field not in _OPEN:
             continue
-        folded = dict.fromkeys(value.casefold() for value in known(columns))
+        known = columns.tags if part.field == "tag" else columns.values_of(part.field)
+        folded = dict.fromkeys(value.casefold() for value in known)
         for value in part.values:
             if not value or "*" in value or value in folded:
                 continue

@@ -23,7 +23,7 @@ from memtui.search.filters import FilteredSlots
 from memtui.search.hits import NO_SLOTS, Match
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
-from memtui.search.ordering import ArraySlots, OrderedSlots
+from memtui.search.ordering import ArraySlots, OrderedScores, OrderedSlots
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.search.sort_orders import order_slots
@@ -164,9 +164,7 @@ def find_hits(
     hidden = match.slots.take((match.all_words > filtered.mask).nonzero()[0])
     shown = match.narrowed(filtered.mask)
     if query.order is not Sort.RELEVANCE:
-        found = np.zeros(len(columns), np.bool_)
-        found[shown.slots] = True
-        ordered = order_slots(columns, found, query.order, now, query.then, weights)
+        ordered = order_slots(columns, shown.found, query.order, now, query.then, weights)
         return RankedHits(ArraySlots(ordered), None, shown, filtered, hidden, tuple(id_matches))
 
     def admit(fresh: Longs) -> Mask:
@@ -179,7 +177,7 @@ def find_hits(
     types = query.prefer or filter_values(query, "type")
     scores = ranking.score_matches(shown, columns, now, weights, types, tuple(id_matches))
     order = OrderedSlots(shown.slots, scores, columns.when)
-    return RankedHits(order, order.scores, shown, filtered, hidden, tuple(id_matches))
+    return RankedHits(order, OrderedScores(order), shown, filtered, hidden, tuple(id_matches))
 
 
 def _add_bonuses(match: Match, when: Doubles) -> Match:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.dataclass import dataclass, field
-from memtui.search.array_types import Doubles, Floats, Longs, Mask, sort_unique
+from memtui.search.array_types import Doubles, Floats, Longs, Mask, sort_unique, to_mask
 from memtui.search.groups import Context
 from memtui.search.postings import MAX_WEIGHT, Segment
 
@@ -45,6 +45,12 @@ def read_terms(segment: Segment, terms: Sequence[int], shares: Sequence[float] =
         return parts[0] if parts else NO_HITS
     slots, weights = map(np.concatenate, zip(*parts, strict=True))
     return _sum(segment, slots - segment.first, weights)
+
+
+def read_words(segment: Segment, words: Iterable[str]) -> TermHits:
+    """The hits of those of the `words` that the `segment` has, summed."""
+    found = (segment.find_word(word) for word in words)
+    return read_terms(segment, [number for number in found if number is not None])
 
 
 def _to_hits(
@@ -324,9 +330,7 @@ class Match:
     @cached_property
     def found(self) -> Mask:
         """Whether each of all slots matches."""
-        found = np.zeros(self.size, np.bool_)
-        found[self.slots] = True
-        return found
+        return to_mask(self.slots, self.size)
 
     @cached_property
     def text_by_slot(self) -> Floats:
@@ -378,10 +382,6 @@ class Match:
             all_words=np.concatenate([self.all_words, np.zeros(len(fresh), np.bool_)]),
             meaning=None if self.meaning is None else np.concatenate([self.meaning, none]),
         )
-
-    def find_position(self, slot: int) -> int:
-        """The position of a slot in `slots`. Raises IndexError."""
-        return int(np.flatnonzero(self.slots == slot)[0])
 
 
 _EMPTY = Match(0, NO_SLOTS, NO_HITS.weights, np.empty(0, np.bool_))

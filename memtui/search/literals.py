@@ -16,16 +16,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from memtui.model import Memory
-from memtui.progress import Cancelled, IsCancelled, never
+from memtui.progress import IsCancelled, never, stoppable
 from memtui.search import analysis, hits
-from memtui.search.array_types import Ints, Longs, Mask
+from memtui.search.array_types import Ints, Longs, Mask, to_mask
 from memtui.search.documents import to_document
 from memtui.search.hits import NO_SLOTS, Match, TermHits
-from memtui.search.postings import Segment
+from memtui.search.postings import FIELD_END, Segment
 from memtui.search.query_terms import QueryTerm, QueryTerms
-
-_BATCH = 256
-"""Memories between two checks of `cancelled`."""
 
 
 class SearchedRows(Protocol):
@@ -188,9 +185,7 @@ class LiteralSearch(NamedTuple):
 
     def _iterate(self, slots: Iterable[int]) -> Iterator[int]:
         size = len(self.rows)
-        for at, slot in enumerate(slots):
-            if at % _BATCH == 0 and self.cancelled():
-                raise Cancelled
+        for slot in stoppable(slots, self.cancelled):
             if slot < size and (
                 self.alive is None or (slot < len(self.alive) and self.alive[slot])
             ):
@@ -265,22 +260,20 @@ def in_range(values: Ints, first: int, last: int) -> Mask:
     return found
 
 
+_TITLE_END = (FIELD_END, FIELD_END + 1)
+
+
 def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) -> Longs:
     """The slots of a `segment` whose title is exactly the words `parts`.
 
     With `last_is_prefix` the last word of the title need only begin with the last of them.
     """
-    if (known := segment.by_title_length.get(len(parts))) is None:
+    ranges = word_ranges(segment, parts, last_is_prefix)
+    if not ranges:
         return NO_SLOTS
-    words, memories = known
-    for at, word in enumerate(parts):
-        numbers = segment.word_range(word, last_is_prefix and at == len(parts) - 1)
-        if at == 0:
-            begin, end = words.searchsorted(np.array(numbers, np.int32)).tolist()
-            memories = memories[begin:end]
-        elif len(memories):
-            words = segment.stream[segment.starts[memories] + at]
-            memories = memories[in_range(words, *numbers)]
+    memories = in_range(segment.first_words, *ranges[0]).nonzero()[0]
+    for at, numbers in enumerate((*ranges[1:], _TITLE_END), 1):
+        memories = memories[in_range(segment.stream[segment.starts[memories] + at], *numbers)]
     return memories + segment.first
 
 
@@ -292,15 +285,11 @@ def find_title_matches(segments: Sequence[Segment], query_terms: QueryTerms, fou
         query_terms: The analyzed query.
         found: Its matches.
     """
-    count = len(query_terms.title_words)
     parts = [
         find_titles(segment, query_terms.title_words, query_terms.last_is_prefix)
         for segment in segments
-        if count in segment.by_title_length
     ]
     if not any(map(len, parts)):
         return NO_SLOTS
     titled: Longs = np.concatenate(parts)
-    all_words = np.zeros(found.size, np.bool_)
-    all_words[found.slots[found.all_words]] = True
-    return titled[all_words[titled]]
+    return titled[to_mask(found.slots[found.all_words], found.size)[titled]]

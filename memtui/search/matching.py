@@ -22,7 +22,7 @@ from memtui.dataclass import dataclass, field, replace
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.query import Term, TermKind
 from memtui.search import analysis, expansion, hits, literals
-from memtui.search.array_types import Ints, Longs, Mask, sort_unique
+from memtui.search.array_types import Ints, Longs, Mask, sort_unique, to_mask
 from memtui.search.date_matches import DateHits
 from memtui.search.hits import NO_SLOTS, Match, ScoredTerm, Substitution, TermHits, read_terms
 from memtui.search.literals import LiteralSearch, find_title_matches
@@ -88,7 +88,9 @@ def match_terms(
     if not positive and any(not term.negated for term in terms):
         return hits.match_none(slots, (term.text for term in terms if not term.negated))
     if not positive:
-        return _exclude(_match_all(slots), [search.mask(term) for term in query_terms.excluded])
+        none = np.zeros(slots, np.bool_)
+        every = Match(slots, np.arange(slots), np.zeros(slots, np.float32), none)
+        return _exclude(every, [search.mask(term) for term in query_terms.excluded])
     words: dict[str, None] = {}
     scored: list[ScoredTerm] = []
     joined = join_neighbours(query_terms.optional)
@@ -121,15 +123,10 @@ def match_terms(
         bonuses=MatchBonuses(query_terms, segments, literals, dates),
     )
     required = scores[len(query_terms.optional) :]
-    excluded = [~_slot_mask(part.slots, slots) for part in required]
+    excluded = [~to_mask(part.slots, slots) for part in required]
     found = _exclude(found, [*excluded, *(search.mask(term) for term in query_terms.excluded)])
     titled = find_title_matches(segments, query_terms, found)
     return found.changed(title=titled) if len(titled) else found
-
-
-def _match_all(slots: int) -> Match:
-    none = np.zeros(slots, np.bool_)
-    return Match(slots, np.arange(slots), np.zeros(slots, np.float32), none)
 
 
 def _exclude(found: Match, excluded: Sequence[Mask]) -> Match:
@@ -139,12 +136,6 @@ def _exclude(found: Match, excluded: Sequence[Mask]) -> Match:
     is_left = ~np.logical_or.reduce(excluded)[found.slots]
     slots, text, all_words = found.slots[is_left], found.text[is_left], found.all_words[is_left]
     return replace(found, slots=slots, text=text, all_words=all_words)
-
-
-def _slot_mask(members: Longs, slots: int) -> Mask:
-    mask = np.zeros(slots, np.bool_)
-    mask[members] = True
-    return mask
 
 
 def _score(tiers: Iterable[TermHits], slots: int, count: int) -> tuple[TermHits, float]:
@@ -225,7 +216,7 @@ class _Search:
     def mask(self, term: QueryTerm) -> Mask:
         """Whether each slot holds the term."""
         found = [tier.slots for tier in self.find_tiers(term, {})]
-        return _slot_mask(np.concatenate([NO_SLOTS, *found]), self.slots)
+        return to_mask(np.concatenate([NO_SLOTS, *found]), self.slots)
 
     def find_tiers(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """The memories that hold the term, by each way to hold it: the word, then its completions.
@@ -308,7 +299,7 @@ class _Search:
         )
         if others:
             self._note(term, others, words)
-            yield self._gather(lambda segment: _read_words(segment, others))
+            yield self._gather(lambda segment: hits.read_words(segment, others))
 
     def _note(self, term: QueryTerm, others: Sequence[str], words: dict[str, None]) -> None:
         for other in term.highlights:
@@ -391,8 +382,3 @@ def _count_once(slots: Longs) -> TermHits:
 
 def _has_punctuation(text: str) -> bool:
     return not text.replace(" ", "").isalnum()
-
-
-def _read_words(segment: Segment, words: Sequence[str]) -> TermHits:
-    found = (segment.find_word(word) for word in words)
-    return read_terms(segment, [number for number in found if number is not None])

@@ -14,7 +14,7 @@ import numpy as np
 from memtui.dataclass import dataclass, replace
 from memtui.model import IMPORTANCES, KINDS
 from memtui.search import ranking
-from memtui.search.array_types import Doubles, Longs, Mask
+from memtui.search.array_types import Doubles, Longs, Mask, to_mask
 from memtui.search.columns import Columns, to_array
 from memtui.search.finder import RankedHits
 from memtui.search.hits import NO_SLOTS
@@ -223,9 +223,7 @@ def slots_in_entity(
 
 def mask_of_slots(columns: Columns, slots: Sequence[int] | Longs) -> Mask:
     """Return for each slot of the `columns` whether it is one of the `slots`."""
-    mask = np.zeros(len(columns), np.bool_)
-    mask[to_array(slots)] = True
-    return mask
+    return to_mask(to_array(slots), len(columns))
 
 
 def join_slots(*slots: Longs) -> Longs:
@@ -251,18 +249,6 @@ def oldest_first(columns: Columns, slots: Longs) -> Longs:
     order = np.argsort(np.where(np.isnan(times), -np.inf, times), kind="stable")
     oldest: Longs = slots[order]
     return oldest
-
-
-def created_within(columns: Columns, slots: Longs, days: float, now: datetime) -> Longs:
-    """Return those of the slots that were created recently.
-
-    Args:
-        columns: Of all slots.
-        slots: The slots to choose from.
-        days: The age that they must not have reached; a time to come counts as age 0.
-        now: The time.
-    """
-    return slots[days_since(columns.created.take(slots), now) < days]
 
 
 def types_of_entities(columns: Columns, slots: Longs, entities: Sequence[int]) -> dict[int, str]:

@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.dataclass import dataclass, field
-from memtui.progress import Cancelled, IsCancelled, never
+from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis
 from memtui.search.array_types import Ints, Longs
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
@@ -45,8 +45,6 @@ LENGTH_WORDS = 8.0
 """Words from which a memory counts as long; see `memtui.search.match_bonuses`."""
 FIELD_END = -1
 _LAST_CHARACTER = "\U0010ffff"
-_BATCH = 256
-"""Documents between two checks of `cancelled`."""
 PREFIX_LENGTHS = (2, 3)
 """In letters; longer prefixes have few words."""
 SHARE_DIVISOR = 32
@@ -143,21 +141,9 @@ class Segment:
     """Hits of the last words; see `memtui.search.hits.get_cached`."""
 
     @cached_property
-    def by_title_length(self) -> dict[int, tuple[Ints, Longs]]:
-        """Number of words in the title -> the first words of such titles, ascending, and the
-        memory of each; none for 0."""
-        ends = np.flatnonzero(self.stream == FIELD_END)[:: len(FIELD_WEIGHTS)]
-        lengths = ends - self.starts[:-1]
-        titled = np.flatnonzero(lengths)
-        if not len(titled):
-            return {}
-        words = self.stream[self.starts[titled]]
-        order = np.lexsort((words, lengths[titled]))
-        titled, words = titled[order], words[order]
-        numbers, begins = np.unique(lengths[titled], return_index=True)
-        cuts = begins[1:]
-        by_length = zip(np.split(words, cuts), np.split(titled, cuts), strict=True)
-        return dict(zip(numbers.tolist(), by_length, strict=True))
+    def first_words(self) -> Ints:
+        """The first word of each memory's title; `FIELD_END` where it has none."""
+        return self.stream[self.starts[:-1]]
 
     def find_word(self, word: str) -> int | None:
         """The number of this word, or None if no memory holds it."""
@@ -307,9 +293,7 @@ def _chunk_texts(documents: Iterable[IndexedDocument], cancelled: IsCancelled) -
     number_of = numbers.__getitem__
     stream = array("i")
     starts = array("q", [0])
-    for at, document in enumerate(documents):
-        if at % _BATCH == 0 and cancelled():
-            raise Cancelled
+    for document in stoppable(documents, cancelled):
         for text in document.fields():
             for piece in analysis.split_blocks(text):
                 stream.extend(map(number_of, analysis.find_chunks(piece)))

@@ -12,14 +12,14 @@ than the highest score of a partial match, `exact title` and `exact id` than all
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from memtui.dataclass import dataclass, fields, replace
-from memtui.search.array_types import Doubles
+from memtui.search.array_types import Doubles, Longs, to_mask
 from memtui.search.columns import DAY_SECONDS, Columns
 from memtui.search.hits import AddedScore, Match
 from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
@@ -120,23 +120,31 @@ class ScorePart(NamedTuple):
     value: float
 
 
-def _recency(columns: Columns, minute: int, weights: Weights) -> Doubles:
-    age = np.maximum(0.0, 60.0 * minute - columns.when) / (DAY_SECONDS * weights.half_life_days)
-    return np.nan_to_num(weights.recency * np.exp2(-age))
+def _each_factor(
+    columns: Columns, at: Longs | slice, minute: int, weights: Weights, types: Collection[str]
+) -> Iterator[tuple[str, Any]]:
+    """The name of each factor, and its values for the slots `at`; one at a time, since those of a
+    million memories take 8 MB each."""
+    age = np.maximum(0.0, 60.0 * minute - columns.when[at]) / (DAY_SECONDS * weights.half_life_days)
+    yield "recency", np.nan_to_num(weights.recency * np.exp2(-age))
+    importance = np.array([weights.importance_high, 0.0, weights.importance_low])
+    yield "importance", importance[columns.importance[at]]
+    yield "type", _type_factors(columns, weights, types)[columns.type[at]]
+    status = np.array([0.0, weights.proposed, weights.superseded, weights.retired, weights.deleted])
+    yield "status", status[columns.status[at]]
+    yield "pinned", weights.pinned * columns.pinned[at]
+    yield "salience", weights.salience * columns.salience[at].astype(np.float64)
 
 
-def _type(columns: Columns, preferred_types: Collection[str], weights: Weights) -> Doubles:
-    if not preferred_types:
-        return np.zeros(len(columns))
+def _type_factors(columns: Columns, weights: Weights, types: Collection[str]) -> Doubles:
+    """The factor of each type."""
+    if not types:
+        return np.zeros(max(1, len(columns.types)))
     by_code = [
-        weights.type_wanted
-        if name.casefold() in preferred_types
-        else weights.type_other
-        if name
-        else 0.0
+        weights.type_wanted if name.casefold() in types else weights.type_other if name else 0.0
         for name in columns.types
     ]
-    return np.array(by_code or [0.0])[columns.type]
+    return np.array(by_code or [0.0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +155,16 @@ class _Factors:
     weights: Weights
     preferred_types: frozenset[str]
     minute: int
-    each: Mapping[str, Doubles]
     whole: Doubles
     """One plus the sum of all."""
     tier: float
     """`Weights.tier`."""
+
+    def of_slot(self, slot: int) -> Iterator[tuple[str, float]]:
+        """The name and the value of each factor of one slot."""
+        key = (self.minute, self.weights, self.preferred_types)
+        for name, values in _each_factor(self.columns, np.array([slot]), *key):
+            yield name, float(values[0])
 
 
 _known: tuple[_Factors, ...] = ()
@@ -164,37 +177,21 @@ def _factors(
     columns: Columns, now: datetime, weights: Weights, preferred_types: Collection[str]
 ) -> _Factors:
     global _known
-    folded_types = frozenset(map(str.casefold, preferred_types))
-    minute = int(now.timestamp() // 60)
+    key = (int(now.timestamp() // 60), weights, frozenset(map(str.casefold, preferred_types)))
     alike = []
     for factors in _known:
-        if factors.columns is columns and (factors.weights, factors.minute) == (weights, minute):
-            if factors.preferred_types == folded_types:
+        if factors.columns is columns and (factors.minute, factors.weights) == key[:2]:
+            if factors.preferred_types == key[2]:
                 return factors
             alike.append(factors)
-    each = alike[0].each if alike else _untyped_factors(columns, minute, weights)
-    each = {**each, "type": _type(columns, folded_types, weights)}
-    whole = each["recency"].copy()
-    for values in list(each.values())[1:]:
+    each = (values for _, values in _each_factor(columns, slice(None), *key))
+    whole = next(each)
+    for values in each:
         whole += values
     whole += 1.0
-    made = _Factors(columns, weights, folded_types, minute, each, whole, weights.tier)
+    made = _Factors(columns, weights, key[2], key[0], whole, weights.tier)
     _known = (made, *alike[: _MAX_KNOWN - 1])
     return made
-
-
-def _untyped_factors(columns: Columns, minute: int, weights: Weights) -> dict[str, Doubles]:
-    """The factors that do not depend on the query, and nothing in the place of the type."""
-    importance = np.array([weights.importance_high, 0.0, weights.importance_low])
-    status = np.array([0.0, weights.proposed, weights.superseded, weights.retired, weights.deleted])
-    return {
-        "recency": _recency(columns, minute, weights),
-        "importance": importance[columns.importance],
-        "type": np.zeros(0),
-        "status": status[columns.status],
-        "pinned": weights.pinned * columns.pinned,
-        "salience": weights.salience * columns.salience.astype(np.float64),
-    }
 
 
 def _tier(match: Match, factors: _Factors) -> float:
@@ -238,9 +235,7 @@ def score_matches(
         score[match.context.at] += match.context.total
     for special, worth in ((match.title, TITLE_TIERS), (list(id_matches), ID_TIERS)):
         if len(special):
-            is_special = np.zeros(match.size, np.bool_)
-            is_special[special] = True
-            score += worth * tier * is_special.take(slots)
+            score += worth * tier * to_mask(special, match.size).take(slots)
     return score
 
 
@@ -266,7 +261,7 @@ def explain_score(
     """
     factors = _factors(columns, now, weights, preferred_types)
     tier = _tier(match, factors)
-    at = match.find_position(slot)
+    at = int(np.flatnonzero(match.slots == slot)[0])
     text = float(match.text[at])
     around = {} if match.context is None else match.context.parts_of(slot)
     found = [
@@ -274,7 +269,7 @@ def explain_score(
         ScorePart("exact title", TITLE_TIERS * tier * (slot in match.title)),
         ScorePart("all words", tier * bool(match.all_words[at])),
         ScorePart("text", text),
-        *(ScorePart(name, text * float(values[slot])) for name, values in factors.each.items()),
+        *(ScorePart(name, text * value) for name, value in factors.of_slot(slot)),
         *(ScorePart(name, value) for name, value in around.items()),
         ScorePart("meaning", 0.0 if match.meaning is None else float(match.meaning[at])),
         *(ScorePart(part.name, _value_at(part, at, len(match.slots))) for part in match.added),

@@ -25,7 +25,7 @@ import numpy as np
 
 from memtui.dataclass import dataclass
 from memtui.model import Memory
-from memtui.progress import Cancelled, IsCancelled, never
+from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.query import REGEX, Condition
 from memtui.search import analysis
 from memtui.search.array_types import Mask
@@ -42,8 +42,6 @@ LinkedTo = Callable[[str], Iterable[str] | None]
 """Gives the refs of the memories linked to or from what a folded name means; None: nothing has
 that name."""
 
-_BATCH = 256
-"""Memories between two checks of `cancelled`."""
 _MAX_CACHED = 16
 """Masks that are cached."""
 # Fields of a cached row as `search.catalog.encode_row` writes them: inside texts the quotes are
@@ -115,9 +113,7 @@ class RowFilters(NamedTuple):
 
     def _living(self, candidates: re.Pattern[bytes]) -> Iterator[int]:
         size = min(len(self.rows), len(self.alive))
-        for number, slot in enumerate(self.rows.candidate_slots(candidates)):
-            if number % _BATCH == 0 and self.cancelled():
-                raise Cancelled
+        for slot in stoppable(self.rows.candidate_slots(candidates), self.cancelled):
             if slot < size and self.alive[slot]:
                 yield slot
 
@@ -132,16 +128,14 @@ class RowFilters(NamedTuple):
         return self._check(_candidates(part.values), passes)
 
     def _find_ids(self, part: Condition) -> Iterator[int]:
-        size = len(self.alive)
-        for ref, slot in self.slots_of().items():
+        size, slots = len(self.alive), self.slots_of()
+        if part.field == "ref":
+            yield from (at for ref in part.values if (at := slots.get(ref, size)) < size)
+            return
+        for ref, slot in slots.items():
             folded = ref.casefold()
             names = (folded, folded.partition(":")[2])
-            starts = part.field == "id"
-            if slot < size and any(
-                name.startswith(value) if starts else ref == value
-                for value in part.values
-                for name in names
-            ):
+            if slot < size and any(n.startswith(value) for value in part.values for n in names):
                 yield slot
 
     def _find_flags(self, part: Condition) -> Iterator[int]:
@@ -150,7 +144,9 @@ class RowFilters(NamedTuple):
                 case "links":
                     yield from self._check(_HAS_LINKS, lambda memory: bool(memory.links))
                 case "history":
-                    yield from self._check(_HAS_HISTORY, _has_history)
+                    yield from self._check(
+                        _HAS_HISTORY, lambda memory: bool(memory.supersedes or memory.superseded_by)
+                    )
                 case "secret":
                     yield from self._check(_ALL, self._holds_secret)
                 case "linked":
@@ -194,10 +190,6 @@ class RowFilters(NamedTuple):
         if not found.is_complete:
             self.remarks.append(f"/{pattern}/ was stopped after {CPU_LIMIT} s; there may be more")
         return (slots[number] for number in found.numbers)
-
-
-def _has_history(memory: Memory) -> bool:
-    return bool(memory.supersedes or memory.superseded_by)
 
 
 def _in_ranges(memory: Memory, part: Condition) -> bool:

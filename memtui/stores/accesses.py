@@ -175,7 +175,7 @@ def parse_accesses(text: str) -> AccessLog:
 def mark_shards(shards: Iterable[Shard], log: AccessLog) -> list[Shard]:
     """Add the counts to the stamps of shards, so that a new count changes the stamp."""
     return [
-        replace(shard, stamp=f"{shard.stamp}|{log.marks[shard.key]}")
+        shard._replace(stamp=f"{shard.stamp}|{log.marks[shard.key]}")
         if shard.key in log.marks
         else shard
         for shard in shards

@@ -35,8 +35,7 @@ class Unreadable:
     back with the same stamp, as when a folder is moved away and back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shard:
+class Shard(NamedTuple):
     """Files that are read together."""
 
     key: str

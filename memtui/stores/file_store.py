@@ -29,6 +29,7 @@ from memtui.stores.accesses import (
     with_accesses,
 )
 from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder
+from memtui.stores.importing import is_import
 from memtui.stores.listed_texts import ListContext, ListFile
 from memtui.stores.plans import (
     SIDECAR_ACTS,
@@ -174,7 +175,8 @@ class FileStore(ABC, Generic[AnyContext]):
             raise Refused(why, where=change.ref or str(self.root))
         context = self.plan_context(view)
         if memory is None:
-            return self.acts.add(change, context)
+            add = self.acts.add_imported if is_import(change) else None
+            return (add or self.acts.add)(change, context)
         doing = self.acts.handlers.get(change.act)
         if leads_to_other_store(change, memory, view):
             doing = None  # no format holds a link to another store: it lies in the sidecar

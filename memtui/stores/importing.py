@@ -159,16 +159,22 @@ def text_with_title(memory: Memory) -> str:
     return f"{memory.title}{glue}{memory.content}" if memory.content.strip() else memory.title
 
 
-def lost_fields(memory: Memory, *names: str, extra: bool = True) -> tuple[str, ...]:
-    """The given fields that have a value, and the keys of `extra` that only its format knows."""
-    found = [name for name in names if _has_value(memory, name)]
-    keys = [f"extra.{key}" for key in memory.extra if key not in _REPEATED] if extra else []
-    return (*found, *keys)
+def lost_names(
+    memory: Memory, changes: Iterable[tuple[object, str]], *fields: str
+) -> tuple[str, ...]:
+    """What a conversion loses (`ConvertedMemory.lost`).
+
+    The changes that are made (each with whether it is), the fields that have a value, and the keys
+    of `extra` that only the memory's own format knows.
+    """
+    changed = [name for is_made, name in changes if is_made]
+    found = [name for name in fields if _has_value(memory, name)]
+    return (*changed, *found, *(f"extra.{key}" for key in memory.extra if key not in _REPEATED))
 
 
-def lost_kind(memory: Memory, kind: str) -> tuple[str, ...]:
-    """The name of the change where a memory becomes one of this kind."""
-    return () if memory.kind == kind else (f"kind {memory.kind} (becomes {kind})",)
+def kind_change(memory: Memory, kind: str) -> tuple[bool, str]:
+    """The change, for `lost_names`, of a memory that becomes one of this kind."""
+    return memory.kind != kind, f"kind {memory.kind} (becomes {kind})"
 
 
 def _has_value(memory: Memory, name: str) -> bool:
@@ -194,17 +200,15 @@ def plan_listed_import(
     agents.
     """
     text = file.fit(content_of(change))
-    is_current = str(change.fields.get("status") or "active") in CURRENT
-    existing = next((i for i in file.items if i.text == text and i.group == group), None)
-    if existing is not None:
-        return plan_duplicate(change, "the same text", context.ref(existing.id))
+    if twin := file.find_twin(group, text):
+        return plan_duplicate(change, "the same text", context.ref(twin.id))
     natural = file.natural_id(group, text)
     id = natural if CONVERTED in extra_in(change) else str(change.fields["id"])
     known = context.sidecar.entry(id)
     if any(item.id == id for item in file.items) or known.get("kept"):
         return plan_duplicate(change, "a memory with this id", context.ref(id))
     values = _sidecar_values(change)
-    if not is_current:
+    if str(change.fields.get("status") or "active") not in CURRENT:
         status = "superseded" if change.fields.get("status") == "superseded" else "retired"
         memory = described_memory(change, context.ref(id), kind, text)
         memory = replace(memory, status=status, origin=Place(str(file.path)))
@@ -229,13 +233,13 @@ def _sidecar_values(change: Change) -> dict[str, Any]:
     return values
 
 
-def convert_to_text(memory: Memory, entity: str, **more: Any) -> ConvertedMemory:
-    """A memory of another format as one text.
+def convert_to_text(
+    memory: Memory, entity: str, changes: Iterable[tuple[object, str]] = (), **more: Any
+) -> ConvertedMemory:
+    """A memory of another format as one text of this entity.
 
-    Args:
-        memory: the memory.
-        entity: where it would stand.
-        more: further fields of the ADD; a `type` is kept by the format itself.
+    `changes` as in `lost_names`; `more`: further fields of the ADD, of which a `type` is kept by
+    the format itself.
     """
     fields = {
         "id": memory.id,
@@ -250,12 +254,12 @@ def convert_to_text(memory: Memory, entity: str, **more: Any) -> ConvertedMemory
         "extra": {CONVERTED: True},
         **more,
     }
+    changes = (
+        *changes,
+        (memory.status == "proposed", "status proposed (becomes active)"),
+        (memory.status == "deleted", "status deleted (becomes retired)"),
+        kind_change(memory, "fact"),
+    )
     names = ["confidence", "source", "supersedes", "superseded_by", "links"]
     names += [] if "type" in more else ["type"]
-    changed: tuple[str, ...] = ()
-    if memory.status == "proposed":
-        changed += ("status proposed (becomes active)",)
-    if memory.status == "deleted":
-        changed += ("status deleted (becomes retired)",)
-    changed += lost_kind(memory, "fact")
-    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
+    return ConvertedMemory(fields, lost_names(memory, changes, *names))

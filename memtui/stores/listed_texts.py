@@ -27,11 +27,12 @@ from memtui.stores.plans import (
     SIDECAR_ACTS,
     ActHandler,
     PlanContext,
+    plan_duplicate,
     plan_merge,
     plan_one,
     successor_warnings,
 )
-from memtui.stores.sidecar import Sidecar, entry_links, kept_value
+from memtui.stores.sidecar import Sidecar, entry_links, is_kept, kept_value
 from memtui.stores.values import (
     RATING_OF,
     changed_values,
@@ -110,8 +111,10 @@ class ListFile(ABC):
             "another program changed or removed this memory", where=str(self.path), yours=new_text
         )
 
-    def has(self, group: str, text: str) -> bool:
-        return any(item.text == text and item.group == group for item in self.items)
+    def find_twin(self, group: str, text: str) -> ListedText | None:
+        """The item of this list that has the same text."""
+        twins = (item for item in self.items if item.text == text and item.group == group)
+        return next(twins, None)
 
     def edit(self, after: str) -> tuple[Edit, ...]:
         """The edit that gives the file this text."""
@@ -139,15 +142,10 @@ class ListContext(PlanContext):
 AnyList = TypeVar("AnyList", bound=ListContext)
 
 
-def is_kept(memory: Memory) -> bool:
-    """Whether only the sidecar holds it."""
-    return memory.extra.get("kept") is True
-
-
-def not_on(act: Act, memory: Memory) -> str:
+def not_on(act: Act, memory: Memory, program: str = "its program") -> str:
     """Why an act cannot be done on a text that is or is not in the file; "" if it can."""
     if is_kept(memory) and act not in _KEPT_ACTS:
-        return "its program no longer holds it, only memtui does: restore it first"
+        return f"{program} no longer holds it, only memtui does: restore it first"
     if act is Act.RESTORE and not is_kept(memory):
         return "it is active already"
     return ""
@@ -195,7 +193,7 @@ def _own_tags(value: object, memory: Memory, context: AnyList) -> list[str]:
 
 
 def _refuse_twin(file: ListFile, group: str, text: str) -> None:
-    if file.has(group, text):
+    if file.find_twin(group, text) is not None:
         raise Refused("the same text already exists", where=str(file.path))
 
 
@@ -217,10 +215,10 @@ def plan_delete(change: Change, memory: Memory, context: AnyList) -> Plan:
 def plan_retire(change: Change, memory: Memory, context: AnyList) -> Plan:
     file = context.file_of(memory)
     after = file.remove([file.find(memory)])
-    entry_edits = _kept_values(memory, context, "retired")
-    edits = (*file.edit(after), *context.sidecar_entry(memory).set(**entry_edits))
+    entry_edits = context.sidecar_entry(memory).set(**_kept_values(memory, context, "retired"))
     refs = (memory.ref, *context.other_refs(file, after))
     reason = "removed from its file; memtui keeps it"
+    edits = (*file.edit(after), *entry_edits)
     return Plan((change,), edits, Outcome.DONE, reason, refs, (memory.ref,))
 
 
@@ -302,10 +300,8 @@ def plan_listed_add(
 ) -> Plan:
     """One more text. Raises Refused."""
     text = file.fit(content_of(change))
-    if file.has(group, text):
-        added = next(i for i in file.items if i.text == text and i.group == group)
-        reason = "the same text already exists"
-        return Plan((change,), (), Outcome.DEDUPE, reason, (context.ref(added.id),))
+    if twin := file.find_twin(group, text):
+        return plan_duplicate(change, "the same text", context.ref(twin.id))
     after = file.insert(group, text, type)
     id = file.natural_id(group, text)
     if any(item.id == id for item in file.items):

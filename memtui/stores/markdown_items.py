@@ -105,28 +105,17 @@ def _item(
     trimmed = raw.rstrip()
     first, *rest = trimmed.split("\n")
     indent = " " * _width(marker)
-    shared = indent if rest and all(_fits(line, indent) for line in rest) else ""
+    is_shared = all(not line.strip() or line.startswith(indent) for line in rest)
+    shared = indent if rest and is_shared else ""
     body = "\n".join([first, *(line[len(shared) :] if line.strip() else "" for line in rest)])
     if shared and any(line and not line.strip() for line in rest):
         shared, body = "", trimmed  # a line of blanks alone would not come back
-    return MarkdownItem(
-        start,
-        end,
-        number,
-        marker,
-        body if shared else trimmed,
-        raw[len(trimmed) :],
-        section,
-        shared,
-    )
+    item_text, tail = body if shared else trimmed, raw[len(trimmed) :]
+    return MarkdownItem(start, end, number, marker, item_text, tail, section, shared)
 
 
 def _width(marker: str) -> int:
     return len(marker.expandtabs(4)) if marker else 0
-
-
-def _fits(line: str, indent: str) -> bool:
-    return not line.strip() or line.startswith(indent)
 
 
 def _after_comment(lines: Sequence[tuple[int, str]], at: int) -> int:
@@ -233,8 +222,7 @@ def add_item(text: str, new_text: str, section: str = "") -> str:
 
     Raises Refused if the text would not be read as one item.
     """
-    items = parse_items(text)
-    bullets = [item for item in items if item.is_bullet]
+    bullets = [item for item in parse_items(text) if item.is_bullet]
     after = next((i for i in reversed(bullets) if section and i.section == section), None)
     after = after or (bullets[-1] if bullets else None)
     marker = after.marker if after and not after.marker.strip()[:1].isdigit() else "- "
@@ -245,10 +233,7 @@ def add_item(text: str, new_text: str, section: str = "") -> str:
         head, tail = text, ""
         line = line if not head.strip() or head.endswith("\n\n") else f"\n{line}"
     result = head + ("" if not head or head.endswith("\n") else "\n") + line + tail
-    texts = sorted([*(item.text for item in items), new_text])
-    if sorted(item.text for item in parse_items(result)) != texts:
-        raise Refused("this text would not be read as one item", do="put it on fewer lines")
-    return result
+    return _checked_addition(text, result, new_text, None)
 
 
 def without_blanks(text: str) -> str:
@@ -371,20 +356,22 @@ def _with_section(body: str, section: str, new_text: str) -> str:
         raise Refused("a heading is one line of text", where=section)
     pattern = rf"^ {{0,3}}#{{1,6}}[ \t]+{re.escape(section)}[ \t#]*$"
     heading = re.search(pattern, body, re.MULTILINE)
-    lines = "\n".join(
-        [f"- {new_text.split(chr(10))[0]}"]
-        + [f"  {line}" if line else line for line in new_text.split("\n")[1:]]
-    )
+    lines = f"- {_indented(new_text, '  ')}"
     if heading:
-        rest = body[heading.end() :]
-        result = f"{body[: heading.end()]}\n\n{lines}\n" + (rest if rest else "")
+        result = f"{body[: heading.end()]}\n\n{lines}\n{body[heading.end() :]}"
     else:
         head = body if not body or body.endswith("\n") else f"{body}\n"
         head += "" if not head or head.endswith("\n\n") else "\n"
         result = f"{head}## {section}\n\n{lines}\n"
-    texts = sorted([*(item.text for item in parse_items(body)), new_text])
+    return _checked_addition(body, result, new_text, section)
+
+
+def _checked_addition(before: str, result: str, new_text: str, section: str | None) -> str:
+    """The result, if it has one more item, below this heading unless that is None. Raises
+    Refused."""
+    texts = sorted([*(item.text for item in parse_items(before)), new_text])
     now = parse_items(result)
-    is_added = any(item.text == new_text and item.section == section for item in now)
+    is_added = any(item.text == new_text and section in (None, item.section) for item in now)
     if sorted(item.text for item in now) != texts or not is_added:
         raise Refused("this text would not be read as one item", do="put it on fewer lines")
     return result

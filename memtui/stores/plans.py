@@ -352,12 +352,15 @@ class ActionSupport(Generic[AnyContext]):
     editable: frozenset[str]
     """The fields that EDIT can change."""
     add: Callable[[Change, AnyContext], Plan]
-    """Plans an ADD. Raises Refused."""
+    """Plans an ADD; of an import too, which has an id already, if `add_imported` is None. Raises
+    Refused."""
     handlers: Mapping[Act, ActHandler[AnyContext]]
     unsupported: Mapping[Act, str]
     """Why the format has no way to do an act."""
     shard_of: Callable[[Memory], str]
     """Key of the shard that holds a memory."""
+    add_imported: Callable[[Change, AnyContext], Plan] | None = None
+    """Plans the ADD of an import. Raises Refused."""
     not_on: Callable[[Act, Memory], str] = field(default=lambda _act, _memory: "")
     """Why an act that the format has cannot be done on this memory; empty when it can."""
     native_tags: Callable[[Memory], Iterable[str]] = field(default=lambda _memory: ())

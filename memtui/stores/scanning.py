@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, UnreadableFile
@@ -18,8 +18,7 @@ from memtui.stores.sidecar import Sidecar, kept_shard, read_sidecar
 from memtui.stores.values import parse_object
 
 
-@dataclass(frozen=True, slots=True)
-class FoundShard:
+class FoundShard(NamedTuple):
     """Files that are read together, and the key of their shard."""
 
     key: str
@@ -89,6 +88,15 @@ def as_refused(error: UnreadableFile, path: Path) -> Refused:
     )
 
 
+def read_text(path: Path, root: Path) -> str:
+    """The whole text of a file of the store, to plan a change. Raises Refused if it cannot be
+    read."""
+    try:
+        return decode(read_bytes(path, root))
+    except UnreadableFile as error:
+        raise as_refused(error, path) from None
+
+
 IS_EMPTY = "it is empty, as after a write that was cut off"
 LEADS_OUTSIDE = "it is a symbolic link to a place outside the store"
 MOST_LOOKED_AT = 1_000
@@ -122,12 +130,13 @@ def folders_in(folder: Path, root: Path) -> Iterator[Entry | Unreadable]:
     yield from faults
     for entry in entries:
         if not entry.name.startswith("."):
-            found = _check_folder(entry, root)
+            found = check_folder(entry, root)
             if found is not None:
                 yield found
 
 
-def _check_folder(entry: Entry, root: Path) -> Entry | Unreadable | None:
+def check_folder(entry: Entry, root: Path) -> Entry | Unreadable | None:
+    """The entry if it is a folder that can be read; None if it is no folder."""
     try:
         if not entry.is_dir():
             return None

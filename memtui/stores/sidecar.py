@@ -303,6 +303,11 @@ def kept_memory(entry: Entry, label: str) -> Memory | None:
     return overlay(memory, entry)
 
 
+def is_kept(memory: Memory) -> bool:
+    """Whether only the sidecar holds it."""
+    return memory.extra.get("kept") is True
+
+
 def apply_overlay(
     memories: Iterable[Memory], sidecar: Sidecar, shard: str, label: str
 ) -> tuple[Memory, ...]:

@@ -72,7 +72,7 @@ def _replacement(char: str) -> str:
     if code == 0x7F:
         return "␡"
     if char in GLUE:
-        return char  # depends on its neighbours: see _replace_glue
+        return char  # depends on its neighbours: see `visible`
     if _INVISIBLE_ONE.match(char) or _format_characters().match(char):
         return HIDDEN
     if char.isprintable() or char in _SPACES or _NEWER.match(char):
@@ -93,10 +93,6 @@ def _glue_or_sequence() -> re.Pattern[str]:
     return re.compile(f"(?P<kept>{SEQUENCE})|[{''.join(sorted(GLUE))}]")
 
 
-def _replace_glue(match: re.Match[str]) -> str:
-    return match["kept"] or HIDDEN
-
-
 def _is_plain(text: str) -> bool:
     """Whether every character is shown as it is: the fast path, 0.1 µs for a line of ASCII."""
     return text.isprintable() and (text.isascii() or not _SUSPECT.search(text))
@@ -111,7 +107,7 @@ def visible(text: str) -> str:
         return text
     shown = text.replace("\r\n", "\n").translate(_REPLACEMENTS)
     if has_glue(shown):
-        shown = _glue_or_sequence().sub(_replace_glue, shown)
+        shown = _glue_or_sequence().sub(lambda found: found["kept"] or HIDDEN, shown)
     return shown
 
 

@@ -22,11 +22,8 @@ from memtui.themes.loading import (
     has_sixteen_colours,
     load_all,
     parse_paint,
-    wants_no_colour,
 )
 from memtui.themes.theme import (
-    ANSI,
-    ANSI_DEFAULT,
     CYCLE,
     DEFAULT,
     GROUNDS,
@@ -35,7 +32,6 @@ from memtui.themes.theme import (
     TERMINAL,
     Paint,
     Theme,
-    complete,
     mono,
     textual_values,
 )

@@ -25,15 +25,15 @@ from memtui import keymap, text
 from memtui.config import Settings
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
-from memtui.tui.app_interface import AppInterface, CopyOutcome, DraftKeeper, Launch
-from memtui.tui.appearance import Palette, ThemeRegistry
+from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome, Launch
+from memtui.tui.appearance import ThemeRegistry
 from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
 from memtui.tui.controllers.session import SessionState
 from memtui.tui.key_queue import KeyQueue
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.terminal_output import erases_background
-from memtui.tui.widgets.line_api import SelectableText, ThemedWidget
+from memtui.tui.widgets.line_api import SelectableText, SelectingScreen, ThemedWidget
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -65,7 +65,8 @@ class MemtuiApp(AppInterface):
     PAUSE_GC_ON_SCROLL = True
 
     def __init__(self, launch: Launch) -> None:
-        self._backstop = OutputFilter()
+        self.backstop = OutputFilter()
+        """What it catches a call of `visible` has missed; tests expect nothing."""
         self._screen_buffer = ScreenBuffer(erases=erases_background(os.environ))
         self.launch = launch
         self.settings = launch.loaded.settings
@@ -100,12 +101,7 @@ class MemtuiApp(AppInterface):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return Textual's own line filters and `OutputFilter`."""
-        return [*super().get_line_filters(), self._backstop]
-
-    @property
-    def backstop_hits(self) -> int:
-        """Count the control characters that only `OutputFilter` caught; tests expect 0."""
-        return self._backstop.hits
+        return [*super().get_line_filters(), self.backstop]
 
     def notify(
         self,
@@ -199,7 +195,6 @@ class MemtuiApp(AppInterface):
         self.browse.worker.open()
 
     def reopen(self, open_library: Callable[[], Library]) -> None:
-        """Show other stores, on a new screen with a new library."""
         former = self.browse
         self._keep_session(last=False)
         self.sessions = SessionState(self.launch)
@@ -222,7 +217,6 @@ class MemtuiApp(AppInterface):
         return hasattr(self, "browse") and self.browse.is_mounted and bool(self.browse.size)
 
     def leave(self) -> None:
-        """Save the session and exit."""
         if self._has_screen:
             self._keep_session()
             self.exit()
@@ -258,14 +252,13 @@ class MemtuiApp(AppInterface):
 
     def _keep_drafts(self) -> None:
         for screen in self._screen_stacks.get(self._current_mode, ()):
-            if isinstance(screen, DraftKeeper):
+            if isinstance(screen, SelectingScreen):
                 try:
                     self.has_draft |= screen.keep_draft(last=True)
                 except Exception as error:
                     self.fault = self.fault or error
 
     def end_by(self, number: signal.Signals) -> None:
-        """Exit because of a signal, as `leave` does, with the exit code that shells give it."""
         if not self._has_screen:
             asyncio.get_running_loop().call_later(MOUNT_WAIT, self.end_by, number)
         elif not self.is_ending:
@@ -277,7 +270,6 @@ class MemtuiApp(AppInterface):
         self.end_by(signal.SIGHUP)
 
     def give_up(self, error: Exception) -> None:
-        """Exit because of a programming error; `start` raises it once the terminal is restored."""
         self.fault = self.fault or error
         self.exit(return_code=1)
 
@@ -290,21 +282,6 @@ class MemtuiApp(AppInterface):
         if self.is_ending and isinstance(cause, NoMatches | ScreenStackError):
             return  # a dialog that was just being made lost its widgets
         self.give_up(cause if isinstance(cause, Exception) else error)
-
-    # Colours
-
-    @property
-    def palette(self) -> Palette:
-        return self.colours.palette(self.theme)
-
-    def theme_choices(self) -> list[tuple[str, str]]:
-        """Return name and description of every theme."""
-        return self.colours.choices()
-
-    def keep_theme(self, name: str) -> None:
-        """Use a theme now and in later sessions. Raises ConfigError."""
-        self.theme = name
-        self._save("theme", name)
 
     # Clipboard, settings and session
 
@@ -329,6 +306,14 @@ class MemtuiApp(AppInterface):
         if words:
             copy_text(self, words, "the selected text")
 
+    def pick(
+        self, title: str, choices: Sequence[Choice], then: Callable[[str], object], **labels: str
+    ) -> None:
+        from memtui.tui.dialogs.picker import Picker
+
+        picker = Picker(title, choices, several=False, **labels)
+        self.ask(picker, lambda values: then(values[0]) if values else None)
+
     def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
         from memtui.tui.terminal import copy_with_tools
 
@@ -347,7 +332,7 @@ class MemtuiApp(AppInterface):
         return keys.problems
 
     def save_setting(self, setting: Setting, value: Any) -> None:
-        self._save(setting.key, value)
+        self.save_value(setting.key, value)
         now = getattr(Settings(), setting.field) if value is None else setting.check(value)
         self._use_settings(replace(self.settings, **{setting.field: now}))
 
@@ -367,18 +352,3 @@ class MemtuiApp(AppInterface):
             self.theme = self.colours.best(settings.theme, sixteen_colours=sixteen)
         self.browse.use_settings(before, settings)
         return self._use_keys() if settings.keys != before.keys else ()
-
-    def save_filter(self, name: str, query: str) -> None:
-        """Save a search under a name. Raises ConfigError."""
-        self.saved[name] = query
-        self._save(("saved", name), query)
-
-    def remove_filter(self, name: str) -> None:
-        self._save(("saved", name), None)
-        self.saved.pop(name, None)
-
-    def _save(self, key: str | tuple[str, ...], value: Any) -> None:
-        if self.launch.config_file is not None:
-            from memtui.config import save_value
-
-            save_value(self.launch.config_file, key, value)

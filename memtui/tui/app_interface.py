@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from textual.app import App
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from memtui.errors import ConfigError, MemtuiError
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog
-    from memtui.tui.appearance import Palette
+    from memtui.tui.appearance import Palette, ThemeRegistry
     from memtui.tui.key_queue import KeyQueue
 
 Answer = TypeVar("Answer")
@@ -68,11 +68,20 @@ class CopyOutcome(NamedTuple):
     """Why nothing took it, with what to do; empty if something did or may have."""
 
 
-@runtime_checkable
-class DraftKeeper(Protocol):
-    """A screen with input that is not saved yet."""
+class Choice(NamedTuple):
+    """One line of a list to choose from."""
 
-    def keep_draft(self, *, last: bool = False) -> bool: ...
+    value: str
+    words: str
+    number: int | None = None
+    """Shown at the right, such as how many memories have the value."""
+    chosen: bool = False
+    note: str = ""
+    sign: str = ""
+    tail: str = ""
+    """Shown there instead: a key."""
+    field: str = ""
+    """The filter field whose colours its glyph takes."""
 
 
 class AppInterface(App[None]):
@@ -86,6 +95,7 @@ class AppInterface(App[None]):
     key_queue: KeyQueue
     saved: dict[str, str]
     """Name -> query of each saved filter."""
+    colours: ThemeRegistry
     is_ending = False
     """The screens are about to be taken down: results of jobs are dropped."""
 
@@ -98,9 +108,11 @@ class AppInterface(App[None]):
 
         self.push_screen(dialog, answered)
 
-    def ask_one(self, picker: Screen[tuple[str, ...]], then: Callable[[str], object]) -> None:
-        """Open a picker of which one value can be chosen; `then` gets it, unless none was."""
-        self.ask(picker, lambda values: then(values[0]) if values else None)
+    @abstractmethod
+    def pick(
+        self, title: str, choices: Sequence[Choice], then: Callable[[str], object], **labels: str
+    ) -> None:
+        """Let one value be chosen; `then` gets it. `labels`: those of `Picker`."""
 
     def report(self, words: str, action_id: str = "undo") -> None:
         """Say in a toast, in place of earlier ones, what was done, and the key of an action."""
@@ -117,35 +129,43 @@ class AppInterface(App[None]):
 
     def key_of(self, action_id: str) -> str:
         """The key of an action as the footer shows it; empty when it has none."""
-        return key_bindings.first_key(BY_ID[action_id], self.key_overrides)
+        keys = self.key_overrides[action_id]
+        return key_bindings.show_key(keys[0]) if keys else ""
 
     def hint(self, action_id: str) -> str:
         """The end of a toast that names a key: ` · u undo`; empty if the action has none."""
-        return key_bindings.hint(action_id, self.key_overrides)
+        key = key_bindings.spell_first_key(action_id, self.key_overrides)
+        return f" · {key} {BY_ID[action_id].label}" if key else ""
 
     def press(self, *purposes: tuple[str, str]) -> str:
         """A sentence that names the keys of (action id, purpose) pairs; empty without keys."""
         return key_bindings.press(self.key_overrides, *purposes)
 
     @property
-    @abstractmethod
-    def palette(self) -> Palette: ...
+    def palette(self) -> Palette:
+        return self.colours.palette(self.theme)
 
-    @abstractmethod
-    def theme_choices(self) -> list[tuple[str, str]]:
-        """Name and description of every theme."""
-
-    @abstractmethod
     def keep_theme(self, name: str) -> None:
         """Use a theme now and in later sessions. Raises ConfigError."""
+        self.theme = name
+        self.save_value("theme", name)
 
-    @abstractmethod
     def save_filter(self, name: str, query: str) -> None:
         """Save a search under a name. Raises ConfigError."""
+        self.saved[name] = query
+        self.save_value(("saved", name), query)
 
-    @abstractmethod
     def remove_filter(self, name: str) -> None:
         """Delete a saved search. Raises ConfigError."""
+        self.save_value(("saved", name), None)
+        self.saved.pop(name, None)
+
+    def save_value(self, key: str | tuple[str, ...], value: Any) -> None:
+        """Save a value in config.toml, where there is one. Raises ConfigError."""
+        if self.launch.config_file is not None:
+            from memtui.config import save_value
+
+            save_value(self.launch.config_file, key, value)
 
     @abstractmethod
     def save_setting(self, setting: Setting, value: Any) -> None:

@@ -49,19 +49,19 @@ class Preview:
     """The texts with Markdown that change."""
 
 
-def preview(library: Library, changes: Sequence[Change], title: str = "") -> Preview:
+def preview(library: Library, changes: Sequence[Change]) -> Preview:
     """Plan these changes and compute their diffs. Raises what planning raises."""
-    return preview_of(library.plan(changes, title), library)
+    return preview_of(library.plan(changes), library)
 
 
-def preview_possible(library: Library, changes: Sequence[Change], title: str = "") -> Preview:
+def preview_possible(library: Library, changes: Sequence[Change]) -> Preview:
     """Plan those of these changes that are possible, each field of an edit by itself if need be.
 
     Raises:
         Refused: none of them is possible.
     """
     try:
-        return preview(library, changes, title)
+        return preview(library, changes)
     except (Refused, RefError):
         pass
     possible: list[Change] = []
@@ -81,7 +81,7 @@ def preview_possible(library: Library, changes: Sequence[Change], title: str = "
             possible.append(replace(change, fields=fields))
     if not possible:
         raise Refused("; ".join(left_out) or "nothing can be changed here")
-    return replace(preview(library, possible, title), left_out=left_out)
+    return replace(preview(library, possible), left_out=left_out)
 
 
 def _why_impossible(library: Library, change: Change) -> str:
@@ -146,7 +146,7 @@ class ChangeWorker:
 
     def plan(self, work: Callable[[Library], Answer], done: Done[Answer], failed: Failed) -> None:
         """Plan in a job, in place of one that runs; the result opens a dialog or a toast."""
-        self.worker.ask(work, done, failed, "plan", opens=True)
+        self.worker.run("plan", lambda library, _: work(library), done, failed, holds_keys=True)
 
     def write(self, work: Callable[[Library], Answer], done: Done[Answer], failed: Failed) -> None:
         """Write in a job, after all writes that were asked for before."""
@@ -229,9 +229,9 @@ def _outcome(planned: Planned) -> list[OutcomeLine]:
 def describe_count(planned: Planned, left_out: Mapping[str, int]) -> tuple[OutcomeLine, ...]:
     """Describe how many memories a plan changes, and what is left out and why."""
     refs = {change.ref for plan in planned.plans if plan.has_edits for change in plan.changes}
-    lines = [OutcomeLine(_count_memories(len(refs)), Tone.GOOD, "changes")]
+    lines = [OutcomeLine(text.counted(len(refs), "memory"), Tone.GOOD, "changes")]
     lines += [
-        OutcomeLine(f"{_count_memories(count)}: {why}", Tone.WARNING, "left out")
+        OutcomeLine(f"{text.counted(count, 'memory')}: {why}", Tone.WARNING, "left out")
         for why, count in left_out.items()
     ]
     return tuple(lines)
@@ -283,12 +283,14 @@ def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
         lines.append(OutcomeLine("", Tone.PLAIN))
         lines.append(OutcomeLine("", Tone.WARNING, "Fields lost"))
         lines += [
-            OutcomeLine(f"{name}  (of {_count_memories(count)})", Tone.WARNING, "  –")
+            OutcomeLine(f"{name}  (of {text.counted(count, 'memory')})", Tone.WARNING, "  –")
             for name, count in plan.lost.items()
         ]
     for part in plan.imports:
         lines += _list_group(
-            "New", Tone.GOOD, (_shorten(item.memory.headline) for item in part.new)
+            "New",
+            Tone.GOOD,
+            (_shorten(item.memory.headline) for item in part.new),
         )
         lines += _list_group(
             "Skipped (conflict)",
@@ -300,8 +302,7 @@ def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
             Tone.WARNING,
             (f"{_shorten(r.memory.headline)}: {r.why}" for r in part.refused),
         )
-    warnings = plan.warnings
-    lines += _list_group("Warnings", Tone.WARNING, iter(warnings))
+    lines += _list_group("Warnings", Tone.WARNING, plan.warnings)
     return lines
 
 
@@ -309,7 +310,7 @@ def describe_restore(plan: Restoration) -> list[OutcomeLine]:
     """The stores that restoring into a new folder would create."""
     lines = []
     for placed in plan.stores:
-        count = _count_memories(len(placed.store.memories))
+        count = text.counted(len(placed.store.memories), "memory")
         where = text.one_line(str(placed.root))
         lines.append(
             OutcomeLine(f"{count} in {where}", Tone.GOOD, f"creates {placed.store.format}:")
@@ -353,7 +354,3 @@ def _list_group(heading: str, tone: Tone, rows: Iterable[str]) -> list[OutcomeLi
 
 def _shorten(headline: str) -> str:
     return text.cut_line(headline, 60)
-
-
-def _count_memories(count: int) -> str:
-    return text.counted(count, "memory")

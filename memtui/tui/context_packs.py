@@ -43,10 +43,6 @@ class PackRequest:
     other: str = ""
     """Name of a recipe to compare with."""
 
-    def same_pack(self, other: PackRequest) -> bool:
-        """Whether both requests give the same pack, apart from what it is compared with."""
-        return replace(self, other="") == replace(other, other="")
-
 
 @dataclass(frozen=True, slots=True)
 class BuiltPack:
@@ -82,11 +78,6 @@ class PackHost(Protocol):
     def choose(self, entry: PackEntry | None) -> None: ...
     def refusal(self, action_id: str) -> str: ...
     def act(self, action_id: str) -> None: ...
-    def ask_types(self, built: BuiltPack, answered: Callable[[tuple[str, ...]], None]) -> None: ...
-    def ask_id(self, answered: Callable[[str], None]) -> None: ...
-    def ask_other(
-        self, named: Sequence[tuple[str, str]], answered: Callable[[str], None]
-    ) -> None: ...
     def copy(self, pack: Pack, *, exact: bool) -> None: ...
     def save(self, pack: Pack) -> None: ...
 
@@ -132,17 +123,8 @@ def build_requested(
 ) -> BuiltPack:
     """Build the pack, the same without a budget, and the one it is compared with.
 
-    Args:
-        library: Where the memories are.
-        job: Is asked whether to go on.
-        request: What is asked for.
-        former: The last answer, whose draft may still hold.
-        settings: Constants and the person's own recipes.
-        now: The time from which ages are counted.
-
-    Raises:
-        Cancelled: the job was stopped.
-        Refused: there is no such recipe.
+    `former`: the last answer, whose draft may still hold. Raises Cancelled, and Refused where there
+    is no such recipe.
     """
     source = _CancellableSource(library, job)
     revision = library.snapshot.revision
@@ -211,13 +193,9 @@ class PackItem:
 
 
 def list_items(pack: Pack, whole: Pack) -> list[PackItem]:
-    """Lay out a pack with the entries that the budget leaves out, in their places.
+    """Lay out a pack with the entries that the budget leaves out of the `whole`, in their places.
 
     The texts of the frames and entries that are in, joined, are the text of the pack.
-
-    Args:
-        pack: What the agent would get.
-        whole: The same without a budget.
     """
     items = _list_items(pack, whole)
     if "".join(_texts(items)) != pack.text:  # the stores changed between the two

@@ -63,12 +63,7 @@ def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
 
 
 def name_below(diffs: Iterable[FileDiff], roots: Mapping[str, Path]) -> list[FileDiff]:
-    """Name each file from the folder of its store, and the store where there are several.
-
-    Args:
-        diffs: Of files anywhere.
-        roots: Label of each store -> its folder.
-    """
+    """Name each file from the folder of its store, and the store where there are several."""
     folders = sorted(roots.items(), key=lambda item: len(str(item[1])), reverse=True)
     found = []
     for diff in diffs:

@@ -49,13 +49,8 @@ Attributes = list[Any]
 
 
 def key_for(roots: Sequence[Path], listed: str, folder: Path) -> str:
-    """Return the key of what is opened.
-
-    Args:
-        roots: The paths that were named.
-        listed: Stores named by the environment and the settings.
-        folder: The current one, in which stores are looked for if none are named.
-    """
+    """Return the key of what is opened: the paths that were named, else the stores that are
+    `listed` by environment and settings, and the current folder, in which stores are looked for."""
     names = sorted(str(root.absolute()) for root in roots) or [listed, str(folder)]
     return hashlib.sha256("\0".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:20]
 
@@ -81,13 +76,7 @@ def save(
 ) -> None:
     """Keep a frame for the next start; an empty one removes what is kept. Never raises.
 
-    Args:
-        cache: The folder of what can be made again.
-        roots: The paths that were named.
-        frame: What is written: text, colours, positions.
-        size: Columns and rows.
-        stores: The folders and files of the stores.
-        files: Settings and theme, which need not exist.
+    `size`: columns and rows. `files`: settings and theme, which need not exist.
     """
     path = _path(cache, roots)
     with contextlib.suppress(OSError, ValueError):

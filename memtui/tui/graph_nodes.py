@@ -81,14 +81,7 @@ def find_links(
 
     A note, such as the summary of an entity, leads to its entity and so to the links of that, and
     so does a memory without links of its own. A memory that is not in use any more has the links
-    that it had to its end.
-
-    Args:
-        library: Knows the links; the first question builds their index.
-        start: Where to begin.
-        link_filter: What to follow.
-        now: The present, unless another time is wanted.
-        cancelled: Asked while the index is built.
+    that it had to its end. The first question builds the index of the links.
     """
     time = link_filter.at.time if link_filter.at is not None else now
     members = _find_members(library, start, time)

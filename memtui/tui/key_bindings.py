@@ -111,33 +111,18 @@ def spell_key(key: str) -> str:
     return f"ctrl+{spell_key(key[5:])}" if key.startswith("ctrl+") else show_key(key)
 
 
-def _spell(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
-    """The key of an action in a sentence; empty when it has none."""
-    keys = overrides.get(action.id, action.keys)
+def spell_first_key(action_id: str, overrides: Mapping[str, Sequence[str]]) -> str:
+    """The key of an action as sentences name it; empty when it has none."""
+    keys = overrides.get(action_id, BY_ID[action_id].keys)
     return spell_key(keys[0]) if keys else ""
-
-
-def first_key(action: Action, overrides: Mapping[str, Sequence[str]]) -> str:
-    """The key to show for an action in the footer; empty when it has none."""
-    keys = overrides.get(action.id, action.keys)
-    return show_key(keys[0]) if keys else ""
-
-
-def hint(action_id: str, overrides: Mapping[str, Sequence[str]]) -> str:
-    """Return the end of a toast that names a key: ` · u undo`; empty if the action has none."""
-    action = BY_ID[action_id]
-    key = _spell(action, overrides)
-    return f" · {key} {action.label}" if key else ""
 
 
 def press(overrides: Mapping[str, Sequence[str]], *purposes: tuple[str, str]) -> str:
     """Return a sentence that names keys: `Press / to search, ? for help.`; empty without keys.
 
-    Args:
-        overrides: The keys of every action.
-        purposes: Action id and what its key is for, each.
+    `purposes`: action id and what its key is for, each.
     """
-    keys = [(_spell(BY_ID[action_id], overrides), purpose) for action_id, purpose in purposes]
+    keys = [(spell_first_key(action_id, overrides), purpose) for action_id, purpose in purposes]
     words = ", ".join(f"{key} {purpose}" for key, purpose in keys if key)
     return f"Press {words}." if words else ""
 

@@ -41,10 +41,6 @@ class Pane(StrEnum):
     TIMELINE = "timeline"
     STATISTICS = "statistics"
 
-    @property
-    def number(self) -> int:
-        return list(Pane).index(self) + 1
-
 
 class Shape(StrEnum):
     WIDE = "wide"
@@ -86,12 +82,8 @@ def measure(
 ) -> Sizes:
     """Compute the sizes of the panes.
 
-    Args:
-        width: Columns of the terminal.
-        height: Its rows.
-        layout: The panes that are shown.
-        user_sizes: Sizes that the user set, by the names of `Sizes`; kept within what fits.
-        half: List and detail share the width equally.
+    `user_sizes`: those that the user set, by the names of `Sizes`; kept within what fits. `half`:
+    list and detail share the width equally.
     """
     side = max(SIDE_MIN, min(SIDE_MAX, round(width * SIDE_SHARE)))
     side = _clamp(user_sizes.get("side", side), SMALLEST["side"], width // 2)
@@ -140,12 +132,7 @@ def resized(
 def arrange(width: int, height: int, focus: Pane, *, zoomed: bool, half: bool = False) -> Layout:
     """Choose the panes to show, always including the focused one.
 
-    Args:
-        width: Columns of the terminal.
-        height: Its rows.
-        focus: The pane that has the keys.
-        zoomed: It takes the whole screen.
-        half: On a wide screen, the detail takes half of it and one pane the other half.
+    `half`: on a wide screen, the detail takes half of it and one pane the other half.
     """
     shape = shape_of(width, height)
     if shape is Shape.TINY:
@@ -203,11 +190,7 @@ class RowColumns(NamedTuple):
 def row_columns(width: int, time: int, types: int, entities: int) -> RowColumns:
     """Divide a row: the text comes first, types and entities get what it can spare.
 
-    Args:
-        width: Columns of the row.
-        time: Columns of the time.
-        types: Columns of the longest type; 0: the types are not to be shown.
-        entities: Columns that entities want; 0: they are not to be shown.
+    All in columns: the row, the time, the longest type, what entities want; 0 leaves a column out.
     """
     room = width - SIGNS_WIDTH - time
     least = TEXT_LEAST_WIDE if width >= WIDE_ROW else TEXT_LEAST

@@ -133,7 +133,7 @@ class LibraryWorker:
             job.post(messages.LibraryFailed(str(error)))
             return
         self.present = library
-        job.post(messages.LibraryOpened(library))
+        job.post(messages.LibraryOpened())
 
         def report(progress: Progress) -> None:
             job.report(progress)
@@ -298,20 +298,10 @@ class LibraryWorker:
         if not job.is_cancelled():
             from memtui.library.time_views import read_times
 
-            overview = messages.Overview(statistics, timeline, read_times(whole))
-            job.post(messages.Overviewed(number, overview))
+            times = read_times(whole)
+            job.post(messages.Overviewed(number, statistics, timeline, times))
             if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
                 self._find(query, unit, number, job)  # with the query's embedding from a server
-
-    def find_fresh(self, query: Query) -> None:
-        """Find in a job the memories that are new since the last session."""
-
-        def work(library: Library, job: Job) -> None:
-            found = library.find(query)
-            serials = frozenset(map(found.rows.serial, found.slots))
-            job.post(messages.FreshFound(serials))
-
-        self.run("fresh", work, only_reads=True)
 
     def relate(self, memory: Memory) -> None:
         """Find in a job what a memory refers to."""
@@ -335,27 +325,6 @@ class LibraryWorker:
             }
 
         self.run("count", work, done)
-
-    def ask(
-        self,
-        question: Callable[[Library], Answer],
-        done: Callable[[Answer], object],
-        failed: Failed | None,
-        group: str,
-        *,
-        opens: bool = False,
-    ) -> None:
-        """Call a function with the library in a job.
-
-        Args:
-            question: Called in the job.
-            done: Gets the answer on the screen's thread.
-            failed: Gets an expected error; None: a toast.
-            group: Name of the kind of job; a newer one replaces those that run.
-            opens: The answer opens or closes a dialog, for which the keys typed next are meant:
-                they wait.
-        """
-        self.run(group, lambda library, _: question(library), done, failed, holds_keys=opens)
 
     def run(
         self,

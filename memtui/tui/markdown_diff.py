@@ -56,15 +56,7 @@ class _DifferentMarkup(Exception):
 def draw_markdown_diff(
     before: str, after: str, palette: Palette, width: int, shown: frozenset[str]
 ) -> Lines:
-    """Draw two versions of a text.
-
-    Args:
-        before: The former text, visible already.
-        after: The present one, visible already.
-        palette: Styles.
-        width: Columns.
-        shown: Of `gone` and `new`, what is shown beside the words that both have.
-    """
+    """Draw two versions of a text that are visible already; `shown` as in `draw_text_diff`."""
     renderer = _ChangeRenderer(before, after, palette, width, shown)
     old, new = split_blocks(before), split_blocks(after)
     lines: Lines = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
     from memtui.insight.statistics import Statistics
     from memtui.insight.timeline import Timeline
-    from memtui.library import Library, SearchResult
+    from memtui.library import SearchResult
     from memtui.library.broken_files import StoreLosses
     from memtui.library.time_views import TimeData
     from memtui.model import Memory
@@ -30,14 +30,10 @@ class Replaceable(Message):
         return type(message) is type(self)
 
 
-@dataclass(eq=False, repr=False)
 class LibraryOpened(Message):
     """The stores are known; nothing is read yet."""
 
-    library: Library
 
-
-@dataclass(eq=False, repr=False)
 class WritingReady(Message):
     """The controllers that change memories have been imported."""
 
@@ -78,12 +74,10 @@ class RowsChanged(Replaceable):
         return isinstance(message, RowsChanged) and not (message.fresh or message.again)
 
 
-@dataclass(eq=False, repr=False)
 class IndexReady(Message):
     """The index is built; searches use it from now on."""
 
 
-@dataclass(eq=False, repr=False)
 class LinksReady(Message):
     """The links have been read, so that references to a memory are known."""
 
@@ -132,7 +126,8 @@ class FoundMemories(Answer):
     found: SearchResult
 
 
-class Overview(NamedTuple):
+@dataclass(eq=False, repr=False)
+class Overviewed(Answer):
     """Counts, times and sizes of the results, for the panes around the list."""
 
     statistics: Statistics
@@ -140,20 +135,6 @@ class Overview(NamedTuple):
     """Counted without the filter by time, so that another bar can be chosen."""
     times: TimeData
     """Of the same memories as the timeline."""
-
-
-@dataclass(eq=False, repr=False)
-class Overviewed(Answer):
-    """The overview that belongs to the latest answer."""
-
-    overview: Overview
-
-
-@dataclass(eq=False, repr=False)
-class FreshFound(Message):
-    """These memories are newer than the last session."""
-
-    serials: frozenset[int]
 
 
 @dataclass(eq=False, repr=False)
@@ -180,11 +161,8 @@ class QueryTyped(Replaceable):
     text: str
 
 
-@dataclass(eq=False, repr=False)
 class QueryEntered(Message):
     """Enter was pressed in the search line."""
-
-    text: str
 
 
 @dataclass(eq=False, repr=False)
@@ -210,11 +188,8 @@ class ChipRemoved(Message):
     key: str
 
 
-@dataclass(eq=False, repr=False)
 class MemoryShown(Replaceable):
-    """The cursor of the list moved to another memory; -1 for none."""
-
-    slot: int
+    """The cursor of the list moved to another memory."""
 
 
 @dataclass(eq=False, repr=False)

@@ -35,12 +35,7 @@ def explain_item(
 ) -> Lines:
     """Explain why the item at this index is in or not, and which would come next.
 
-    Args:
-        items: Of the list.
-        at: Position of the item.
-        palette: Of the theme.
-        width: Cells of a line.
-        bars: Draw the parts of scores as bars, a line each; else one line names them.
+    `bars`: draw the parts of scores as bars, a line each; else one line names them.
     """
     if not 0 <= at < len(items):
         return []
@@ -49,7 +44,7 @@ def explain_item(
     after = find_next_left_out(items, at)
     if after is not None and after.entry is not None and item.is_in:
         lines += _wrap(f"Next, not in: {after.reason}", palette.warning, width)
-        lines += _wrap(_headline(after.entry), palette.dim, width)
+        lines += _wrap(text.cut_line(after.entry.text.strip(), 120), palette.dim, width)
         lines += _reasons(after.entry, palette, width, bars)
     return lines
 
@@ -59,13 +54,21 @@ def _explain_one(item: PackItem, palette: Palette, width: int, bars: bool) -> Li
         return _wrap("A note about this pack; the agent does not get it.", palette.dim, width)
     if item.entry is not None and item.ref:
         word = "In" if item.is_in else "Not in"
-        lines = _wrap(f"{word}: {item.ref} · {_size(item.entry)}", palette.heading, width)
+        lines = _wrap(
+            f"{word}: {item.ref} · {text.counted(item.entry.tokens, 'token')}",
+            palette.heading,
+            width,
+        )
         if not item.is_in:
             lines += _wrap(item.reason, palette.warning, width)
         return [*lines, *_reasons(item.entry, palette, width, bars)]
     if item.section is None:
         return _wrap("Text around the sections, as its program writes it.", palette.dim, width)
-    lines = _wrap(f"{item.section.title}: {_tokens(item.section.tokens)}", palette.heading, width)
+    lines = _wrap(
+        f"{item.section.title}: {text.counted(item.section.tokens, 'token')}",
+        palette.heading,
+        width,
+    )
     return [*lines, *_wrap(item.section.rule, palette.dim, width)]
 
 
@@ -113,16 +116,10 @@ def explain_compared(line: ComparedEntry | None, palette: Palette, width: int) -
     sides = [("left", line.left), ("right", line.right)]
     for name, entry in sides:
         if entry is not None:
-            lines += _wrap(f"{name}: {_size(entry)}; {entry.why}", palette.text, width)
+            lines += _wrap(
+                f"{name}: {text.counted(entry.tokens, 'token')}; {entry.why}", palette.text, width
+            )
     return lines
-
-
-def _headline(entry: PackEntry) -> str:
-    return text.cut_line(entry.text.strip(), 120)
-
-
-def _size(entry: PackEntry) -> str:
-    return _tokens(entry.tokens)
 
 
 def _tokens(count: int) -> str:

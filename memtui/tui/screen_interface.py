@@ -29,7 +29,7 @@ class ScreenInterface(Protocol):
     """What is searched for."""
     found: SearchResult | None
     """What the list shows."""
-    """Of the timeline's bars; None: chosen by the span."""
+    last_seen: datetime | None
     pane: Pane
     """The pane that has the keys."""
     zoomed: bool
@@ -61,9 +61,6 @@ class ScreenInterface(Protocol):
 
     @property
     def has_halves(self) -> bool: ...
-
-    @property
-    def last_seen(self) -> datetime | None: ...
 
     def now(self) -> datetime: ...
 

@@ -36,7 +36,6 @@ from memtui.tui.app_interface import AppInterface, CopyOutcome
 from memtui.tui.terminal_output import RESET
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
-INTERRUPTS = (signal.SIGINT, signal.SIGQUIT)
 READ_SIZE = 4096
 LONGEST_WAIT = 0.5
 """Seconds between two checks of the thread that reads keys whether the app has ended."""
@@ -58,8 +57,6 @@ class TerminalDriver(LinuxDriver):
         """The terminal is in the state that `first_frame` has left it in."""
         self._is_active = False
         """The terminal is the app's: modes are set and threads read and write."""
-        self._interrupts: dict[signal.Signals, Any] = {}
-        """How they were handled before the terminal was given back."""
         self._wake = os.pipe()
         os.set_blocking(self._wake[0], False)
         """What is written into it ends the thread that reads keys."""
@@ -308,13 +305,10 @@ def suspend() -> str:
 
 TOOL_SECONDS = 2.0
 """Time limit of a tool; it hands the text over and ends, or goes on in the background."""
-TAKES_OSC_52 = {
-    "KITTY_WINDOW_ID": "",
-    "WEZTERM_PANE": "",
-    "ALACRITTY_WINDOW_ID": "",
-    "GHOSTTY_RESOURCES_DIR": "",
-    "WT_SESSION": "",
-}
+TAKES_OSC_52 = (
+    *("KITTY_WINDOW_ID", "WEZTERM_PANE", "ALACRITTY_WINDOW_ID", "GHOSTTY_RESOURCES_DIR"),
+    "WT_SESSION",
+)
 """Variables that terminals set which take OSC 52 by default."""
 
 

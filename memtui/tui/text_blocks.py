@@ -154,9 +154,7 @@ class LazyLines(Generic[Line]):
     def settle(self, top: int, rows: int) -> int:
         """Draw the blocks in view and return the top line at which the view stays.
 
-        Args:
-            top: First line in view; may be negative or past the end.
-            rows: Lines in view.
+        `top` may be negative or past the end; `rows`: lines in view.
         """
         is_up, self._last_top = top < self._last_top, top
         if not self._blocks or top >= len(self):
@@ -191,13 +189,9 @@ class LazyLines(Generic[Line]):
         in_block: Callable[[str], bool],
         in_line: Callable[[Line], bool],
     ) -> int:
-        """The next line that passes, drawing only blocks that pass; -1 if there is none.
+        """The next line below (`step` 1) or above (-1) `start` that passes `in_line`, or -1.
 
-        Args:
-            start: The line to look behind or before; may be outside.
-            step: 1 for the lines below, -1 for those above.
-            in_block: Whether a block may have such a line.
-            in_line: Whether a line is one.
+        Only the blocks that pass `in_block` are drawn. `start` may be outside.
         """
         at = bisect_right(self._edges(), max(0, start))
         at = min(at, len(self._blocks) - 1)

@@ -111,10 +111,6 @@ class ViewState(NamedTuple):
         """Filter by a time span."""
         return self._replace(chips=replace(self.chips, since=since, until=until))
 
-    def cleared(self) -> ViewState:
-        """Remove all filters; text and order stay."""
-        return self._replace(chips=queries.without_filters(self.chips))
-
     def ordered(self, sort: Sort | None) -> ViewState:
         return self._replace(chips=replace(self.chips, sort=sort, then=()))
 
@@ -262,13 +258,9 @@ def _find_same_ref(position: CursorPosition, slots: Sequence[int], rows: Sequenc
 
 
 def find_changed(removed: Mapping[int, Memory], added: Mapping[int, Memory]) -> frozenset[int]:
-    """Return the serials of new rows whose memory is new or changed.
+    """Return the serials of added rows whose memory is new or changed; memories are by serial.
 
     A file that is read again gives all its memories new rows, mostly unchanged ones.
-
-    Args:
-        removed: Memories of removed rows, by serial.
-        added: Memories of new rows, by serial.
     """
     before = {memory.ref: _without_place(memory) for memory in removed.values()}
     changed = (

@@ -8,77 +8,17 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 
 from memtui.dataclass import dataclass
 from memtui.upkeep.filtered_pattern import ExpressionFilter, fold
 
-_UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
-
-ISSUED = {
-    "AWS access key": r"\b(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}\b",
-    "GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})\b",
-    "GitLab token": r"\bgl(?:pat|dt|rt|oas|cbt|ptt|ft|soat|agent|imt)-[A-Za-z0-9_-]{20,}",
-    "Slack token": r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"
-    r"|\bxapp-\d-[A-Z0-9]{1,32}-\d{1,32}-[a-z0-9]{20,}",
-    "Slack webhook": r"https://hooks\.slack\.com/(?:services|workflows)/T\w{6,}/\w{6,}/[\w/]{20,}",
-    "Discord webhook": r"https://(?:\w+\.)?discord(?:app)?\.com/api/webhooks/\d{17,20}/[\w-]{60,}",
-    "Stripe key": r"\b(?:[rs]k_(?:live|test)_[0-9A-Za-z]{20,}|whsec_[A-Za-z0-9]{32,})",
-    "Anthropic key": r"\bsk-ant-[A-Za-z0-9_-]{20,}",
-    "OpenRouter key": r"\bsk-or-v1-[0-9a-f]{64}\b",
-    "OpenAI key": r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{0,256}T3BlbkFJ[A-Za-z0-9_-]{16,}"
-    r"|\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{32,}|\bsk-[A-Za-z0-9]{40,}\b",
-    "Groq key": r"\bgsk_[A-Za-z0-9]{52}\b",
-    "xAI key": r"\bxai-[A-Za-z0-9]{80}\b",
-    "Replicate token": r"\br8_[A-Za-z0-9]{37}\b",
-    "Perplexity key": r"\bpplx-[A-Za-z0-9]{48,}\b",
-    "Google key": r"\bAIza[0-9A-Za-z_-]{35}(?![\w-])",
-    "Google OAuth secret": r"\bGOCSPX-[A-Za-z0-9_-]{28}(?![\w-])",
-    "Google OAuth token": r"\bya29\.[A-Za-z0-9_-]{30,}|\b1//0[A-Za-z0-9_-]{30,}",
-    "npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
-    "PyPI token": r"\bpypi-AgEI[A-Za-z0-9_-]{50,}",
-    "RubyGems key": r"\brubygems_[0-9a-f]{48}\b",
-    "crates.io token": r"\bcio[A-Za-z0-9]{32}\b",
-    "Docker token": r"\bdckr_(?:pat|oat)_[A-Za-z0-9_-]{27,}",
-    "Hugging Face token": r"\b(?:hf_|api_org_)[A-Za-z0-9]{34,}\b",
-    "SendGrid key": r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}(?![\w-])",
-    "Twilio key": r"\bSK[0-9a-f]{32}\b",
-    "DigitalOcean token": r"\bdo[opr]_v1_[0-9a-f]{64}\b",
-    "Heroku key": rf"\bHRKU-(?:{_UUID}|[A-Za-z0-9_-]{{58,}})",
-    "Fly.io token": r"\bfm\d[a-z]?_[A-Za-z0-9+/=,_-]{60,}",
-    "Netlify token": r"\bnfp_[A-Za-z0-9]{36,}\b",
-    "Supabase key": r"\bsb(?:p|_secret)_[A-Za-z0-9_]{30,}\b",
-    "PlanetScale password": r"\bpscale_(?:pw|tkn|oauth)_[A-Za-z0-9_.-]{32,}",
-    "Azure storage key": r"\bAccountKey=[A-Za-z0-9+/]{86}==",
-    "Azure client secret": r"(?<![\w~.-])[A-Za-z0-9_~.]{3}8Q~[A-Za-z0-9_~.-]{31,34}(?![\w~-])",
-    "Telegram bot token": r"\b\d{8,10}:AA[A-Za-z0-9_-]{33}(?![\w-])",
-    "Discord token": r"\b[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}\b",
-    "Shopify token": r"\bshp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}\b",
-    "Square token": r"\bsq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,43}(?![\w-])",
-    "Mailgun key": r"\bkey-[0-9a-f]{32}\b",
-    "Mailchimp key": r"\b[0-9a-f]{32}-us\d{1,2}\b",
-    "Databricks token": r"\bdapi[0-9a-f]{32}\b",
-    "Linear key": r"\blin_(?:api|oauth)_[A-Za-z0-9]{40,}\b",
-    "Notion token": r"\b(?:secret_[A-Za-z0-9]{43}|ntn_[A-Za-z0-9]{43,})\b",
-    "Airtable token": r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}\b",
-    "Atlassian token": r"\bAT(?:ATT|CTT)3[A-Za-z0-9_=-]{50,}",
-    "Figma token": r"\bfig[dou]_[A-Za-z0-9_-]{38,}",
-    "Grafana token": r"\bgl(?:c|sa)_[A-Za-z0-9+/=_]{32,}",
-    "New Relic key": r"\bNRAK-[A-Z0-9]{27}\b",
-    "Sentry token": r"\bsntry[su]_[A-Za-z0-9+/=_]{40,}",
-    "Postman key": r"\bPMAK-[0-9a-f]{24}-[0-9a-f]{34}\b",
-    "Pulumi token": r"\bpul-[0-9a-f]{40}\b",
-    "Terraform token": r"\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_-]{60,}",
-    "Doppler token": r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{40,}",
-    "1Password token": r"\bops_eyJ[A-Za-z0-9_-]{60,}|\bA3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-?){4,5}\b",
-    "Vault token": r"\bhv[bsr]\.[A-Za-z0-9_-]{24,}",
-    "age key": r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b",
-    "JSON web token": r"\beyJ[A-Za-z0-9_-]{10,1000}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
-    "private key": r"\b(?:LS0tLS1CRUdJTi)[A-Za-z0-9+/]{0,30}"
-    r"(?:UFJJVkFURSBLRV|BSSVZBVEUgS0VZ|QUklWQVRFIEtFW)"
-    r"[A-Za-z0-9+/=]{20,}|\bPuTTY-User-Key-File-\d:",
-}
+ISSUED: dict[str, str] = tomllib.loads(
+    Path(__file__).with_name("secret_formats.toml").read_text("utf-8")
+)
 """Issuer -> pattern. None matches a blank, or less than MIN_CHARS characters."""
 MIN_CHARS = 15
 _KEY_NAME = r"(?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)?"

@@ -145,7 +145,7 @@ SCENES = (
     Scene("bookmark", "BookmarkScreen", "cancel", keys("m")),
     Scene("broken", "BrokenScreen", "back", keys("U", "enter")),
     Scene("changed", "ComparisonScreen", "back", keys("N")),
-    Scene("commands", "CommandPalette", "cancel", keys("ctrl+p")),
+    Scene("commands", "Picker", "cancel", keys("ctrl+p")),
     Scene("compare", "CompareScreen", "back", keys("space", "j", "space", "|", search="tea")),
     Scene("compare-stores", "StoreComparisonScreen", "back", keys("%")),
     Scene("conflict", "ConflictScreen", "cancel", built(_conflict)),

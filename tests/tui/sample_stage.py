@@ -129,7 +129,7 @@ async def changing(
         await on.ready()
         await on.rest()
         yield on
-        assert app.backstop_hits == 0, "a call of visible() is missing"
+        assert app.backstop.hits == 0, "a call of visible() is missing"
 
 
 def touched(before: dict[str, bytes], after: dict[str, bytes]) -> set[str]:

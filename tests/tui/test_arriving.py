@@ -164,16 +164,14 @@ async def test_an_answer_that_comes_late_does_not_take_the_place_of_a_newer_one(
         screen, library = on.browse, on.browse.worker.library
         assert library is not None
         wanted, former = (
-            messages.Overview(
-                library.statistics(found), library.timeline(found, None), read_times(found)
-            )
+            (library.statistics(found), library.timeline(found, None), read_times(found))
             for found in (library.find(Query()), library.find(parse_query("xylophone", NOW)))
         )
         screen.search_again()
         await on.settle()
         screen.statistics.show(())
         newest = screen._number
-        screen.post_message(messages.Overviewed(newest, wanted))
-        screen.post_message(messages.Overviewed(newest - 1, former))
+        screen.post_message(messages.Overviewed(newest, *wanted))
+        screen.post_message(messages.Overviewed(newest - 1, *former))
         await on.settle()
-        assert f"shown {wanted.statistics.total}" in " ".join(on.text().split())
+        assert f"shown {wanted[0].total}" in " ".join(on.text().split())

@@ -249,7 +249,7 @@ async def test_nothing_hostile_reaches_the_file_or_comes_out_of_it(tmp_path: Pat
         assert CHECKING in on.text()
         assert "\x1b" not in on.text()
         assert "\u202e" not in on.text()
-        assert on.app.backstop_hits == 0
+        assert on.app.backstop.hits == 0
 
 
 # The frame that is drawn before Textual is imported

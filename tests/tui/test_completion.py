@@ -83,7 +83,7 @@ async def test_values_from_a_store_are_only_text(tmp_path: Path) -> None:
         assert all(len(shown) <= 40 for shown in on.text().splitlines())
         await on.press("tab")
         assert on.headlines() == ["one"]
-        assert on.app.backstop_hits == 0
+        assert on.app.backstop.hits == 0
 
 
 async def test_another_key_can_be_given_and_is_shown(root: Path) -> None:

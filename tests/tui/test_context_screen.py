@@ -353,7 +353,7 @@ async def test_it_fits_and_holds_hostile_text(tmp_path: Path, size: tuple[int, i
             assert not {"\x1b", "\u202e"} & set(shown)
             assert all(len(line) <= size[0] for line in shown.splitlines())
             await on.press(key)
-        assert on.app.backstop_hits == 0
+        assert on.app.backstop.hits == 0
         await on.resize(80, 24)
         await on.settle()
         assert "Budget" in on.text()

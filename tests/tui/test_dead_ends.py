@@ -124,7 +124,7 @@ async def test_the_tree_opens_the_same_way_whatever_was_read_first(root: Path) -
         first = dict(list(many.items())[:5])
         tree.show(many, ())
         at_once = [line.path for line in tree._lines]
-        tree._most, tree._unfolded = 0, None
+        tree._most, tree._unfolded = 0, set()
         tree.show(first, ())
         tree.show(many, ())
         assert [line.path for line in tree._lines] == at_once

@@ -209,7 +209,7 @@ async def test_the_footer_begins_with_the_pane_and_ends_with_filters(
     root: Path, pane: Pane
 ) -> None:
     async with stage(root, (160, 45)) as on:
-        await on.press(str(pane.number))
+        await on.press(str(list(Pane).index(pane) + 1))
         shown = key_bindings.for_footer(pane, on.browse.action_context())
         ranks = [key_bindings._footer_rank(action, pane) for action in shown]
         assert ranks == sorted(ranks)

@@ -84,7 +84,7 @@ def assert_harmless(on: Stage, *, backstop: bool) -> None:
             assert not style.link
             assert not any("click" in key for key in style.meta)
     if not backstop:
-        assert on.app.backstop_hits == 0, "a call of text.visible is missing"
+        assert on.app.backstop.hits == 0, "a call of text.visible is missing"
 
 
 @pytest.mark.parametrize("screen", SCREENS)

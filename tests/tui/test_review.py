@@ -118,9 +118,9 @@ async def test_a_memory_with_a_finding_has_a_sign_that_leads_to_it(root: Path) -
         await on.still()
         memories = on.browse.memories
         rows = [
-            at for at in range(memories.line_count()) if memories._rows[int(memories._slots[at])]
+            at for at in range(memories.line_count()) if memories._rows[int(memories.slots[at])]
         ]
-        of = {memories._rows[int(memories._slots[at])].content: at for at in rows}
+        of = {memories._rows[int(memories.slots[at])].content: at for at in rows}
         memories.go(of["Alice lives in Braga with two cats"])
         shown = await on.still()
         signed = [line for line in shown.split("\n") if "◇ !" in line or "! Contradictions" in line]
@@ -219,7 +219,7 @@ async def test_text_of_the_store_is_data(on: Stage) -> None:
     await select(on, "hidden character")
     assert "[bold]sign[/bold]" in on.text()
     assert "\u202e" not in on.text()
-    assert on.app.backstop_hits == 0
+    assert on.app.backstop.hits == 0
 
 
 @pytest.mark.slow

@@ -66,7 +66,7 @@ async def test_keys_resize_the_focused_pane(root: Path) -> None:
             (Pane.DETAIL, Pane.MEMORIES),
             (Pane.ENTITIES, Pane.DETAIL),
         ):
-            await on.press(str(pane.number))
+            await on.press(str(list(Pane).index(pane) + 1))
             before = _width(on, pane), _width(on, other)
             await on.press(">")
             assert _width(on, pane) > before[0]

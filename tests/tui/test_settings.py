@@ -43,7 +43,7 @@ async def test_a_changed_setting_is_used_at_once_and_the_comments_stay(
         await go_to(on, "list.dates")
         await on.press("enter", "down", "enter")
         await go_to(on, "theme")
-        names = [name for name, _ in on.app.theme_choices()]
+        names = [name for name, _ in on.app.colours.choices()]
         await on.press("enter", "home", *["down"] * names.index("paper"), "enter")
         assert on.app.theme == "paper"
         await on.press("escape")

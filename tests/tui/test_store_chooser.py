@@ -81,7 +81,7 @@ async def started(
         await on.begun()
         await on.ready()
         yield on
-        assert app.backstop_hits == 0, "a call of visible() is missing"
+        assert app.backstop.hits == 0, "a call of visible() is missing"
     if app.fault is not None:
         raise app.fault
 

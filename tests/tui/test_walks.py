@@ -128,7 +128,7 @@ def check_timeline(on: Stage, dates: dict[str, date]) -> None:
     assert made.bars == timeline.build(days, 0, made.unit).bars
     here = made.bars[pane.cursor]
     assert find_bar_range(here.start, made.unit)[0] == here.start
-    if pane.shows_calendar:
+    if pane.view == "calendar":
         heat = pane._calendar()
         assert heat is not None
         for week, counts in enumerate(heat.weeks):
@@ -154,5 +154,5 @@ async def test_a_walk_over_the_timeline_and_the_same_keys_in_one_burst(
             await press_all(on, keys, partial(check_timeline, on, dates), in_one_burst=burst)
             assert on.browse.pane is Pane.TIMELINE
             pane, chips = on.browse.timeline, on.browse.view.chips
-            ends.append((pane.unit, pane._view, pane.cursor, chips.since, chips.until))
+            ends.append((pane.unit, pane.view, pane.cursor, chips.since, chips.until))
     assert ends[0] == ends[1], " ".join(keys)

@@ -80,7 +80,7 @@ async def test_it_fits_and_holds_hostile_headlines(tmp_path: Path, size: tuple[i
         shown = on.text()
         assert not {"\x1b", "\u202e"} & set(shown)
         assert all(len(line) <= size[0] for line in shown.splitlines())
-        assert on.app.backstop_hits == 0
+        assert on.app.backstop.hits == 0
         await on.press("G")
         await on.sees("score")
         await on.resize(80, 24)

@@ -354,10 +354,6 @@ def _gap_after(raw: str, lead: str) -> str:
     return layout.between if layout is not None and "\n" not in layout.between else ","
 
 
-def insert_record(text: str, array: tuple[str, ...], raw: str, index: int | None = None) -> str:
-    return insert_records(text, array, [raw], index)
-
-
 def _editable(text: str, array: tuple[str, ...]) -> list[Record]:
     if array:
         locate(text, array)  # refuses a path with a duplicated key

@@ -15,7 +15,7 @@ from pathlib import Path
 from memtui.files.reading import existing_files
 from memtui.stores.base import Unreadable
 from memtui.stores.format import Format, TransferSupport, lazy_function
-from memtui.stores.scanning import FoundShard, folders_in, has_entry, list_folder
+from memtui.stores.scanning import FoundShard, check_folder, has_entry, list_folder
 
 ENTITIES = "entities"
 ITEMS = "items.json"
@@ -53,13 +53,20 @@ def shard_key(slug: str) -> str:
 
 def find_entities(root: Path) -> Iterator[FoundShard | Unreadable]:
     """Find every entity folder that holds a file, by name."""
-    for found in folders_in(root / ENTITIES, root):
-        if isinstance(found, Unreadable):
-            yield found
+    entries, faults = list_folder(root / ENTITIES)
+    yield from faults
+    for entry in entries:
+        if entry.name.startswith("."):
             continue
-        files, mark = existing_files((f"{found.path}/{ITEMS}", f"{found.path}/{SUMMARY}"))
+        files, mark = existing_files((f"{entry.path}/{ITEMS}", f"{entry.path}/{SUMMARY}"))
+        # A folder in which a file is found needs no look of its own, unless a link leads to it.
+        if not files or entry.is_symlink():
+            found = check_folder(entry, root)
+            if isinstance(found, Unreadable):
+                yield found
+                continue
         if files:
-            yield FoundShard(shard_key(found.name), files, mark)
+            yield FoundShard(shard_key(entry.name), files, mark)
 
 
 def find_notes(root: Path) -> Iterator[FoundShard | Unreadable]:

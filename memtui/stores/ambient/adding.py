@@ -20,7 +20,6 @@ from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import ambient
-from memtui.stores.ambient.importing import ImportedEvent, plan_import
 from memtui.stores.ambient.project_files import (
     EventContext,
     EventRules,
@@ -35,7 +34,7 @@ from memtui.stores.ambient.project_files import (
 )
 from memtui.stores.ambient.records import EventCopy, EventFile
 from memtui.stores.format import Compaction, Expiry, UpkeepRules
-from memtui.stores.importing import is_import, texts_in
+from memtui.stores.importing import texts_in
 from memtui.stores.values import content_of, created_of, importance_of, to_milliseconds, word_of
 
 DECISION = "decision"
@@ -251,8 +250,6 @@ def _warnings(files: Iterable[EventFile], context: EventContext) -> tuple[str, .
 
 def plan_add(change: Change, context: EventContext) -> Plan:
     """Plan the addition of an event. Raises Refused."""
-    if is_import(change):
-        return plan_import(ImportedEvent(change, context))
     content, cut = fit_content(content_of(change), context.rules, change.force)
     target = target_of(word_of(change, "entity", ""), context)
     event = new_event(change, content, context)

@@ -10,13 +10,13 @@ of a project per first part of their entity; a text too long for Ambient is cut.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,9 @@ from memtui.model import Memory, Place
 from memtui.stores import ambient
 from memtui.stores.ambient.importing import type_of
 from memtui.stores.ambient.project_files import (
+    EventRules,
     branch_head,
+    fit_content,
     project_head,
     task_key,
     to_json_text,
@@ -38,10 +40,9 @@ from memtui.stores.ambient.store import Ambient
 from memtui.stores.base import Store, Unreadable
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
 from memtui.stores.importing import uuid_of
+from memtui.stores.sidecar import is_kept
 
 VERSION = 1
-MOST_UNITS = 1000
-"""UTF-16 units of an event's content (Ambient, src/types/index.ts)."""
 ARCHIVED = "of archived branches, as in Ambient"
 EXPIRED = "in files idle for 90 days, as in Ambient; --status all takes them"
 NO_PROJECT = "of projects without a project.json, as in Ambient; --status all takes them"
@@ -144,9 +145,7 @@ def _join(known: dict[str, Any], more: Mapping[str, Any]) -> None:
 def _add_foreign(document: AmbientBackup, memory: Memory) -> None:
     """One memory of another store as an event of the branch `main`."""
     name = memory.entity.split("/")[0] or memory.store
-    key = hashlib.sha256(f"memtui:{memory.store}/{name}".encode("utf-8", "replace")).hexdigest()[
-        :16
-    ]
+    key = ambient.key_of_name(f"memtui:{memory.store}/{name}")
     created = memory.created or memory.updated
     at = int(created.timestamp() * 1000) if created else 0
     head = {**project_head(key, name, f"memtui:{memory.store}", at), "events": []}
@@ -155,7 +154,8 @@ def _add_foreign(document: AmbientBackup, memory: Memory) -> None:
     for holder in (project["project"], task):
         holder["createdAt"] = min(holder["createdAt"], at)
         holder["lastActive"] = max(holder["lastActive"], at)
-    content = _cut_text(f"{memory.title}: {memory.content}" if memory.title else memory.content)
+    text = f"{memory.title}: {memory.content}" if memory.title else memory.content
+    content, _ = fit_content(text, EventRules(), force=True)
     document.cut += len(content) < len(memory.content)
     task["events"].append(
         {
@@ -167,14 +167,6 @@ def _add_foreign(document: AmbientBackup, memory: Memory) -> None:
             "metadata": {"source": memory.ref, "entity": memory.entity, "type": memory.type},
         }
     )
-
-
-def _cut_text(content: str) -> str:
-    """As many whole characters as Ambient keeps."""
-    if len(content) * 2 <= MOST_UNITS:
-        return content
-    units = content.encode("utf-16-le", "surrogatepass")[: 2 * MOST_UNITS]
-    return units.decode("utf-16-le", "ignore")
 
 
 # ---- writing: an Ambient store's own files ------------------------------------------------------
@@ -219,7 +211,7 @@ def select_projects(selection: BackupSelection, left_out: Counter[str]) -> dict[
 
 def _files_of(memory: Memory) -> list[str]:
     """The files of Ambient that hold the memory: none when only memtui keeps it."""
-    if memory.extra.get("kept") is True:
+    if is_kept(memory):
         return []
     return [place.file for place in (memory.origin, *memory.also)]
 
@@ -339,7 +331,7 @@ def read(document: Mapping[str, Any]) -> IncomingStore:
             if not branch or task_key(branch) != branch or branch in (".", ".."):
                 raise BundleError("a branch's key cannot be a file name")
             texts[f"{folder}/{ambient.TASKS}/{branch}.json"] = _file(task)
-    files = {name: _loader(text) for name, text in texts.items()}
+    files = {name: partial(text.encode, "utf-8") for name, text in texts.items()}
     return IncomingStore(Ambient.format, Ambient.format, _memories(texts), whole=True, files=files)
 
 
@@ -347,10 +339,6 @@ def _file(value: Any) -> str:
     if not isinstance(value, dict) or not isinstance(value.get("events"), list):
         raise BundleError("a project or branch of the backup has no events")
     return to_json_text(value)
-
-
-def _loader(text: str) -> Callable[[], bytes]:
-    return lambda: text.encode("utf-8")
 
 
 def _memories(texts: Mapping[str, str]) -> list[Memory]:

@@ -15,8 +15,9 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
-from memtui.stores import ambient
+from memtui.stores import ambient, listed_texts
 from memtui.stores.ambient.adding import DECISION, new_event, plan_add
+from memtui.stores.ambient.importing import plan_import
 from memtui.stores.ambient.project_files import (
     EventContext,
     ProjectFiles,
@@ -32,13 +33,13 @@ from memtui.stores.ambient.records import ARCHIVED_TAG, EventCopy, EventFile
 from memtui.stores.importing import texts_in
 from memtui.stores.json_file import with_members
 from memtui.stores.plans import (
-    SIDECAR_ACTS,
     ActionSupport,
     plan_merge,
     plan_one,
     successor_warnings,
     tag_edits,
 )
+from memtui.stores.sidecar import is_kept
 from memtui.stores.values import (
     UNADDRESSABLE,
     changed_values,
@@ -51,22 +52,14 @@ from memtui.stores.values import (
 )
 
 EDITABLE = frozenset({"content", "type", "importance", "tags"})
-KEPT_ACTS = frozenset({Act.RESTORE, Act.DELETE}) | SIDECAR_ACTS
-
-
-def _is_kept(memory: Memory) -> bool:
-    """Whether the event is in the sidecar only."""
-    return memory.extra.get("kept") is True
 
 
 def _not_on(act: Act, memory: Memory) -> str:
     fault = memory.extra.get(UNADDRESSABLE)
     if fault:
         return f"it cannot be changed: {fault}"
-    if _is_kept(memory) and act not in KEPT_ACTS:
-        return "Ambient no longer holds it, only memtui does: restore it first"
-    if act is Act.RESTORE and not _is_kept(memory):
-        return "it is active already"
+    if why := listed_texts.not_on(act, memory, "Ambient"):
+        return why
     if act is Act.ARCHIVE and not ("/" in memory.entity or memory.also_entities):
         return "it is on no branch"
     if act is Act.ARCHIVE and memory.extra.get("archived"):
@@ -144,7 +137,7 @@ def _promotion(
 
 def _delete(change: Change, memory: Memory, context: EventContext) -> Plan:
     forgotten = context.sidecar_entry(memory).removal()
-    if _is_kept(memory):
+    if is_kept(memory):
         return plan_one(change, memory, forgotten)
     files = context.open(key_of(memory))
     removals = tuple(copy.set(None) for copy in _unchanged_copies(memory, files))
@@ -330,6 +323,7 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
 ACTS = ActionSupport(
     editable=EDITABLE,
     add=plan_add,
+    add_imported=plan_import,
     handlers={
         Act.EDIT: _edit,
         Act.RETYPE: _edit,

@@ -28,7 +28,7 @@ from memtui.stores.ambient.project_files import (
     new_project_file,
     task_key,
 )
-from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY, EventFile
+from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     converted_ids,
@@ -36,8 +36,8 @@ from memtui.stores.importing import (
     described_memory,
     entity_parts,
     extra_in,
-    lost_fields,
-    lost_kind,
+    kind_change,
+    lost_names,
     native_keys,
     sidecar_values,
     text_with_title,
@@ -178,13 +178,10 @@ def _into_branch(
 def _into_project(
     arrival: ImportedEvent, files: ProjectFiles, event: Mapping[str, Any]
 ) -> list[Edit]:
-    own: EventFile | None = files.own
     copy_values = arrival.copy_in(files.folder / ambient.PROJECT, event)
-    return (
-        _new_project(arrival, files, copy_values)
-        if own is None
-        else [*insert_into(own, copy_values)]
-    )
+    if files.own is None:
+        return _new_project(arrival, files, copy_values)
+    return [*insert_into(files.own, copy_values)]
 
 
 def _new_project(
@@ -203,9 +200,9 @@ def _name_project(arrival: ImportedEvent, files: ProjectFiles) -> list[Edit]:
     return _new_project(arrival, files, None)
 
 
-def plan_import(arrival: ImportedEvent) -> Plan:
+def plan_import(change: Change, context: EventContext) -> Plan:
     """Plan the import of one event. Raises Refused."""
-    change, context = arrival.change, arrival.context
+    arrival = ImportedEvent(change, context)
     files = context.open(_key(arrival))
     if context.sidecar.entry(arrival.id).get("kept") or arrival.id in files.by_id:
         return plan_duplicate(change, "an event with this id")
@@ -218,23 +215,15 @@ def plan_import(arrival: ImportedEvent) -> Plan:
         for branch in arrival.branches:
             edits += _into_branch(arrival, files, branch, event)
     edits += context.entry_edits(arrival.id, files.shard, **_sidecar_values(arrival))
-    return Plan(
-        changes=(change,),
-        edits=tuple(edits),
-        outcome=Outcome.ADDED,
-        refs=(context.ref(arrival.id),),
-        warnings=files.warnings,
-    )
+    refs = (context.ref(arrival.id),)
+    return Plan((change,), tuple(edits), Outcome.ADDED, refs=refs, warnings=files.warnings)
 
 
 def _sidecar_values(arrival: ImportedEvent) -> dict[str, Any]:
     """The keys of the sidecar entry: what the record of the event cannot hold."""
     native = (ARCHIVED_TAG,) if arrival.extra.get("archived") else ()
-    kept_memory = kept_value(_memory(arrival)) if arrival.is_gone else None
-    return sidecar_values(arrival.change, tags=native) | {
-        "superseded_by": None,
-        "kept": kept_memory,
-    }
+    kept = kept_value(_memory(arrival)) if arrival.is_gone else None
+    return sidecar_values(arrival.change, tags=native) | {"superseded_by": None, "kept": kept}
 
 
 def _memory(arrival: ImportedEvent) -> Memory:
@@ -296,14 +285,11 @@ def convert(memory: Memory) -> ConvertedMemory:
             "metadata": {key: value for key, value in origin_values.items() if value},
         },
     }
-    changed: tuple[str, ...] = (f"content ({cut})",) if cut else ()
-    changed += lost_kind(memory, "event")
-    if memory.entity not in ("", fields["entity"]):
-        changed += ("entity (becomes project/branch)",)
-    if memory.type and type_of(memory.type) != memory.type:
-        changed += (f"type (becomes {type_of(memory.type)})",)
-    if memory.status == "proposed":
-        changed += ("status proposed (becomes active)",)
-    return ConvertedMemory(
-        fields, (*changed, *lost_fields(memory, "updated", "confidence", "source"))
+    changes = (
+        (cut, f"content ({cut})"),
+        kind_change(memory, "event"),
+        (memory.entity not in ("", fields["entity"]), "entity (becomes project/branch)"),
+        (memory.type not in ("", fields["type"]), f"type (becomes {fields['type']})"),
+        (memory.status == "proposed", "status proposed (becomes active)"),
     )
+    return ConvertedMemory(fields, lost_names(memory, changes, "updated", "confidence", "source"))

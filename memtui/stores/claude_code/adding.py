@@ -19,8 +19,8 @@ from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     CONVERTED,
     extra_in,
-    lost_fields,
-    lost_kind,
+    kind_change,
+    lost_names,
     short_hash,
     sidecar_values,
     slug,
@@ -255,15 +255,12 @@ def convert(memory: Memory) -> ConvertedMemory:
         "pinned": memory.pinned,
         "extra": {CONVERTED: True if memory.title in content else UNTOLD_TITLE},
     }
-    changed: tuple[str, ...] = ()
-    if memory.type and memory.type.lower() != type:
-        changed += (f"type (becomes {type})",)
-    if memory.status != "active":
-        changed += (f"status {memory.status} (stands in the text)",)
-    if memory.created:
-        changed += ("created (stands in the text)",)
-    changed += lost_kind(memory, "document")
-    if memory.importance != "medium":
-        changed += ("importance (medium, as the index names it)",)
+    changes = (
+        (memory.type.lower() not in ("", type), f"type (becomes {type})"),
+        (memory.status != "active", f"status {memory.status} (stands in the text)"),
+        (memory.created, "created (stands in the text)"),
+        kind_change(memory, "document"),
+        (memory.importance != "medium", "importance (medium, as the index names it)"),
+    )
     names = ("updated", "confidence", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
+    return ConvertedMemory(fields, lost_names(memory, changes, *names))

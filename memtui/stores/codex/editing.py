@@ -25,9 +25,8 @@ from memtui.stores.document_editing import (
 )
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
-    is_import,
-    lost_fields,
-    lost_kind,
+    kind_change,
+    lost_names,
     short_hash,
     sidecar_values,
     slug,
@@ -69,8 +68,6 @@ def new_note(text: str, about: str, context: PlanContext) -> tuple[str, TextEdit
 
 
 def _add(change: Change, context: PlanContext) -> Plan:
-    if is_import(change):
-        return plan_import(change, context)
     title = word_of(change, "title", "")
     text = titled_text(title, content_of(change))
     entity = word_of(change, "entity", "ad_hoc")
@@ -121,27 +118,6 @@ def _restore(change: Change, memory: Memory, context: PlanContext) -> Plan:
     return Plan((change,), tuple(edits), Outcome.DONE, "", tuple(refs))
 
 
-ACTS = ActionSupport(
-    editable=frozenset({"content", "tags"}),
-    add=_add,
-    handlers={
-        Act.EDIT: edit_document,
-        Act.DELETE: _delete,
-        Act.RETIRE: _request,
-        Act.SUPERSEDE: _request,
-        Act.RESTORE: _restore,
-    },
-    unsupported={
-        Act.RETYPE: "Codex sorts its memories itself: write a note",
-        Act.MERGE: "Codex merges its memories itself: write a note",
-        Act.ACCEPT: "Codex has no proposals",
-        Act.DECLINE: "Codex has no proposals",
-    },
-    shard_of=lambda memory: memory.id.partition("#")[0],
-    not_on=_not_on,
-)
-
-
 def plan_import(change: Change, context: PlanContext) -> Plan:
     """Plan the import of one note. Raises Refused."""
     path = str(change.fields["id"])
@@ -169,12 +145,33 @@ def convert(memory: Memory) -> ConvertedMemory:
         "tags": memory.tags,
         "pinned": memory.pinned,
     }
-    lost_names: tuple[str, ...] = ()
-    if memory.entity and memory.entity != "ad_hoc":
-        lost_names = ("entity (stands in the text)",)
-    if memory.status != "active":
-        lost_names += (f"status {memory.status} (becomes active)",)
-    lost_names += lost_kind(memory, "note")
+    changes = (
+        (memory.entity not in ("", "ad_hoc"), "entity (stands in the text)"),
+        (memory.status != "active", f"status {memory.status} (becomes active)"),
+        kind_change(memory, "note"),
+    )
     names = ("type", "updated", "importance", "confidence", "source")
     lineage = ("supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*lost_names, *lost_fields(memory, *names, *lineage)))
+    return ConvertedMemory(fields, lost_names(memory, changes, *names, *lineage))
+
+
+ACTS = ActionSupport(
+    editable=frozenset({"content", "tags"}),
+    add=_add,
+    add_imported=plan_import,
+    handlers={
+        Act.EDIT: edit_document,
+        Act.DELETE: _delete,
+        Act.RETIRE: _request,
+        Act.SUPERSEDE: _request,
+        Act.RESTORE: _restore,
+    },
+    unsupported={
+        Act.RETYPE: "Codex sorts its memories itself: write a note",
+        Act.MERGE: "Codex merges its memories itself: write a note",
+        Act.ACCEPT: "Codex has no proposals",
+        Act.DECLINE: "Codex has no proposals",
+    },
+    shard_of=lambda memory: memory.id.partition("#")[0],
+    not_on=_not_on,
+)

@@ -27,7 +27,7 @@ from memtui.model import Memory
 from memtui.stores.base import StoreView
 from memtui.stores.engram import rules
 from memtui.stores.engram.reading import relations
-from memtui.stores.engram.records import Relation, count_of, row_key, text
+from memtui.stores.engram.records import OPEN_STATUSES, Relation, count_of, row_key, text
 from memtui.stores.engram.rows import OpenDatabase, session_edits
 from memtui.stores.engram.rules import plan_nothing
 from memtui.stores.engram.schema import Schema
@@ -191,9 +191,6 @@ def _text_field(fields: Mapping[str, Any], name: str) -> str:
 # ---- relations ----------------------------------------------------------------------------------
 
 
-_OPEN = ("judged", "pending")
-
-
 def why_beside(change: Change, memory: Memory, view: StoreView, schema: Schema) -> str:
     """Why a LINK is no relation of Engram's and has to be kept beside the database; '' if it is
     one. Engram relates two observations of one project by one of its six verbs."""
@@ -246,7 +243,7 @@ class RelationPlanner(OpenDatabase):
         found = [
             each
             for each in self.touching(source)
-            if _is_same(each, source, each.target, verb) and each.status in _OPEN
+            if _is_same(each, source, each.target, verb) and each.status in OPEN_STATUSES
             # By name: the row at the other end may be in no table any more.
             if named in (each.target, each.target_name)
         ]

@@ -144,7 +144,7 @@ class EngramStore:
         """
         scan, sidecar = self._scan_rows(), self.sidecar.current()
         if sidecar.entries or sidecar.fault:
-            shards = (replace(s, stamp=s.stamp + sidecar.mark(s.key)) for s in scan.shards)
+            shards = (s._replace(stamp=s.stamp + sidecar.mark(s.key)) for s in scan.shards)
             faults = (*scan.unreadable, *sidecar_faults(self.root, sidecar))
             scan = Scan(tuple(shards), faults)
         return mark_scan(scan, self.accesses.current())

@@ -17,14 +17,13 @@ from memtui.stores.importing import (
     CONVERTED,
     convert_to_text,
     extra_in,
-    is_import,
     plan_listed_import,
     text_with_title,
 )
-from memtui.stores.listed_texts import LIST_HANDLERS, ListContext, is_kept, plan_listed_add
+from memtui.stores.listed_texts import LIST_HANDLERS, ListContext, plan_listed_add
 from memtui.stores.markdown_items import SECTION, parse_item_file
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, plan_one
-from memtui.stores.sidecar import kept_value
+from memtui.stores.sidecar import is_kept, kept_value
 from memtui.stores.values import check_unchanged
 
 
@@ -99,8 +98,6 @@ def _restore(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 def _add(change: Change, context: ListContext) -> Plan:
     """Add to GEMINI.md (`global`), as Gemini itself does, or to MEMORY.md of a project."""
-    if is_import(change):
-        return plan_import(change, context)
     entity = str(change.fields.get("entity") or "global").strip("/ ")
     if entity == "global":
         return plan_listed_add(change, context, context.open_list(GLOBAL, context.view), ADDED)
@@ -113,16 +110,6 @@ def _add(change: Change, context: ListContext) -> Plan:
 
 def _shard_of(memory: Memory) -> str:
     return str(memory.extra[PATCH]) if is_patch(memory) else memory.id.partition("#")[0]
-
-
-ACTS = ActionSupport(
-    editable=listed_texts.EDITABLE,
-    add=_add,
-    handlers={**LIST_HANDLERS, Act.RESTORE: _restore, Act.ACCEPT: _accept, Act.DECLINE: _decline},
-    unsupported={Act.RETYPE: "an item has no type"},
-    shard_of=_shard_of,
-    not_on=_not_on,
-)
 
 
 def plan_import(change: Change, context: ListContext) -> Plan:
@@ -142,9 +129,18 @@ def convert(memory: Memory) -> ConvertedMemory:
     text = text_with_title(memory).strip()
     if memory.entity and memory.entity != "global" and memory.entity not in text:
         text = f"{memory.entity}: {text}"
-    found = convert_to_text(memory, "global", content=text)
-    fields = {**found.fields, "extra": {**found.fields["extra"], SECTION: ADDED}}
-    lost_names = found.lost
-    if memory.entity and memory.entity != "global":
-        lost_names = ("entity (becomes global; it stands in the text)", *lost_names)
-    return ConvertedMemory(fields, lost_names)
+    becomes = "entity (becomes global; it stands in the text)"
+    changes = [(memory.entity not in ("", "global"), becomes)]
+    extra = {CONVERTED: True, SECTION: ADDED}
+    return convert_to_text(memory, "global", changes, content=text, extra=extra)
+
+
+ACTS = ActionSupport(
+    editable=listed_texts.EDITABLE,
+    add=_add,
+    add_imported=plan_import,
+    handlers={**LIST_HANDLERS, Act.RESTORE: _restore, Act.ACCEPT: _accept, Act.DECLINE: _decline},
+    unsupported={Act.RETYPE: "an item has no type"},
+    shard_of=_shard_of,
+    not_on=_not_on,
+)

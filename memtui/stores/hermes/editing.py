@@ -126,8 +126,6 @@ def convert(memory: Memory) -> ConvertedMemory:
     if memory.entity and memory.entity not in FILES and memory.entity not in text:
         text = f"{memory.entity}: {text}"
     entity = "user" if is_of_user else "memory"
-    found = convert_to_text(memory, entity, content=text)
-    if memory.entity and memory.entity != entity:
-        lost_names = (f"entity (becomes {entity}; it stands in the text)", *found.lost)
-        return ConvertedMemory(found.fields, lost_names)
-    return found
+    becomes = f"entity (becomes {entity}; it stands in the text)"
+    changes = [(memory.entity not in ("", entity), becomes)]
+    return convert_to_text(memory, entity, changes, content=text)

@@ -9,7 +9,6 @@ from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
-from memtui.files.frontmatter import set_field
 from memtui.model import Memory
 from memtui.stores.document_editing import (
     OpenDocument,
@@ -23,6 +22,7 @@ from memtui.stores.document_editing import (
     plan_file_import,
     titled_text,
     with_content,
+    with_fields,
     with_heading,
     with_named_title,
     with_tags,
@@ -30,9 +30,8 @@ from memtui.stores.document_editing import (
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     extra_in,
-    is_import,
-    lost_fields,
-    lost_kind,
+    kind_change,
+    lost_names,
     sidecar_values,
     slug,
     texts_in,
@@ -141,29 +140,10 @@ def _delete(change: Change, memory: Memory, context: NoteContext) -> Plan:
 
 
 def _add(change: Change, context: NoteContext) -> Plan:
-    if is_import(change):
-        return plan_import(change, context)
     path, creation = new_note(change, context)
     facts = fact_refs(path, creation.after or "", context)
     reason = f"Adds the note {path}"
     return Plan((change,), (creation,), Outcome.ADDED, reason, (context.ref(path), *facts))
-
-
-ACTS = ActionSupport(
-    editable=EDITABLE,
-    add=_add,
-    handlers={Act.EDIT: _edit, Act.RETYPE: _edit, Act.TAG: _edit, Act.DELETE: _delete},
-    unsupported={
-        Act.SUPERSEDE: "a note is edited; memtui's log keeps the former text",
-        Act.RETIRE: "a note has no status: delete it",
-        Act.RESTORE: "a note has no status",
-        Act.MERGE: "notes are edited, not merged",
-        Act.ACCEPT: "there are no proposals here",
-        Act.DECLINE: "there are no proposals here",
-    },
-    shard_of=lambda memory: memory.id.partition("#")[0],
-    not_on=_not_on,
-)
 
 
 # ---- new notes ----------------------------------------------------------------------------------
@@ -195,9 +175,7 @@ def note_text(change: Change, context: NoteContext, path: str, title: str) -> st
     text = titled_text("" if context.profile is BASIC else title, content_of(change))
     if text.startswith("---\n"):
         text = f"\n{text}"
-    for key, value in _front(change, context, path, title).items():
-        text = set_field(text, key, value)
-    return text
+    return with_fields(text, _front(change, context, path, title))
 
 
 def _front(change: Change, context: NoteContext, path: str, title: str) -> dict[str, Any]:
@@ -256,10 +234,7 @@ def _text(change: Change, context: NoteContext, path: str) -> str:
     title = str(change.fields.get("title") or "") if context.profile.frontmatter else ""
     text = note_text(change, context, path, " ".join(title.split()))
     front = extra_in(change).get(FRONTMATTER)
-    if context.profile.tags and isinstance(front, dict):
-        for key, value in front.items():
-            text = set_field(text, key, value)
-    return text
+    return with_fields(text, front) if context.profile.tags and isinstance(front, dict) else text
 
 
 def _sidecar_values(change: Change, context: NoteContext) -> dict[str, Any]:
@@ -285,13 +260,30 @@ def convert(memory: Memory) -> ConvertedMemory:
         "pinned": memory.pinned,
         "extra": {FRONTMATTER: front},
     }
-    changed: tuple[str, ...] = ()
-    if memory.status != "active":
-        changed += (f"status {memory.status} (stands in the frontmatter, if the notes have one)",)
-    changed += lost_kind(memory, "document")
-    if memory.entity not in ("", folder):
-        changed += ("entity (becomes a folder)",)
-    if memory.importance != "medium":
-        changed += ("importance (stands in the frontmatter, if the notes have one)",)
+    stands = "(stands in the frontmatter, if the notes have one)"
+    changes = (
+        (memory.status != "active", f"status {memory.status} {stands}"),
+        kind_change(memory, "document"),
+        (memory.entity not in ("", folder), "entity (becomes a folder)"),
+        (memory.importance != "medium", f"importance {stands}"),
+    )
     names = ("confidence", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
+    return ConvertedMemory(fields, lost_names(memory, changes, *names))
+
+
+ACTS = ActionSupport(
+    editable=EDITABLE,
+    add=_add,
+    add_imported=plan_import,
+    handlers={Act.EDIT: _edit, Act.RETYPE: _edit, Act.TAG: _edit, Act.DELETE: _delete},
+    unsupported={
+        Act.SUPERSEDE: "a note is edited; memtui's log keeps the former text",
+        Act.RETIRE: "a note has no status: delete it",
+        Act.RESTORE: "a note has no status",
+        Act.MERGE: "notes are edited, not merged",
+        Act.ACCEPT: "there are no proposals here",
+        Act.DECLINE: "there are no proposals here",
+    },
+    shard_of=lambda memory: memory.id.partition("#")[0],
+    not_on=_not_on,
+)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -111,7 +110,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         mark = f"{self.profile.name}|{known if len(paths) <= MOST_LINKED else ''}"
         for each in notes:
             locked = patterns.is_read_only(each.key.removesuffix(SUFFIX))
-            yield replace(each, mark=f"{each.mark}|{mark}|{'read-only' if locked else ''}|")
+            yield each._replace(mark=f"{each.mark}|{mark}|{'read-only' if locked else ''}|")
         yield from faults
         if self._not_committed:
             why = f"the last change is written but not committed: {self._not_committed}"

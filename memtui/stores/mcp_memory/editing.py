@@ -10,7 +10,7 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import (
     Spelling,
-    insert_record,
+    insert_records,
     put_member,
     remove_records,
     replace_records,
@@ -22,7 +22,6 @@ from memtui.stores.importing import (
     CONVERTED,
     convert_to_text,
     extra_in,
-    is_import,
     plan_listed_import,
 )
 from memtui.stores.listed_texts import (
@@ -53,7 +52,7 @@ from memtui.stores.plans import (
     plan_sidecar_act,
     requested_link,
 )
-from memtui.stores.sidecar import Sidecar
+from memtui.stores.sidecar import Sidecar, is_kept
 from memtui.stores.values import changed_values, word_of
 
 DEFAULT_TYPE = "concept"
@@ -113,13 +112,10 @@ class GraphFile(ListFile):
             value = {"name": group, "entityType": type or DEFAULT_TYPE, "observations": [new_text]}
             return self.graph.with_new(ENTITY, value)
         raw = known.raw
-        if "observations" not in known.value:
+        if not known.observations:  # an empty array shows no style of its own
             return self.graph.with_record(known, put_member(raw, "observations", [new_text]))
         spelled = Spelling.of(raw, raw).string(new_text)
-        if not known.observations:
-            # an empty array shows no style of its own
-            return self.graph.with_record(known, put_member(raw, "observations", [new_text]))
-        return self.graph.with_record(known, insert_record(raw, OBSERVATIONS, spelled))
+        return self.graph.with_record(known, insert_records(raw, OBSERVATIONS, [spelled]))
 
     def entity(self, name: str) -> GraphRecord | None:
         """The first entity of this name, which is the one that the server uses."""
@@ -198,7 +194,7 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
     """Plan a relation if it leads to an entity of the graph; else a link in the sidecar."""
     file = _graph(memory, context)
     relation, target = requested_link(change, memory)
-    to_entity = file.entity(target) is not None and not listed_texts.is_kept(memory)
+    to_entity = file.entity(target) is not None and not is_kept(memory)
     existing = file.related(memory.entity, relation, target)
     edits: tuple[Edit, ...] = ()
     if change.act is Act.LINK and to_entity:
@@ -223,36 +219,15 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 def _add(change: Change, context: ListContext) -> Plan:
     file = context.open_list(SHARD, context.view)
-    if is_import(change):
-        return plan_import(change, context, file)
     entity = str(change.fields.get("entity") or "").strip()
     if not entity:
         raise Refused("an observation belongs to an entity", do="name the entity")
     return plan_listed_add(change, context, file, entity, word_of(change, "type", ""))
 
 
-ACTS = ActionSupport(
-    editable=listed_texts.EDITABLE | {"type"},
-    add=_add,
-    handlers={
-        **LIST_HANDLERS,
-        Act.EDIT: _edit,
-        Act.RETYPE: _edit,
-        Act.DELETE: _delete,
-        Act.LINK: _link,
-        Act.UNLINK: _link,
-    },
-    unsupported={
-        Act.ACCEPT: "the graph has no proposals",
-        Act.DECLINE: "the graph has no proposals",
-    },
-    shard_of=lambda _: SHARD,
-    not_on=_not_on,
-)
-
-
-def plan_import(change: Change, context: ListContext, file: ListFile) -> Plan:
+def plan_import(change: Change, context: ListContext) -> Plan:
     """Plan the import of one observation. Raises Refused."""
+    file = context.open_list(SHARD, context.view)
     entity = str(change.fields.get("entity") or "").strip()
     if not entity:
         raise Refused("an observation belongs to an entity", where=str(change.fields["id"]))
@@ -271,3 +246,24 @@ def plan_import(change: Change, context: ListContext, file: ListFile) -> Plan:
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to an observation of its entity, or of its store if it has none."""
     return convert_to_text(memory, memory.entity or memory.store, type=memory.type)
+
+
+ACTS = ActionSupport(
+    editable=listed_texts.EDITABLE | {"type"},
+    add=_add,
+    add_imported=plan_import,
+    handlers={
+        **LIST_HANDLERS,
+        Act.EDIT: _edit,
+        Act.RETYPE: _edit,
+        Act.DELETE: _delete,
+        Act.LINK: _link,
+        Act.UNLINK: _link,
+    },
+    unsupported={
+        Act.ACCEPT: "the graph has no proposals",
+        Act.DECLINE: "the graph has no proposals",
+    },
+    shard_of=lambda _: SHARD,
+    not_on=_not_on,
+)

@@ -21,9 +21,14 @@ from typing import Any
 
 from memtui.dataclass import dataclass, field
 from memtui.errors import UnreadableFile
-from memtui.files.json.editing import JsonStyle, Spelling, splice
-from memtui.files.json.editing import insert_record as insert_json
-from memtui.files.json.editing import remove_records as remove_json
+from memtui.files.json.editing import (
+    JsonStyle,
+    Spelling,
+    insert_records,
+    new_record,
+    remove_records,
+    splice,
+)
 from memtui.files.json.locating import load_records
 from memtui.model import Link, Memory, Place
 from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
@@ -83,10 +88,8 @@ class Graph:
             known = load_records(self.text, array)
             raw = JsonStyle.PLAIN.write_object(value, Spelling())
             if known and "\n" in known[-1].raw:
-                from memtui.files.json.editing import new_record
-
                 raw = new_record(known[-1].raw, value)
-            return insert_json(self.text, array, raw)
+            return insert_records(self.text, array, [raw])
         raw = _TIGHT.write_object({"type": kind, **value}, Spelling())
         before = self.entities if kind == ENTITY else [*self.entities, *self.relations]
         end = max((record.end for record in before), default=None)
@@ -105,7 +108,7 @@ class Graph:
                 if starts:
                     known = load_records(self.text, array)
                     indexes = [n for n, each in enumerate(known) if each.start in starts]
-                    text = remove_json(text, array, indexes)
+                    text = remove_records(text, array, indexes)
             return text
         text = self.text
         for record in sorted(removed, key=lambda each: -each.start):
@@ -227,15 +230,12 @@ def observations(graph: Graph, sidecar: Sidecar) -> list[ListedText]:
 def entity_notes(graph: Graph) -> list[EntityNote]:
     """The entities that have no observation, each once."""
     observed = {record.text("name") for record in graph.entities if record.observations}
+    named = [(record.text("name"), record) for record in graph.entities]
+    starts = (relation.text("from") for relation in graph.relations)
     found: dict[str, EntityNote] = {}
-    for record in graph.entities:
-        name = record.text("name")
+    for name, record in [*named, *((name, None) for name in starts if name.strip())]:
         if name not in observed:
             found.setdefault(name, EntityNote(note_id(name), name, record))
-    for relation in graph.relations:
-        name = relation.text("from")
-        if name not in observed and name.strip():
-            found.setdefault(name, EntityNote(note_id(name), name, None))
     return list(found.values())
 
 

@@ -14,7 +14,6 @@ from memtui.stores.importing import (
     CONVERTED,
     convert_to_text,
     extra_in,
-    is_import,
     plan_listed_import,
 )
 from memtui.stores.listed_texts import LIST_HANDLERS, ListContext, plan_listed_add
@@ -44,8 +43,6 @@ def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 def _add(change: Change, context: ListContext) -> Plan:
     """To a heading of MEMORY.md, `memory/<heading>`, or to a day, `daily/<date>` (`daily`: now)."""
-    if is_import(change):
-        return plan_import(change, context)
     entity = str(change.fields.get("entity") or CURATED).strip("/ ")
     head, _, rest = entity.partition("/")
     if head == DAILY:
@@ -72,21 +69,6 @@ def _add_to_day(change: Change, context: ListContext, stem: str) -> Plan:
     if "/" in stem or not stem.isprintable():
         raise Refused("this is no name for a daily log", where=stem)
     return plan_listed_add(change, context, context.open_list(path, context.view), "")
-
-
-ACTS = ActionSupport(
-    editable=listed_texts.EDITABLE,
-    add=_add,
-    handlers={**LIST_HANDLERS, Act.EDIT: _edit},
-    unsupported={
-        Act.RETYPE: "an item has no type",
-        Act.ACCEPT: "OpenClaw has no proposals here",
-        Act.DECLINE: "OpenClaw has no proposals here",
-    },
-    shard_of=lambda memory: memory.id.partition("#")[0],
-    not_on=_not_on,
-    native_tags=lambda memory: recalls_tag(memory.content),
-)
 
 
 def plan_import(change: Change, context: ListContext) -> Plan:
@@ -116,7 +98,22 @@ def _plan_note(change: Change, path: str, context: ListContext) -> Plan:
 def convert(memory: Memory) -> ConvertedMemory:
     """Convert a memory to a bullet below the heading of its entity."""
     section = " ".join((memory.entity or memory.store).replace("#", " ").split())
-    found = convert_to_text(memory, f"memory/{section}")
-    fields = {**found.fields, "extra": {**found.fields["extra"], SECTION: section}}
-    lost_names = ("entity (becomes a heading)",) if memory.entity else ()
-    return ConvertedMemory(fields, (*lost_names, *found.lost))
+    changes = [(memory.entity, "entity (becomes a heading)")]
+    extra = {CONVERTED: True, SECTION: section}
+    return convert_to_text(memory, f"{CURATED}/{section}", changes, extra=extra)
+
+
+ACTS = ActionSupport(
+    editable=listed_texts.EDITABLE,
+    add=_add,
+    add_imported=plan_import,
+    handlers={**LIST_HANDLERS, Act.EDIT: _edit},
+    unsupported={
+        Act.RETYPE: "an item has no type",
+        Act.ACCEPT: "OpenClaw has no proposals here",
+        Act.DECLINE: "OpenClaw has no proposals here",
+    },
+    shard_of=lambda memory: memory.id.partition("#")[0],
+    not_on=_not_on,
+    native_tags=lambda memory: recalls_tag(memory.content),
+)

@@ -19,16 +19,16 @@ from memtui.stores.importing import (
     described_memory,
     entity_parts,
     extra_in,
+    kind_change,
     links_in,
-    lost_fields,
-    lost_kind,
+    lost_names,
     native_keys,
     short_hash,
     sidecar_values,
     text_with_title,
     texts_in,
 )
-from memtui.stores.plans import plan_duplicate, planned_before
+from memtui.stores.plans import plan_duplicate
 from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
@@ -67,16 +67,23 @@ def add(change: Change, context: RecordContext) -> Plan:
     id = new_id(record_kind, content_of(change), context)
     record = {"id": id, **value}
     entry = {"rating": rating(record_kind, record, change), "tags": texts_in(change, "tags")}
-    return Plan(
-        changes=(change,),
-        edits=(
-            *context.open(record_kind).file.insert(record, INDENT),
-            *context.record_entry_edits(id, **entry),
-        ),
-        outcome=Outcome.ADDED,
-        reason=f"Added {record_kind.noun}, {id}",
-        refs=(context.ref(id),),
+    return _plan_added(change, context, record_kind, record, entry)
+
+
+def _plan_added(
+    change: Change,
+    context: RecordContext,
+    record_kind: RecordKind,
+    record: Mapping[str, Any],
+    entry: Mapping[str, Any],
+) -> Plan:
+    id = str(record["id"])
+    edits = (
+        *context.open(record_kind).file.insert(record, INDENT),
+        *context.record_entry_edits(id, **entry),
     )
+    reason = f"Added {record_kind.noun}, {id}"
+    return Plan((change,), edits, Outcome.ADDED, reason, (context.ref(id),))
 
 
 def supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
@@ -149,22 +156,15 @@ def new_record_value(
             **place,
         }
     if record_kind is EPISODES:
-        local_time = _local(created_at)
+        # Local time without a zone, as the white paper writes the start of an episode.
+        start = created_at.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
         title = str(change.fields.get("title") or text.strip().partition("\n")[0])
-        links: dict[str, Any] = {"participants": [], "facts": []}
-        return {
-            "title": title,
-            "summary": text,
-            "start": local_time,
-            "end": local_time,
-            **links,
-            **place,
-        }
+        new = {"title": title, "summary": text, "start": start, "end": start}
+        return {**new, "participants": [], "facts": [], **place}
     kind = parse_schema_kind(change.fields.get("type") or DEFAULT_KIND)
     proposed = change.fields.get("status") == PROPOSED
     status = PROPOSED if proposed else CONFIRMED
-    new = {"kind": kind, "text": text, "status": status, "evidence": []}
-    return {**new, **place, "version": 1}
+    return {"kind": kind, "text": text, "status": status, "evidence": [], **place, "version": 1}
 
 
 def _fact_words(text: str) -> dict[str, str]:
@@ -191,11 +191,6 @@ def _today(now: datetime) -> str:
     return now.date().isoformat()
 
 
-def _local(now: datetime) -> str:
-    """Local time without a zone, as the white paper writes the start of an episode."""
-    return now.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
-
-
 def new_id(record_kind: RecordKind, text: str, context: RecordContext) -> str:
     """An id that the store neither has nor names, dangling references included.
 
@@ -207,18 +202,11 @@ def new_id(record_kind: RecordKind, text: str, context: RecordContext) -> str:
         for memory in context.view.memories(context.label)
         for name in (memory.id, *(link.target for link in memory.links))
     }
+    used |= {ref.removeprefix(f"{context.label}:") for ref in context.planned_refs}
     seed = f"{text}\0{context.now.isoformat()}".encode("utf-8", "surrogatepass")
-    used.update(
-        ref.removeprefix(f"{context.label}:")
-        for plan in planned_before(context.view)
-        for ref in plan.refs
-    )
     number = int.from_bytes(hashlib.blake2b(seed, digest_size=16).digest(), "big")
-    digits = format(number, "x" if record_kind.base == 16 else "d")
-    length = next(
-        n for n in range(ID_DIGITS, len(digits)) if record_kind.prefix + digits[:n] not in used
-    )
-    return record_kind.prefix + digits[:length]
+    ids = (record_kind.id_of(number, length) for length in range(ID_DIGITS, 33))
+    return next(id for id in ids if id not in used)
 
 
 # ---- importing -----------------------------------------------------------------------------------
@@ -238,18 +226,11 @@ def plan_import(change: Change, context: RecordContext) -> Plan:
     record_kind = RECORD_KIND_OF[kind]
     if extra_in(change).get("kept"):
         return _plan_kept(change, context, id)
-    opened = context.open(record_kind)
-    if id in opened.by_id:
+    if id in context.open(record_kind).by_id:
         return plan_duplicate(change, "a record with this id")
     record = {"id": id, **_record(record_kind, change, context)}
-    entry_edits = context.record_entry_edits(id, **_sidecar_values(record_kind, record, change))
-    return Plan(
-        changes=(change,),
-        edits=(*opened.file.insert(record, INDENT), *entry_edits),
-        outcome=Outcome.ADDED,
-        reason=f"Added {record_kind.noun}, {id}",
-        refs=(context.ref(id),),
-    )
+    entry = _sidecar_values(record_kind, record, change)
+    return _plan_added(change, context, record_kind, record, entry)
 
 
 def _record(record_kind: RecordKind, change: Change, context: RecordContext) -> dict[str, Any]:
@@ -332,30 +313,23 @@ def convert(memory: Memory) -> ConvertedMemory:
         "tags": tuple(dict.fromkeys(tag for tag in (memory.type, *memory.tags) if tag)),
         "pinned": memory.pinned,
     }
-    changed: tuple[str, ...] = ("type (becomes a tag)",) if memory.type and kind != "schema" else ()
-    if memory.status in _STATUS:
-        changed += (f"status {memory.status} (becomes {_STATUS[memory.status]})",)
-    changed += lost_kind(memory, kind)
-    if memory.entity not in ("", fields["entity"]):
-        changed += ("entity (becomes domain/topic)",)
-    if kind == "schema":
-        changed += lost_fields(memory, "created", extra=False)
-    if kind == "episode":
-        changed += lost_fields(memory, "confidence", extra=False)
-    if kind == "fact" and memory.created and memory.created.time() != time.min:
-        changed += ("created (only its day)",)
+    has_time = memory.created is not None and memory.created.time() != time.min
+    changes = (
+        (memory.type and kind != "schema", "type (becomes a tag)"),
+        (memory.status in _STATUS, f"status {memory.status} (becomes {fields['status']})"),
+        kind_change(memory, kind),
+        (memory.entity not in ("", fields["entity"]), "entity (becomes domain/topic)"),
+        (kind == "schema" and memory.created, "created"),
+        (kind == "episode" and memory.confidence, "confidence"),
+        (kind == "fact" and has_time, "created (only its day)"),
+    )
     names = ("updated", "source", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
+    return ConvertedMemory(fields, lost_names(memory, changes, *names))
 
 
 def _id(kind: str, ref: str) -> str:
     """An id derived from the ref of the memory."""
-    record_kind = RECORD_KIND_OF[kind]
-    number = int(short_hash(ref, 12), 16)
-    return (
-        record_kind.prefix
-        + format(number, "x" if record_kind.base == 16 else "d")[:CONVERTED_ID_DIGITS]
-    )
+    return RECORD_KIND_OF[kind].id_of(int(short_hash(ref, 12), 16), CONVERTED_ID_DIGITS)
 
 
 def _kind(memory: Memory) -> str:

@@ -13,7 +13,6 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
-from memtui.stores.importing import is_import
 from memtui.stores.plans import (
     ActHandler,
     ActionSupport,
@@ -25,7 +24,6 @@ from memtui.stores.plans import (
 )
 from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory import adding
-from memtui.stores.simple_memory.adding import plan_import
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
     EPISODES,
@@ -214,10 +212,6 @@ def _native_tags(memory: Memory) -> tuple[str, ...]:
     return tags_of(RECORD_KIND_OF[memory.kind], memory.extra)
 
 
-def _add(change: Change, context: RecordContext) -> Plan:
-    return plan_import(change, context) if is_import(change) else adding.add(change, context)
-
-
 def _act_on_record(make_edits: MakeEdits, *, ends: bool = False) -> ActHandler[RecordContext]:
     """Make an act's handler of a function that gives the edits of one record."""
 
@@ -247,7 +241,8 @@ def _delete(change: Change, memory: Memory, context: RecordContext) -> Plan:
 
 ACTS = ActionSupport(
     editable=EDITABLE,
-    add=_add,
+    add=adding.add,
+    add_imported=adding.plan_import,
     handlers={
         Act.EDIT: _act_on_record(edit),
         Act.RETYPE: _act_on_record(edit),

@@ -20,16 +20,17 @@ from memtui.stores.document_editing import (
     named_stem,
     new_document_file,
     open_document,
-    read_text,
     titled_text,
     with_content,
+    with_fields,
     with_heading,
     with_named_title,
     with_tags,
 )
-from memtui.stores.importing import is_import, texts_in
+from memtui.stores.importing import texts_in
 from memtui.stores.markdown_documents import outline, words_of
 from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one
+from memtui.stores.scanning import read_text
 from memtui.stores.values import (
     RATING_OF,
     changed_values,
@@ -109,8 +110,6 @@ def retype_by_pattern(change: Change, context: DocumentContext) -> Plan:
 
 
 def _add(change: Change, context: DocumentContext) -> Plan:
-    if is_import(change):
-        return plan_import(change, context)
     path, creation = new_document(change, context)
     edits: tuple[Edit, ...] = (creation,)
     new_type = str(change.fields.get("type") or "")
@@ -120,9 +119,8 @@ def _add(change: Change, context: DocumentContext) -> Plan:
 
 
 def _retire(change: Change, memory: Memory, context: DocumentContext) -> Plan:
-    return plan_one(
-        change, memory, with_state(open_document(memory, context), RETIRED_WORD), ends=True
-    )
+    edits = with_state(open_document(memory, context), RETIRED_WORD)
+    return plan_one(change, memory, edits, ends=True)
 
 
 def _restore(change: Change, memory: Memory, context: DocumentContext) -> Plan:
@@ -138,6 +136,7 @@ def _delete(change: Change, memory: Memory, context: DocumentContext) -> Plan:
 ACTS = ActionSupport(
     editable=EDITABLE,
     add=_add,
+    add_imported=plan_import,
     handlers={
         Act.EDIT: _edit,
         Act.RETYPE: _edit,
@@ -271,9 +270,7 @@ def new_document(change: Change, context: DocumentContext) -> tuple[str, TextEdi
     if folder.split("/")[0] == JOURNAL:
         stem = f"{created_of(change, context.now).date().isoformat()}-{stem}"
     path, file = new_document_file(folder, stem, context)
-    text = titled_text(title, content)
-    for key, value in _fields(change, context, folder).items():
-        text = set_field(text, key, value)
+    text = with_fields(titled_text(title, content), _fields(change, context, folder))
     return path, TextEdit(str(file), None, text)
 
 

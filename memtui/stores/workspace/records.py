@@ -33,7 +33,6 @@ from typing import Any
 
 from memtui.changes import Change, Plan
 from memtui.dataclass import dataclass, field
-from memtui.files.frontmatter import set_field
 from memtui.model import CURRENT, Link, Memory
 from memtui.stores import workspace
 from memtui.stores.document_editing import (
@@ -41,13 +40,14 @@ from memtui.stores.document_editing import (
     imported_file,
     plan_file_import,
     titled_text,
+    with_fields,
 )
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     extra_in,
+    kind_change,
     links_in,
-    lost_fields,
-    lost_kind,
+    lost_names,
     native_keys,
     sidecar_values,
     texts_in,
@@ -235,10 +235,7 @@ def plan_import(change: Change, context: DocumentContext) -> Plan:
 
 def _text(change: Change, context: DocumentContext) -> str:
     title = "" if "created_from" in extra_in(change) else str(change.fields.get("title") or "")
-    text = titled_text(title, content_of(change))
-    for key, value in _front(change, context).items():
-        text = set_field(text, key, value)
-    return text
+    return with_fields(titled_text(title, content_of(change)), _front(change, context))
 
 
 def _front(change: Change, context: DocumentContext) -> dict[str, Any]:
@@ -295,13 +292,13 @@ def convert(memory: Memory) -> ConvertedMemory:
         "tags": memory.tags,
         "extra": front,
     }
-    changed: tuple[str, ...] = ("type (stands in the frontmatter)",) if memory.type else ()
-    if memory.status != "active":
-        changed += (f"status {memory.status} (stands in the frontmatter)",)
-    changed += lost_kind(memory, "document")
-    if memory.entity not in ("", folder):
-        changed += ("entity (becomes a folder)",)
-    if memory.status not in CURRENT and memory.importance == "medium":
-        changed += ("importance (low below archive)",)
+    is_archived = memory.status not in CURRENT
+    changes = (
+        (memory.type, "type (stands in the frontmatter)"),
+        (memory.status != "active", f"status {memory.status} (stands in the frontmatter)"),
+        kind_change(memory, "document"),
+        (memory.entity not in ("", folder), "entity (becomes a folder)"),
+        (is_archived and memory.importance == "medium", "importance (low below archive)"),
+    )
     names = ("confidence", "source", "pinned", "supersedes", "superseded_by", "links")
-    return ConvertedMemory(fields, (*changed, *lost_fields(memory, *names)))
+    return ConvertedMemory(fields, lost_names(memory, changes, *names))

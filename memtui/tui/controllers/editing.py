@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.files import drafts
+from memtui.tui.app_interface import Choice
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.context import ContextActions
@@ -145,8 +146,6 @@ class DraftActions(WritingController):
         return text.ago(datetime.fromtimestamp(draft.time, UTC), self._screen.now())
 
     def _open(self) -> None:
-        from memtui.tui.dialogs.picker import Choice, Picker
-
         if not self._find_drafts():
             self._screen.update_keys()
             return
@@ -157,8 +156,8 @@ class DraftActions(WritingController):
             Choice(str(number), _describe_draft(draft), note=self._age(draft))
             for number, (_, draft) in enumerate(self._drafts)
         ]
-        picker = Picker("Drafts", choices, several=False)
-        self._screen.app.ask_one(picker, lambda number: self._resume(self._drafts[int(number)]))
+        resume = lambda number: self._resume(self._drafts[int(number)])  # noqa: E731
+        self._screen.app.pick("Drafts", choices, resume)
 
     def _resume(self, found: tuple[Path, FormDraft]) -> None:
         path, draft = found

@@ -11,11 +11,11 @@ from memtui import query as queries
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.tui import appearance
+from memtui.tui.app_interface import Choice
 from memtui.tui.view_state import ORDER_WORDS, ViewState, next_order
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.dialogs.picker import Choice
     from memtui.tui.screen_interface import ScreenInterface
 
 RECENCIES = {
@@ -65,8 +65,6 @@ class FilterActions:
 
     def _order_then(self) -> None:
         """Choose a further key of the order, for memories that are equal by those before."""
-        from memtui.tui.dialogs.picker import Choice, Picker
-
         screen = self._screen
         screen.settle()
         view, found = screen.view, screen.found
@@ -74,9 +72,10 @@ class FilterActions:
         used = {first, *view.chips.then}
         left = [sort for sort in ORDER_WORDS if sort not in used]
         choices = [Choice(str(sort), ORDER_WORDS[sort]) for sort in left]
-        picker = Picker(f"Order: {ORDER_WORDS[first]}, then", choices, several=False)
-        screen.app.ask_one(
-            picker, lambda sort: screen.set_view(view.ordered_then(first, queries.Sort(sort)))
+        screen.app.pick(
+            f"Order: {ORDER_WORDS[first]}, then",
+            choices,
+            lambda sort: screen.set_view(view.ordered_then(first, queries.Sort(sort))),
         )
 
     def _pick(self, field: str) -> None:
@@ -92,7 +91,7 @@ class FilterActions:
         )
 
     def _pick_recency(self) -> None:
-        from memtui.tui.dialogs.picker import Choice, Picker
+        from memtui.tui.dialogs.picker import Picker
 
         screen = self._screen
         screen.settle()
@@ -106,13 +105,13 @@ class FilterActions:
             return screen.view.between(moment, None)
 
         picker = Picker("Filter by recency", choices, several=False)
-        screen.app.ask_one(picker, lambda span: screen.set_view(filtered(span)))
+        screen.app.ask(picker, lambda values: screen.set_view(filtered(values[0])))
         counted = {span: filtered(span).query(screen.now()) for span in spans}
         screen.worker.count(counted, picker.if_open(picker.set_counts))
 
     def _pick_saved(self, at: int = 0) -> None:
         """Open the saved filters; `at`: line of the cursor, 0: on the one in use."""
-        from memtui.tui.dialogs.picker import Choice, SavedFilterPicker
+        from memtui.tui.dialogs.picker import SavedFilterPicker
 
         screen = self._screen
         screen.settle()
@@ -200,8 +199,6 @@ _ORDERED: Mapping[str, tuple[Sequence[str], Mapping[str, str]]] = {
 
 def _choices(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> list[Choice]:
     """The values to choose from: in their own order where they have one, else most first."""
-    from memtui.tui.dialogs.picker import Choice
-
     values, glyphs = _ORDERED.get(field, ((), {}))
     if values:
         rows = [

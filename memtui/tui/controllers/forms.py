@@ -18,9 +18,11 @@ from memtui.model import Memory
 from memtui.stores.base import WritableStore
 from memtui.tui import change_forms, change_worker, terminal
 from memtui.tui.actions import ActionHandlers
+from memtui.tui.app_interface import Choice
 from memtui.tui.change_forms import Form, changed_underneath, resumed
 from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import WritingController, of_one_store
+from memtui.tui.jobs import Job
 
 KnownValues = Mapping[str, Sequence[str]]
 """Field -> values that are offered while typing."""
@@ -115,7 +117,7 @@ class FormActions(WritingController):
     def _ask_known(self, store: str, done: Callable[[KnownValues], None]) -> None:
         """What types, entities and tags the store knows, to be offered while typing."""
 
-        def look(library: Library) -> KnownValues:
+        def look(library: Library, _: Job) -> KnownValues:
             query = queries.parse_query("status:all", self._screen.now())
             query = queries.with_filter_values(query, "store", (store.casefold(),))
             facets = library.find(query).facets
@@ -125,12 +127,10 @@ class FormActions(WritingController):
                 "kind": _by_frequency(facets.kind),
             }
 
-        self._writer.worker.ask(look, done, self._changes.failed, "known", opens=True)
+        self._writer.worker.run("known", look, done, self._changes.failed, holds_keys=True)
 
     def _new(self) -> None:
         """Add a memory; ask for its store where several can be written."""
-        from memtui.tui.dialogs.picker import Choice, Picker
-
         library, memory = self._writer.library, self._selection.current()
         if library is None:
             return
@@ -148,8 +148,9 @@ class FormActions(WritingController):
             )
             for label, store in stores.items()
         ]
-        self._screen.app.ask_one(
-            Picker("New memory in", choices, several=False),
+        self._screen.app.pick(
+            "New memory in",
+            choices,
             lambda label: self._new_in(stores[label], memory if label == current else None),
         )
 

@@ -21,7 +21,7 @@ class MemoryActions:
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
-        self._jumps = JumpList()
+        self.jumps = JumpList()
 
     def handlers(self) -> ActionHandlers:
         screen = self._screen
@@ -46,27 +46,19 @@ class MemoryActions:
             "quit": screen.app.leave,
         }
 
-    @property
-    def can_go_back(self) -> bool:
-        return self._jumps.can_go_back
-
-    @property
-    def can_go_forward(self) -> bool:
-        return self._jumps.can_go_forward
-
     def note_shown(self, memory: Memory | None) -> None:
         """Record in the jump list that the list's cursor is on this memory."""
         screen = self._screen
         if memory is not None:
             is_typing = screen.search_bar.line.has_focus
-            self._jumps.visit(memory.ref, screen.view, screen.memories.cursor, is_typing=is_typing)
+            self.jumps.visit(memory.ref, screen.view, screen.memories.cursor, is_typing=is_typing)
         self._show_trail()
 
     def follow(self, ref: str) -> None:
         """Show the memory with this ref in the detail; the list stays where it is."""
         before, memory = self._screen.detail.memory, self._find(ref)
         if before is not None and memory is not None:
-            self._jumps.follow(ref, before.headline[:200])
+            self.jumps.follow(ref, before.headline[:200])
             self._show_trail()
             self._screen.show_memory(memory)
             self._screen.update_keys()
@@ -74,7 +66,7 @@ class MemoryActions:
     def _jump(self, step: int) -> None:
         """Go back or forward; memories that are gone are left out."""
         memories = self._screen.memories
-        while (jump := self._jumps.go(step)) is not None:
+        while (jump := self.jumps.go(step)) is not None:
             self._show_trail()
             under = memories.memory
             if jump.trail or (under is not None and under.ref == jump.ref):
@@ -85,7 +77,7 @@ class MemoryActions:
         self._screen.update_keys()
 
     def _show_trail(self) -> None:
-        jump = self._jumps.current
+        jump = self.jumps.current
         self._screen.detail.set_trail(jump.trail if jump else ())
 
     def _show(self, ref: str) -> bool:
@@ -152,7 +144,7 @@ class MemoryActions:
             self._screen.app.notify(why, severity="warning")
 
     def _palette(self) -> None:
-        from memtui.tui.dialogs.help import CommandPalette, command_choices, with_recent
+        from memtui.tui.dialogs.help import command_choices, with_recent
 
         screen = self._screen
 
@@ -161,7 +153,7 @@ class MemoryActions:
             screen.action_act(action_id)
 
         choices = command_choices(screen.refusal, screen.app.key_overrides, screen.recent_commands)
-        screen.app.ask_one(CommandPalette(choices), run)
+        screen.app.pick("Commands", choices, run, accept="run")
 
     def _help(self) -> None:
         from memtui.tui.dialogs.help import HelpScreen
@@ -215,11 +207,8 @@ class JumpList:
     def visit(self, ref: str, where: Hashable, index: int, *, is_typing: bool = False) -> None:
         """Record the memory under the list's cursor.
 
-        Args:
-            ref: The memory.
-            where: What the list shows; another list makes a new entry.
-            index: The row.
-            is_typing: The list changes with every letter: what it shows meanwhile is one entry.
+        `where`: what the list shows; another list makes a new entry. What a list shows while a
+        query is typed is one entry.
         """
         if is_typing:
             where = True

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from memtui.insight.timeline import UNITS
 from memtui.model import Memory
 from memtui.tui.layout import Pane
+from memtui.tui.widgets.timeline import CALENDAR
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
@@ -134,7 +135,7 @@ class PaneActions:
         """Switch between bars, calendar and growth; a calendar needs a row for each weekday."""
         screen = self._screen
         screen.timeline.next_view()
-        if screen.timeline.shows_calendar:
+        if screen.timeline.view == CALENDAR:
             self._rows_before = screen.wanted_sizes.get("timeline")
             screen.wanted_sizes["timeline"] = CALENDAR_ROWS
         elif self._rows_before is not None:

@@ -17,6 +17,7 @@ from memtui.model import Place
 from memtui.tui import actions, terminal
 from memtui.tui.change_worker import Preview, preview_of
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
+from memtui.tui.jobs import Job
 
 if TYPE_CHECKING:
     from memtui.library.reverted_edits import RevertedEdit
@@ -99,12 +100,12 @@ class JournalActions(WritingController):
     # The log
 
     def _log(self) -> None:
-        self._writer.worker.ask(
-            lambda library: library.log(LOGGED, void=False),
+        self._writer.worker.run(
+            "log",
+            lambda library, _: library.log(LOGGED, void=False),
             self._show_log,
             self._changes.failed,
-            "log",
-            opens=True,
+            holds_keys=True,
         )
 
     def _show_log(self, changes: list[JournalAction]) -> None:
@@ -142,10 +143,10 @@ class JournalActions(WritingController):
         if time.monotonic() > self._until or self._screen.worker.is_writing:
             return
 
-        def found(library: Library) -> tuple[RevertedEdit, ...]:
+        def found(library: Library, _: Job) -> tuple[RevertedEdit, ...]:
             return tuple(library.find_reverted(self._since))
 
-        self._writer.worker.ask(found, self._found, lambda _: None, "overwritten")
+        self._writer.worker.run("overwritten", found, self._found, lambda _: None)
 
     def _found(self, overwritten: tuple[RevertedEdit, ...]) -> None:
         before, self.overwritten = self.overwritten, overwritten
@@ -180,7 +181,7 @@ class JournalActions(WritingController):
 
 
 class RepairActions(WritingController):
-    """Lists, shows, edits and restores files that cannot be read; implements `FaultHost`."""
+    """Lists, shows, edits and restores files that cannot be read."""
 
     def handlers(self) -> ActionHandlers:
         return {"unreadable": self._list}
@@ -190,42 +191,36 @@ class RepairActions(WritingController):
 
         library = self._writer.library
         if library is not None:
-            screen = UnreadableScreen(lambda: library.snapshot.stores, self)
+            acts: dict[str, Callable[[Fault], None]] = {
+                "show": partial(self._inspect, self._show_broken),
+                "edit": self._edit,
+                "restore": partial(self._inspect, self._restore),
+                "reveal": lambda fault: terminal.open_folder(self._screen.app, fault.path),
+            }
+            screen = UnreadableScreen(lambda: library.snapshot.stores, acts, self._has_copy)
             self._screen.app.push_screen(screen)
 
-    def _store_of(self, fault: Fault) -> WritableStore:
-        library = self._writer.library
-        assert library is not None, "it has said which files are unreadable"
-        return library.store(fault.store.label)
-
-    def has_copy(self, fault: Fault) -> bool:
+    def _has_copy(self, fault: Fault) -> bool:
         state = self._screen.app.launch.state
         if state is None or fault.store.read_only or broken_files.is_database(fault.path):
             return False
         return backups.last_good(fault.path, state) is not None
 
-    def edit(self, fault: Fault) -> None:
+    def _edit(self, fault: Fault) -> None:
         line = broken_files.fault_line(fault.item.reason)
         terminal.open_source(self._screen.app, Place(fault.item.file, max(1, line)))
         self._screen.worker.refresh()
 
-    def reveal(self, fault: Fault) -> None:
-        terminal.open_folder(self._screen.app, fault.path)
-
-    def show(self, fault: Fault) -> None:
-        self._inspect(fault, partial(self._show_broken, self._store_of(fault)))
-
-    def restore(self, fault: Fault) -> None:
-        self._inspect(fault, partial(self._restore, self._store_of(fault)))
-
-    def _inspect(self, fault: Fault, done: Callable[[BrokenFile], None]) -> None:
-        store, state = self._store_of(fault), self._screen.app.launch.state
-        self._writer.worker.ask(
-            lambda _: broken_files.inspect_file(store, fault.item.file, fault.item.reason, state),
-            done,
-            self._changes.failed,
+    def _inspect(self, then: Callable[[WritableStore, BrokenFile], None], fault: Fault) -> None:
+        library, state = self._writer.library, self._screen.app.launch.state
+        assert library is not None, "it has said which files are unreadable"
+        store = library.store(fault.store.label)
+        self._writer.worker.run(
             "unreadable",
-            opens=True,
+            lambda *_: broken_files.inspect_file(store, fault.item.file, fault.item.reason, state),
+            partial(then, store),
+            self._changes.failed,
+            holds_keys=True,
         )
 
     def _show_broken(self, store: WritableStore, broken: BrokenFile) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import MemtuiError, WorkerError
+from memtui.tui.app_interface import Choice
 from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.recovery import JournalActions
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
     from memtui.library.review_files import Queue
     from memtui.progress import Progress
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.dialogs.review import ProposalDetail, ReviewScreen
+    from memtui.tui.dialogs.review import ReviewScreen
     from memtui.tui.jobs import Job
+    from memtui.tui.widgets.review_list import ProposalDetail
     from memtui.upkeep.proposals import Proposal
 
 
@@ -87,8 +89,7 @@ class ReviewActions(WritingController):
     def scan(self, *, is_awaited: bool = False) -> None:
         """Scan in the background, in place of a scan that is running.
 
-        Args:
-            is_awaited: A person waits for it, and may stop it; else it follows a change.
+        `is_awaited`: a person waits for it, and may stop it; else it follows a change.
         """
         begun = monotonic()
 
@@ -173,8 +174,8 @@ class ReviewActions(WritingController):
     def look(self, proposal: Proposal, done: Callable[[ProposalDetail], None]) -> None:
         """Read the memories of a proposal and plan its changes, to be shown."""
 
-        def work(library: Library) -> ProposalDetail:
-            from memtui.tui.dialogs.review import ProposalDetail
+        def work(library: Library, _: Job) -> ProposalDetail:
+            from memtui.tui.widgets.review_list import ProposalDetail
 
             review = self._queue_of(library)
             memories = tuple(review.shown_memories(proposal))
@@ -185,12 +186,10 @@ class ReviewActions(WritingController):
             except MemtuiError as error:
                 return ProposalDetail(memories, problem=str(error))
 
-        self._writer.worker.ask(work, done, self._changes.failed, "review-look")
+        self._writer.worker.run("review-look", work, done, self._changes.failed)
 
     def open_memories(self, proposal: Proposal) -> None:
         """Go to the memory of a proposal; with several, ask which."""
-        from memtui.tui.dialogs.picker import Choice, Picker
-
         library = self._writer.library
         if library is None:
             return
@@ -210,8 +209,7 @@ class ReviewActions(WritingController):
                 )
                 for memory in memories
             ]
-            picker = Picker("Go to", choices, several=False)
-            self._screen.app.ask_one(picker, self._close_and_go_to)
+            self._screen.app.pick("Go to", choices, self._close_and_go_to)
 
     def _close_and_go_to(self, ref: str) -> None:
         if self._dialog is not None:
@@ -233,11 +231,11 @@ class ReviewActions(WritingController):
             else:
                 self._write(found.planned, proposals)
 
-        def plan(library: Library) -> Preview:
+        def plan(library: Library, _: Job) -> Preview:
             made = self._queue_of(library).plan(proposals)
             return Preview(made, _diff_lines(library, made))
 
-        self._writer.worker.ask(plan, planned, self._changes.failed, "plan", opens=preview)
+        self._writer.worker.run("plan", plan, planned, self._changes.failed, holds_keys=preview)
 
     def _ask(self, found: Preview, proposals: Sequence[Proposal]) -> None:
         from memtui.tui.dialogs.diff import DiffScreen
@@ -352,12 +350,12 @@ class ReviewActions(WritingController):
 
         def send(_: bool) -> None:
             self._screen.app.notify(f"Asking {server.name} …", timeout=30)
-            self._writer.worker.ask(
-                lambda _: review.with_answer(proposal, server.complete(request)),
+            self._writer.worker.run(
+                "review-model",
+                lambda *_: review.with_answer(proposal, server.complete(request)),
                 written,
                 self._changes.failed,
-                "review-model",
-                opens=True,
+                holds_keys=True,
             )
 
         def written(changed: Proposal) -> None:

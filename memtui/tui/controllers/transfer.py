@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.tui.app_interface import Choice
 from memtui.tui.controllers.changes import WritingController
 
 if TYPE_CHECKING:
-    from memtui.errors import MemtuiError
     from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers
-    from memtui.upkeep.similar_memories import StoreComparison
 
 
 class TransferActions(WritingController):
@@ -91,52 +90,19 @@ class TransferActions(WritingController):
         if len(others) == 1:
             self._show_comparison(left, others[0], entity)
             return
-        from memtui.tui.dialogs.picker import Choice, Picker
-
         counts = {state.label: state.count for state in library.snapshot.stores}
         choices = [Choice(label, label, counts.get(label)) for label in others]
-        self._screen.app.ask_one(
-            Picker(f"Compare {text.one_line(left)} with", choices, several=False),
+        self._screen.app.pick(
+            f"Compare {text.one_line(left)} with",
+            choices,
             lambda right: self._show_comparison(left, right, entity),
         )
 
     def _show_comparison(self, left: str, right: str, entity: str) -> None:
-        from memtui.tui.dialogs.import_ import copy_at_once, preview_copy
         from memtui.tui.dialogs.stores import StoreComparisonScreen
 
-        screen = self._screen
-
-        def ask(subject: str, show: Callable[[StoreComparison], None]) -> None:
-            screen.worker.ask(
-                lambda library: library.compare(left, right, subject), show, None, "compare"
-            )
-
-        def preview(memory: Memory, target: str, tell: Callable[[str], None]) -> None:
-            screen.worker.ask(
-                lambda library: preview_copy(memory, target, library),
-                tell,
-                lambda error: tell(f"not possible: {error.what}"),
-                "preview of a copy",
-            )
-
-        def copy(memory: Memory, target: str, copied: Callable[[bool], None]) -> None:
-            if why := self._selection.can_write():
-                screen.app.notify(text.one_line(why), severity="warning")
-                return
-
-            def done(is_written: bool) -> None:
-                undo = screen.app.hint("undo") if is_written else ""
-                outcome = "Copied 1 memory to" if is_written else "No changes: nothing to add in"
-                screen.app.notify(f"{outcome} {text.one_line(target)}{undo}")
-                copied(is_written)
-
-            def failed(error: MemtuiError) -> None:
-                screen.app.notify(text.one_line(str(error)), severity="warning")
-
-            self._writer.write(lambda library: copy_at_once(memory, target, library), done, failed)
-
-        dialog = StoreComparisonScreen((left, right), entity, ask, preview, copy)
-        screen.app.ask(dialog, screen.go_to_memory)
+        dialog = StoreComparisonScreen((left, right), entity, self._writer)
+        self._screen.app.ask(dialog, self._screen.go_to_memory)
 
     def _copy(self) -> None:
         from memtui.tui.dialogs.import_ import CopyScreen

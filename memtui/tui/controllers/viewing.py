@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.model import Memory, to_record
 from memtui.tui import sanitizing
+from memtui.tui.app_interface import Choice
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
@@ -130,8 +131,6 @@ class ViewingActions:
     # Web addresses
 
     def _url(self) -> None:
-        from memtui.tui.dialogs.picker import Choice, Picker
-
         memory = self._screen.detail.memory
         urls = find_urls(memory.content) if memory is not None else ()
         if not urls:
@@ -139,8 +138,8 @@ class ViewingActions:
         elif len(urls) == 1:
             self._ask_to_open(urls[0])
         else:
-            picker = Picker("Open URL", [Choice(url, url) for url in urls], several=False)
-            self._screen.app.ask_one(picker, self._ask_to_open)
+            choices = [Choice(url, url) for url in urls]
+            self._screen.app.pick("Open URL", choices, self._ask_to_open)
 
     def _ask_to_open(self, url: str) -> None:
         """Show the whole address before anything is opened."""
@@ -184,11 +183,8 @@ class ViewingActions:
         copy_text(self._screen.app, _write(form, chosen), what, exact=form != "text")
 
     def _copy_as(self) -> None:
-        from memtui.tui.dialogs.picker import Choice, Picker
-
         choices = [Choice(form, form, note=about) for form, about in COPY_FORMS.items()]
-        picker = Picker("Copy as", choices, several=False, accept="copy")
-        self._screen.app.ask_one(picker, self._copy)
+        self._screen.app.pick("Copy as", choices, self._copy, accept="copy")
 
 
 def _open(url: str) -> str:
@@ -238,12 +234,7 @@ def copy_text(
 ) -> None:
     """Copy a text to the clipboard and say so, or why it could not be copied.
 
-    Args:
-        app: Knows the clipboard.
-        whole: The text.
-        what: What it is, for the toast.
-        exact: Hidden characters too.
-        exact_id: The action that copies the same exactly.
+    `what` names the text in the toast, and `exact_id` the action that copies hidden characters too.
     """
     words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
 

@@ -21,12 +21,12 @@ from memtui.insight.comparison import (
     text_of,
     to_markdown,
 )
-from memtui.library import Library
-from memtui.progress import IsCancelled
-from memtui.query import TimeCondition
+from memtui.library.time_views import compare_times
+from memtui.query import Query, TimeCondition
+from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import PageDialog
-from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.diff_view import draw_text_diff
@@ -44,8 +44,6 @@ NARROW = 50
 """Columns below which a change is told by its sign alone."""
 LONGEST = 8_000
 """Characters of a text that are compared on the screen."""
-
-CompareTimes = Callable[["Library", datetime, "datetime | None", IsCancelled], Sequence[Difference]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,21 +138,12 @@ class ComparisonScreen(PageDialog[str]):
         self,
         span: ComparedTimes,
         worker: LibraryWorker,
-        compare: CompareTimes,
+        filter_query: Query | None,
         now: Callable[[], datetime],
-        filtered: bool = False,
     ) -> None:
-        """
-        Args:
-            span: The times to compare first.
-            worker: Runs the comparison in a background job.
-            compare: Compares the stores at two times.
-            now: The present.
-            filtered: Only memories that pass the filters of the list are compared.
-        """
+        """`filter_query`: what the memories that are compared must pass; None: nothing."""
         super().__init__()
-        self._span, self._worker, self._compare, self._now = span, worker, compare, now
-        self._filtered = filtered
+        self._span, self._worker, self._filter, self._now = span, worker, filter_query, now
         self.found: Sequence[Difference] = ()
         self._kinds: frozenset[str] = frozenset()
         """Kinds that are shown; all if empty."""
@@ -188,7 +177,13 @@ class ComparisonScreen(PageDialog[str]):
 
         self._worker.run(
             "compare",
-            lambda library, job: self._compare(library, span.since, span.until, job.is_cancelled),
+            lambda library, job: compare_times(
+                self._worker.past_views(library),
+                span.since,
+                span.until,
+                self._filter,
+                job.is_cancelled,
+            ),
             self.if_open(done),
             self.if_open(failed),
             present=True,
@@ -218,7 +213,7 @@ class ComparisonScreen(PageDialog[str]):
                     f"{text.one_line(store)} {text.number(sum(kinds.values()))}"
                     for store, kinds in stores.items()
                 ]
-        self.say_head([*parts, *(["filtered"] if self._filtered else [])])
+        self.say_head([*parts, *(["filtered"] if self._filter is not None else [])])
 
     @on(DifferenceList.Moved)
     def _moved(self) -> None:
@@ -264,7 +259,7 @@ class ComparisonScreen(PageDialog[str]):
     def action_kinds(self) -> None:
         counts = Counter(each.kind for each in self.found)
         choices = [
-            Choice(kind, kind, count=counts[kind], chosen=kind in self._kinds)
+            Choice(kind, kind, number=counts[kind], chosen=kind in self._kinds)
             for kind in DifferenceKind
             if counts[kind]
         ]

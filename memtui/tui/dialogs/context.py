@@ -8,7 +8,7 @@ from functools import partial
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Container, Horizontal
+from textual.containers import Container
 from textual.content import Content
 from textual.events import DescendantFocus
 from textual.widgets import Input, Static
@@ -18,6 +18,7 @@ from memtui.context import Pack, PackEntry, Recipe
 from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK
+from memtui.tui.app_interface import Choice
 from memtui.tui.context_packs import (
     BuiltPack,
     ItemKind,
@@ -27,7 +28,9 @@ from memtui.tui.context_packs import (
     compare_packs,
     list_items,
 )
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
+from memtui.tui.dialogs.picker import Picker
+from memtui.tui.dialogs.prompts import PromptDialog
 from memtui.tui.pack_explanation import (
     describe_budget,
     describe_compared,
@@ -85,12 +88,8 @@ class PackScreen(FittingDialog[str]):
         self._why = TextWindow(id="pack-why")
 
     def content(self) -> ComposeResult:
-        with Horizontal(classes="row"):
-            yield Static(Content("Recipe"), classes="label", markup=False)
-            yield self._recipe
-        with Horizontal(classes="row"):
-            yield Static(Content("Task"), id="task-label", classes="label", markup=False)
-            yield self._task_line
+        yield labelled_row("Recipe", self._recipe)
+        yield labelled_row("Task", self._task_line)
         yield self._slider
         with Container(id="pack-body"):
             yield self._list
@@ -131,15 +130,13 @@ class PackScreen(FittingDialog[str]):
 
     def _done(self, built: BuiltPack) -> None:
         former, self.built, self.working = self.built, built, False
-        if former is not None and former.request.same_pack(built.request):
-            if former.pack.text != built.pack.text:
-                self._before = former.pack
-        elif former is not None:
+        request = replace(built.request, other="")
+        if former is not None and replace(former.request, other="") != request:
             self._before = None
-        is_other = former is None or (
-            (former.request.task, former.request.recipe)
-            != (built.request.task, built.request.recipe)
-        )
+        elif former is not None and former.pack.text != built.pack.text:
+            self._before = former.pack
+        asked_before = former and (former.request.task, former.request.recipe)
+        is_other = asked_before != (request.task, request.recipe)
         self._show(is_other=is_other)
 
     def _failed(self, error: MemtuiError) -> None:
@@ -200,9 +197,8 @@ class PackScreen(FittingDialog[str]):
         about = f"Context{when} · {recipe.name}: {recipe.description} ({recipe.source})"
         room = max(8, self.app.size.width - 8)
         box.border_title = Content(text.cut_line(about, room))
-        self.query_one("#task-label", Static).update(
-            Content("Task" if recipe.takes == "task" else "Entity")
-        )
+        label = self.query(".label").last(Static)
+        label.update(Content("Task" if recipe.takes == "task" else "Entity"))
         self._task_line.placeholder = (
             "what the agent is asked to do"
             if recipe.takes == "task"
@@ -261,8 +257,9 @@ class PackScreen(FittingDialog[str]):
             shown = [name for name in shown if name not in ("undo", "redo")]
         if self.app.size.width < WIDE_FROM:
             shown = [name for name in shown if name not in _WIDE_ONLY]
+        labels = {name: BY_ID[name].label for name in shown} | {"search": "task"}
         keys.show(
-            [(key, _label_of(name), name) for name in shown if (key := self.app.key_of(name))],
+            [(key, labels[name], name) for name in shown if (key := self.app.key_of(name))],
             [(self.app.key_of("help"), "help", "help"), *back],
         )
 
@@ -296,7 +293,7 @@ class PackScreen(FittingDialog[str]):
             "help": self._help,
             "pack.open": lambda: self.dismiss(self.entry.ref if self.entry else None),
             "pack.page_in": lambda: self._page_in(self.entry.ref if self.entry else ""),
-            "pack.page_in.id": lambda: self._host.ask_id(self._page_in),
+            "pack.page_in.id": self._ask_id,
             "pack.less": lambda: self._slider.action_step(-1),
             "pack.more": lambda: self._slider.action_step(1),
             "pack.recipe.next": lambda: self._recipe.action_step(1),
@@ -348,9 +345,22 @@ class PackScreen(FittingDialog[str]):
         if ref:
             self.ask(replace(self.request, page_in=self.request.page_in ^ {ref}))
 
+    def _ask_id(self) -> None:
+        hint = "Its id as the pack cites it, or a ref. Its whole text comes into the pack."
+        dialog = PromptDialog("Page in", hint=hint, placeholder="Id", accept="page in")
+        self.app.ask(dialog, self._page_in)
+
     def _choose_types(self) -> None:
         if self.built is not None:
-            self._host.ask_types(self.built, lambda t: self.ask(replace(self.request, types=t)))
+            chosen = self.built.request.types
+            counts = {**dict.fromkeys(chosen, 0), **self.built.types}
+            choices = [
+                Choice(name, name, count, chosen=name in chosen, field="type")
+                for name, count in counts.items()
+                if name
+            ]
+            picker = Picker("Prefer types", choices, empty="no memory has a type", accept="prefer")
+            self.app.ask(picker, lambda types: self.ask(replace(self.request, types=types)))
 
     # Comparing
 
@@ -358,10 +368,11 @@ class PackScreen(FittingDialog[str]):
         if self.is_comparing:
             self._end_comparison()
             return
-        others = [recipe for recipe in self._recipes.values() if recipe.name != self.request.recipe]
-        named = [(BEFORE_CHANGE, "this pack, before the stores changed")] if self._before else []
-        named += [(recipe.name, recipe.description) for recipe in others]
-        self._host.ask_other(named, self._compare_with)
+        named = {BEFORE_CHANGE: "this pack, before the stores changed"} if self._before else {}
+        named |= {name: recipe.description for name, recipe in self._recipes.items()}
+        named.pop(self.request.recipe)
+        choices = [Choice(name, name, note=about) for name, about in named.items()]
+        self.app.pick("Compare with", choices, self._compare_with, accept="compare")
 
     def _compare_with(self, other: str) -> None:
         self._comparison.display, self._list.display = True, False
@@ -384,7 +395,3 @@ _FOOTER = (
 )
 _ON_ENTRY = {*CHANGES, "pack.open", "pack.page_in"} - {"undo", "redo"}
 _WIDE_ONLY = frozenset({"restore", "redo"})
-
-
-def _label_of(action_id: str) -> str:
-    return "task" if action_id == "search" else BY_ID[action_id].label

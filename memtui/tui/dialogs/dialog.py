@@ -13,7 +13,7 @@ from textual import on
 from textual.app import ComposeResult, RenderResult
 from textual.await_complete import AwaitComplete
 from textual.color import Color
-from textual.containers import Container, Vertical
+from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.css.styles import RulesMap
 from textual.geometry import Size
@@ -22,6 +22,7 @@ from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
 from textual.style import Style as VisualStyle
 from textual.visual import RenderOptions, Visual
+from textual.widget import Widget
 from textual.widgets import Static
 
 from memtui import text
@@ -88,7 +89,7 @@ class TintedScreen(Visual):
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A modal screen, dismissed once; keys of the browse screen do not reach through."""
 
-    BINDINGS = [("ctrl+c", "app.simulate_key('escape')")]
+    BINDINGS = [("ctrl+c", "app.simulate_key('escape')"), ("escape", "dismiss")]
     app: AppInterface
     _is_answered = False
     _filled_for = Size(0, 0)
@@ -166,12 +167,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         return max(0, min([screen.width, *cells]) - BORDER_COLUMNS)
 
     def fit(self, *, columns: int = 0, rows: int = 0) -> None:
-        """Make the box as large as its content, within the screen.
-
-        Args:
-            columns: Widest line; 0 leaves the width as the style sheet has it.
-            rows: Lines between title and keys; 0 leaves the height.
-        """
+        """Make the box as large as its content, within the screen; 0 leaves it as it is."""
         box = self.query_one(".box")
         width, height = self.app.size
         small = self.has_class("-small")
@@ -210,16 +206,14 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     def _row_moved(self) -> None:
         self.update_keys()
 
-    def keep_draft(self, *, last: bool = False) -> bool:
-        """Save unsaved input as a draft; returns whether there is any. Raises SaveError.
-
-        `last`: the app ends, so that another program may offer it.
-        """
-        return False
-
     def action_act(self, action_id: str) -> None:
         if action_id in ("escape", "quit"):
             self.dismiss(None)
+
+
+def labelled_row(label: str, widget: Widget) -> Horizontal:
+    """A field of a dialog behind its label."""
+    return Horizontal(Static(Content(label), classes="label", markup=False), widget, classes="row")
 
 
 class FittingDialog(Dialog[Result]):
@@ -279,6 +273,9 @@ class TextDialog(FittingDialog[Result]):
         lines = self.lines(max(MIN_TEXT_WIDTH, self.inner_width - 2), sheet.palette)
         sheet.show(lines)
         self.fit_lines(max(1, len(lines)))
+
+    def action_move(self, action_id: str) -> None:
+        self.query_one(TextWindow).action_move(action_id)
 
     @abstractmethod
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:

@@ -15,7 +15,7 @@ from memtui.tui import key_bindings
 from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine, TextChange, count_lines
-from memtui.tui.widgets.diff_view import DiffView, draw_text_diff
+from memtui.tui.widgets.diff_view import DiffView, draw_text_diff, join_columns
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 
@@ -97,6 +97,9 @@ NOT_THERE = "(deleted)"
 THEIRS, MINE, BOTH = "theirs", "mine", "both"
 
 
+CONFLICT_CHOICES = ((THEIRS, "use theirs"), (MINE, "keep mine"), (BOTH, "edit both"))
+
+
 class ConflictScreen(TextDialog[str]):
     """Shows base, theirs and ours of a conflicting edit; nothing is chosen by default.
 
@@ -115,11 +118,7 @@ class ConflictScreen(TextDialog[str]):
         self,
         conflict: Conflict,
         *,
-        choices: Sequence[tuple[str, str]] = (
-            (THEIRS, "use theirs"),
-            (MINE, "keep mine"),
-            (BOTH, "edit both"),
-        ),
+        choices: Sequence[tuple[str, str]] = CONFLICT_CHOICES,
     ) -> None:
         super().__init__()
         self._conflict = conflict
@@ -153,7 +152,7 @@ class ConflictScreen(TextDialog[str]):
         if width >= SIDE_BY_SIDE_FROM:
             column = (width - 4) // 3
             columns = [_column(*one, palette, column) for one in texts]
-            return _side_by_side(columns, column, palette)
+            return join_columns(columns, column, palette)
         return [line for one in texts for line in _column(*one, palette, width)]
 
 
@@ -170,23 +169,6 @@ def _column(
     )
     lines += [[Segment(" "), *line] for line in drawn]
     return [*lines, []]
-
-
-def _side_by_side(
-    columns: Sequence[list[list[Segment]]], width: int, palette: Palette
-) -> list[list[Segment]]:
-    """Columns side by side with a rule between them."""
-    lines: list[list[Segment]] = []
-    for row in range(max(map(len, columns))):
-        line: list[Segment] = []
-        for number, column in enumerate(columns):
-            cells = column[row] if row < len(column) else []
-            used = sum(text.width(segment.text) for segment in cells)
-            if number:
-                line.append(Segment("│ ", palette.rule))
-            line += [*cells, Segment(" " * max(0, width - used))]
-        lines.append(line)
-    return lines
 
 
 class CompareScreen(TextDialog[None]):
@@ -210,7 +192,7 @@ class CompareScreen(TextDialog[None]):
             body = [[Segment(" "), *line] for line in drawn]
             columns.append([*_about(memory, other, palette, column), [], *body, []])
         if beside:
-            return _side_by_side(columns, column, palette)
+            return join_columns(columns, column, palette)
         return [line for one in columns for line in one]
 
 

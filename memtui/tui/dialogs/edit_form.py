@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Input, Static, TextArea
 
 from memtui import text
@@ -30,9 +30,10 @@ from memtui.tui.change_forms import (
     value_of,
 )
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
-from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
+from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
+from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+from memtui.tui.jobs import Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
@@ -86,26 +87,22 @@ class FormScreen(FittingDialog[Planned]):
     def content(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
             for field in self._form.fields:
-                yield from self._row(field)
+                yield self._row(field)
         yield OutcomeLines()
 
-    def _row(self, field: FormField) -> Iterator[Vertical | Horizontal]:
-        label = Static(Content(field.label), classes="label", markup=False)
+    def _row(self, field: FormField) -> Widget:
         if field.locked:
             words = f"{text.one_line(field.value) or 'none'} · {field.locked}"
             shown = Static(Content(words), classes="locked", markup=False)
-            yield Horizontal(label, shown, classes="row")
-        elif field.kind is Kind.PROSE:
-            yield Vertical(TextInput(field.value, name=field.name), classes="prose")
-        elif field.kind is Kind.ONE_OF:
-            yield Horizontal(
-                label, ChoiceInput(field.known, field.value, name=field.name), classes="row"
-            )
-        else:
-            line = LineInput(
-                field.value, name=field.name, known=field.known, placeholder=field.hint
-            )
-            yield Horizontal(label, line, classes="row")
+            return labelled_row(field.label, shown)
+        if field.kind is Kind.PROSE:
+            return Vertical(TextInput(field.value, name=field.name), classes="prose")
+        if field.kind is Kind.ONE_OF:
+            choice = ChoiceInput(field.known, field.value, name=field.name)
+            return labelled_row(field.label, choice)
+        known, hint = field.known, field.hint
+        line = LineInput(field.value, name=field.name, known=known, placeholder=hint)
+        return labelled_row(field.label, line)
 
     def on_mount(self) -> None:
         self._initial = self.values()
@@ -183,22 +180,23 @@ class FormScreen(FittingDialog[Planned]):
             self._previewed(number, None)
             return
         self.is_previewing = True
-        self._writer.worker.ask(
+        self._writer.worker.run(
+            "draft",
             partial(self._planned, values, False),
             self.if_open(partial(self._previewed, number)),
             self.if_open(partial(self._failed, number)),
-            "draft",
         )
 
-    def _planned(self, values: dict[str, str], force: bool, library: Library) -> Preview:
+    def _planned(self, values: dict[str, str], force: bool, library: Library, _: Job) -> Preview:
         """Plan the current input, in a worker.
 
         Raises:
             Conflict: another program changed a field that was also changed here.
         """
-        if self._base is not None:
-            now = library.get(self._base.ref)
-            conflict = changed_underneath(self._base, now, values)
+        if (base := self._base) is not None:
+            if self._saving:  # stores compare the text with what was read, and no other field
+                library.refresh_files([base.origin.file])
+            conflict = changed_underneath(base, library.get(base.ref), values)
             if conflict is not None:
                 raise conflict
         plan = preview_possible if self._form.as_possible else preview
@@ -254,12 +252,12 @@ class FormScreen(FittingDialog[Planned]):
             return
         self._saving = True
         self._number += 1
-        self._writer.worker.ask(
+        self._writer.worker.run(
+            "draft",
             partial(self._planned, values, force),
             self.if_open(self._to_save),
             self.if_open(self._not_saved),
-            "draft",
-            opens=True,
+            holds_keys=True,
         )
 
     def action_force(self) -> None:
@@ -326,14 +324,18 @@ class FormScreen(FittingDialog[Planned]):
 
         def seen(_: bool) -> None:
             self._saving = False
-            self.app.push_screen(ConflictScreen(conflict), partial(self._decided, conflict))
+            # Both can be edited only where they are the text, and not other fields or a record.
+            is_text = any(prose.raw == conflict.yours for prose in self.query(TextInput))
+            choices = CONFLICT_CHOICES if is_text else CONFLICT_CHOICES[:-1]
+            dialog = ConflictScreen(conflict, choices=choices)
+            self.app.push_screen(dialog, partial(self._decided, conflict))
 
-        self._writer.worker.ask(
-            lambda library: library.refresh(),
+        self._writer.worker.run(
+            "draft",
+            lambda library, _: library.refresh(),
             self.if_open(seen),
             self.if_open(self._not_saved),
-            "draft",
-            opens=True,
+            holds_keys=True,
         )
 
     def _decided(self, conflict: Conflict, choice: str | None) -> None:

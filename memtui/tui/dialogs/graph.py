@@ -20,8 +20,9 @@ from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood
 from memtui.library import Library
 from memtui.query import TimeCondition
+from memtui.tui.app_interface import Choice
 from memtui.tui.dialogs.dialog import PageDialog
-from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
 from memtui.tui.graph_nodes import FoundLinks, GraphFilter, NodeTexts, find_links
 from memtui.tui.library_worker import LibraryWorker
@@ -65,14 +66,7 @@ class GraphScreen(PageDialog[str]):
         now: Callable[[], datetime],
         at: TimeCondition | None = None,
     ) -> None:
-        """
-        Args:
-            start: Node in the middle.
-            library: Knows the memories.
-            worker: Follows the links in a background job.
-            now: The present.
-            at: Time at which links must hold; None for the present.
-        """
+        """`start`: node in the middle; `at`: when links must hold, None for the present."""
         super().__init__()
         self._start, self._library, self._worker, self._now = start, library, worker, now
         self._filter = GraphFilter(at=at)
@@ -136,8 +130,7 @@ class GraphScreen(PageDialog[str]):
     def lay_out(self, keep: Node | None = None) -> None:
         if self._found is None:
             return
-        selected = self.graph.selected
-        keep = keep or (selected.node if selected is not None else None)
+        keep = keep or self._node
         width, height = self.graph.room
         layout = graph_layout.lay_out(
             self._found,
@@ -176,6 +169,11 @@ class GraphScreen(PageDialog[str]):
         return f"no links{make}"
 
     # What is selected
+
+    @property
+    def _node(self) -> Node | None:
+        """The selected node; None for a count of those that are not drawn."""
+        return self.graph.selected.node if self.graph.selected else None
 
     @on(GraphView.Moved)
     def _moved(self) -> None:
@@ -236,7 +234,7 @@ class GraphScreen(PageDialog[str]):
 
     def keys(self) -> list[tuple[str, str]]:
         placed, depth = self.graph.selected, self._filter.depth
-        node = placed.node if placed is not None else None
+        node = self._node
         is_memory = node is not None and self._texts.memory(node) is not None
         is_end = node is None or node == self._start or node.kind == NodeKind.UNKNOWN
         keys = {
@@ -269,12 +267,11 @@ class GraphScreen(PageDialog[str]):
     def _list_hidden(self, placed: PlacedNode) -> None:
         nodes = {node.name: node for node in self._hidden_neighbours(placed)}
         choices = [Choice(name, self._texts.label(node)) for name, node in nodes.items()]
-        picker = Picker("Not drawn", choices, several=False, accept="centre")
-        self.app.ask_one(picker, lambda name: self._go_to_centre(nodes[name]))
+        centre = lambda name: self._go_to_centre(nodes[name])  # noqa: E731
+        self.app.pick("Not drawn", choices, centre, accept="centre")
 
     def action_centre(self) -> None:
-        placed = self.graph.selected
-        node = placed.node if placed is not None else None
+        node = self._node
         if node is not None and node != self._start and node.kind != NodeKind.UNKNOWN:
             self._go_to_centre(node)
 
@@ -303,7 +300,7 @@ class GraphScreen(PageDialog[str]):
         if not names:
             return
         choices = [
-            Choice(name, text.one_line(name), count=counts[name], chosen=name in chosen)
+            Choice(name, text.one_line(name), number=counts[name], chosen=name in chosen)
             for name in names
         ]
 

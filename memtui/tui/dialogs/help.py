@@ -14,9 +14,9 @@ from memtui import text
 from memtui.model import STATUSES
 from memtui.tui import appearance, key_bindings
 from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
+from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import TextDialog
-from memtui.tui.dialogs.picker import Choice, Picker
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.inputs import FilterInput
 from memtui.tui.widgets.text_window import TextWindow
@@ -118,9 +118,6 @@ class HelpScreen(TextDialog[None]):
     def _focused(self) -> None:
         self.update_keys()
 
-    def action_move(self, action_id: str) -> None:
-        self.query_one(TextWindow).action_move(action_id)
-
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         lines: list[list[Segment]] = []
         parts = text.fold(self._search_text).split()
@@ -172,13 +169,6 @@ def _row(left: str, right: str, name: str, width: int, palette: Palette) -> Iter
 
 MOST_RECENT = 20
 """Commands that are remembered as used."""
-
-
-class CommandPalette(Picker):
-    """Dismissed with the id of the chosen action."""
-
-    def __init__(self, choices: Sequence[Choice]) -> None:
-        super().__init__("Commands", choices, several=False, accept="run")
 
 
 def command_choices(

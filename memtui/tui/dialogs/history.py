@@ -67,13 +67,7 @@ class HistoryScreen(FittingDialog[str]):
         now: Callable[[], datetime],
         restore: Callable[[Memory], None] | None = None,
     ) -> None:
-        """
-        Args:
-            history: What to show.
-            now: The present, for ages.
-            restore: Plans to give the memory a former text again and asks; None where its store
-                cannot edit it.
-        """
+        """`restore`: gives the memory a former text again; None where its store cannot edit it."""
         super().__init__()
         self._history = history
         self._now = now

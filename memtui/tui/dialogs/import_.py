@@ -6,7 +6,6 @@ open stores, memory by memory, or its whole stores into a new folder.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -30,7 +29,7 @@ from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.stores.format import IncomingStore
 from memtui.tui import change_worker
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.dialogs.transfer import TransferScreen
+from memtui.tui.dialogs.transfer import TransferScreen, typed_path
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
@@ -94,9 +93,9 @@ class ImportScreen(TransferScreen):
         if self._plan is not None:
             self._import(self._plan)
             return
-        path = _path(self._file)
+        path = typed_path(self._file)
         into = "" if self._into.raw == ORIGINAL_STORES else self._into.raw
-        place = _path(self._folder) if self._into.raw == NEW_FOLDER else None
+        place = typed_path(self._folder) if self._into.raw == NEW_FOLDER else None
         if place is not None and not self._folder.raw.strip():
             self.say(OutcomeLine("enter a new or empty folder", Tone.WARNING))
             return
@@ -155,10 +154,6 @@ class ImportScreen(TransferScreen):
 
     def _written(self, words: str, timeout: float, _: JournalAction) -> None:
         self.finish(words, timeout)
-
-
-def _path(line: LineInput) -> Path:
-    return Path(os.path.expanduser(line.raw.strip()))
 
 
 COPY, MOVE = "copy", "move"

@@ -10,7 +10,6 @@ from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -23,7 +22,8 @@ from memtui.library.guarded_store import link_relations
 from memtui.model import Memory
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview, preview
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
+from memtui.tui.jobs import Job
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.inputs import ChoiceInput, FilterInput, LineInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
@@ -79,7 +79,6 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
     box_classes = "full"
     heading = "Link to another memory"
     BINDINGS = [
-        ("escape", "dismiss"),
         Binding("enter", "link", priority=True),
     ]
 
@@ -92,6 +91,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         self.searching = False
         """The list does not yet show the results for the last input."""
         self._list = MemoryChoices(now, memory.store)
+        self._relation: ChoiceInput | LineInput
 
     def content(self) -> ComposeResult:
         library = self._worker.library
@@ -100,15 +100,12 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         known = list(dict.fromkeys([*used, *RELATIONS]))
         headline = text.one_line(self._memory.headline, text.MOST_READ)
         yield Static(Content(headline), classes="line from", markup=False)
-        with Horizontal(classes="row"):
-            yield Static(Content("Relation"), classes="label", markup=False)
-            if allowed:
-                yield ChoiceInput(list(allowed), allowed[0], name="relation")
-            else:
-                yield LineInput(FIRST_RELATION, name="relation", known=known)
-        with Horizontal(classes="row"):
-            yield Static(Content("To"), classes="label", markup=False)
-            yield FilterInput(placeholder="search as you type", compact=True)
+        if allowed:
+            self._relation = ChoiceInput(list(allowed), allowed[0], name="relation")
+        else:
+            self._relation = LineInput(FIRST_RELATION, name="relation", known=known)
+        yield labelled_row("Relation", self._relation)
+        yield labelled_row("To", FilterInput(placeholder="search as you type", compact=True))
         yield self._list
         yield OutcomeLines()
 
@@ -129,14 +126,14 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
     def _search(self, words: str) -> None:
         self._number += 1
         self.searching = True
-        self._worker.ask(
+        self._worker.run(
+            "link",
             partial(self._found, words),
             self.if_open(partial(self._show, self._number)),
             self.if_open(self._failed),
-            "link",
         )
 
-    def _found(self, words: str, library: Library) -> list[Memory]:
+    def _found(self, words: str, library: Library, _: Job) -> list[Memory]:
         query = queries.parse_query(words, self._now(), typing=True)
         own = queries.with_filter_values(query, "store", (self._memory.store.casefold(),))
         memories: dict[str, Memory] = {}
@@ -159,9 +156,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
     def action_link(self) -> None:
         """Plan the link; close only if it can be made, so that the input is not lost."""
         target = self._list.current
-        raw = "".join(line.raw for line in self.query(LineInput))
-        raw = raw or "".join(choice.raw for choice in self.query(ChoiceInput))
-        relation = raw.strip().replace(" ", "_")
+        relation = self._relation.raw.strip().replace(" ", "_")
         if target is None:
             self.query_one(OutcomeLines).say(
                 OutcomeLine("search for the memory to link to", Tone.WARNING)
@@ -180,10 +175,10 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
                 reason = found.planned.reason or "no changes: already linked"
                 self.query_one(OutcomeLines).say(OutcomeLine(reason, Tone.WARNING))
 
-        self._worker.ask(
-            lambda library: preview(library, [change]),
+        self._worker.run(
+            "plan",
+            lambda library, _: preview(library, [change]),
             self.if_open(planned),
             self.if_open(self._failed),
-            "plan",
-            opens=True,
+            holds_keys=True,
         )

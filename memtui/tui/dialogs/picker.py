@@ -12,12 +12,10 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
+from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog, TextDialog
-from memtui.tui.widgets.inputs import Choice, ChoiceList, FilterInput
-from memtui.tui.widgets.text_window import TextWindow
-
-__all__ = ["Choice", "Picker", "SavedFilterPicker"]
+from memtui.tui.widgets.inputs import ChoiceList, FilterInput
 
 NARROW_FROM = 8
 """Number of choices from which there is an input to filter them."""
@@ -39,7 +37,6 @@ class Picker(FittingDialog[tuple[str, ...]]):
 
     AUTO_FOCUS = "FilterInput, ChoiceList"
     BINDINGS = [
-        ("escape", "dismiss"),
         Binding("enter", "accept", priority=True),
         Binding("space", "toggle_choice", priority=True),
     ]
@@ -188,7 +185,7 @@ class ThemePicker(FittingDialog[None]):
         self._before = self.app.theme
         choices = [
             Choice(name, name, note=about, chosen=name == self._before)
-            for name, about in self.app.theme_choices()
+            for name, about in self.app.colours.choices()
         ]
         yield ThemePreviewList(choices, several=False)
 
@@ -217,7 +214,6 @@ class BookmarkScreen(TextDialog[str]):
     box_classes = "tall"
     leave = "cancel"
     BINDINGS = [
-        ("escape", "dismiss"),
         ("down", "move('move.down')"),
         ("up", "move('move.up')"),
     ]
@@ -233,9 +229,6 @@ class BookmarkScreen(TextDialog[str]):
 
     def keys(self) -> list[tuple[str, str]]:
         return [("a–z", "choose a letter")]
-
-    def action_move(self, action_id: str) -> None:
-        self.query_one(TextWindow).action_move(action_id)
 
     def fill(self) -> None:
         widest = max((text.width(words) + 4 for _, words in self._bookmarks), default=0)

@@ -42,8 +42,6 @@ QUESTION_CELLS = 76
 class ConfirmDialog(FittingDialog[str]):
     """A question answered with one key; dismissed with its value, None on escape."""
 
-    BINDINGS = [("escape", "dismiss")]
-
     def __init__(
         self,
         title: str,
@@ -81,7 +79,6 @@ class LineDialog(FittingDialog[Result]):
     """Asks for one line."""
 
     AUTO_FOCUS = "Input"
-    BINDINGS = [("escape", "dismiss")]
 
     def __init__(self, title: str, value: str, placeholder: str, accept: str) -> None:
         """`accept`: label of enter."""
@@ -142,14 +139,10 @@ class TimePrompt(LineDialog[TimeCondition]):
         start: bool = False,
         accept: str = "show",
     ) -> None:
-        """
-        Args:
-            title: What the time is for.
-            now: What relative times are counted from.
-            value: What stands in the line at first.
-            empty: What an empty line means; it is not accepted without this.
-            start: Of a day, month or year take its start, not its end.
-            accept: Label of enter.
+        """Ask for a time; relative ones are counted from `now`.
+
+        `empty`: what an empty line means, which is not accepted without this. `start`: of a day,
+        month or year take its start, not its end.
         """
         super().__init__(title, value, "a date, a month or a span", accept)
         self._now, self._empty = now, empty
@@ -207,13 +200,7 @@ def ask_file(
 ) -> None:
     """Ask for a path and write a text there in a job; reports the result in a toast.
 
-    Args:
-        app: Shows the dialogs.
-        jobs: Runs the job.
-        title: Of the first dialog.
-        name: Proposed name of the file, in the folder the program was started in.
-        writers: Suffix -> makes the text. Where there is one only, any name will do.
-        hint: What is written.
+    `name` is proposed. `writers`: suffix -> makes the text; one alone takes any name.
     """
 
     def named(words: str) -> None:

@@ -17,8 +17,9 @@ from memtui.config.schema import Setting
 from memtui.errors import MemtuiError
 from memtui.model import Place
 from memtui.tui import terminal
+from memtui.tui.app_interface import Choice
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.dialogs.picker import Choice, Picker
+from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import PromptDialog
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
 
@@ -179,7 +180,7 @@ class SettingsScreen(FittingDialog[None]):
         several = type(value) is tuple
         chosen = value if several else (value,)
         named = (
-            self.app.theme_choices()
+            self.app.colours.choices()
             if setting.key == "theme"
             else [(each, "") for each in setting.choices]
         )

@@ -12,10 +12,8 @@ from typing import TypeVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal
-from textual.content import Content
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from memtui import text
 from memtui.bundle import exporting
@@ -24,7 +22,7 @@ from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.prompts import write_after_asking
 from memtui.tui.jobs import Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
@@ -72,9 +70,7 @@ class TransferScreen(FittingDialog[bool]):
 
     def content(self) -> ComposeResult:
         for label, widget in self.fields():
-            with Horizontal(classes="row"):
-                yield Static(Content(label), classes="label", markup=False)
-                yield widget
+            yield labelled_row(label, widget)
         yield TextWindow()
         yield ProgressLine()
 
@@ -161,9 +157,9 @@ class TransferScreen(FittingDialog[bool]):
 ALL_STORES = "all stores, complete"
 
 
-def default_name(day: str, form: str) -> str:
-    """Default path of an export."""
-    return str(Path.cwd() / f"memtui-{day}{exporting.export_forms()[form].suffix}")
+def typed_path(line: LineInput) -> Path:
+    """The path in an input."""
+    return Path(os.path.expanduser(line.raw.strip()))
 
 
 class ExportScreen(TransferScreen):
@@ -195,7 +191,8 @@ class ExportScreen(TransferScreen):
         }
         first = next(iter(self._forms)) if is_past else "bundle"
         self._form = ChoiceInput(list(self._forms), first, name="form")
-        self._file = LineInput(default_name(day, first), name="file")
+        path = Path.cwd() / f"memtui-{day}{self._forms[first].suffix}"
+        self._file = LineInput(str(path), name="file")
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("What", self._what), ("Format", self._form), ("File", self._file)]
@@ -233,15 +230,12 @@ class ExportScreen(TransferScreen):
         if library and (count := sum(len(library.unreadable(s.label)) for s in library.stores)):
             words = f"{text.counted(count, 'file')} unreadable; what they hold is left out"
             lines.append(OutcomeLine(words, Tone.WARNING, "!"))
-        if self._path().exists():
+        if typed_path(self._file).exists():
             lines.append(OutcomeLine("exists; you will be asked before overwriting", Tone.WARNING))
         self.say(*lines)
 
-    def _path(self) -> Path:
-        return Path(os.path.expanduser(self._file.raw.strip()))
-
     def action_go(self) -> None:
-        path = self._path()
+        path = typed_path(self._file)
         if self.working:
             return
         if not self._file.raw.strip() or path.is_dir():

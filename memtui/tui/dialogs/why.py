@@ -207,12 +207,7 @@ class WhyScreen(TextDialog[None]):
     BINDINGS = [("escape,w,q,enter", "dismiss")]
 
     def __init__(self, hit: Hit, after: Hit | None, total: int) -> None:
-        """
-        Args:
-            hit: The result.
-            after: The next result, None for the last.
-            total: Number of all results.
-        """
+        """`after`: the next result, None for the last; `total`: number of all results."""
         super().__init__()
         self._shown = (hit, after, total)
 

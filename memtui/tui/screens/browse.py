@@ -13,7 +13,7 @@ from textual.timer import Timer
 from memtui import query as queries
 from memtui import text
 from memtui.tui import messages
-from memtui.tui.actions import ActionContext, ActionHandlers
+from memtui.tui.actions import ActionContext
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
@@ -21,6 +21,7 @@ from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.viewing import ViewingActions
+from memtui.tui.jobs import Job
 from memtui.tui.layout import Pane
 from memtui.tui.library_worker import OPENING, REFRESH_EVERY
 from memtui.tui.screens.searchable import SearchableScreen
@@ -53,13 +54,13 @@ class BrowseScreen(SearchableScreen):
         super().__init__(open_library, sessions.view(now))
         self._sessions = sessions
         self._shows_cached = shows_cached
-        self._is_restored = False
+        self.last_seen = sessions.seen
+        self._selected_before = sessions.last.selected
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
         self._reading = MemoryActions(self)
         self.stores = StoreActions(self)
         self._editing: EditingControllers | None = None
-        self._handlers: ActionHandlers = {}
         self._looking: Timer | None = None
         self._revision = -1
 
@@ -72,7 +73,7 @@ class BrowseScreen(SearchableScreen):
             ViewingActions(self),
             FilterActions(self),
         ):
-            self._handlers = {**self._handlers, **controller.handlers()}
+            self.handlers = {**self.handlers, **controller.handlers()}
         self.search_bar.set_text(self.view.text)
         self._sessions.restore(self)
         self.lay_out()
@@ -102,11 +103,6 @@ class BrowseScreen(SearchableScreen):
         finally:
             self._editing = editing  # results may still come in
 
-    @property
-    def last_seen(self) -> datetime | None:
-        """When the stores were last open on the screen; None if unknown."""
-        return self._sessions.seen
-
     # Acts
 
     def action_act(self, action_id: str) -> None:
@@ -118,9 +114,6 @@ class BrowseScreen(SearchableScreen):
     @on(messages.MoveWaits)
     def _move_waits(self, event: messages.MoveWaits) -> None:
         self.cached_screen.wait(event.move)
-
-    def handlers(self) -> ActionHandlers:
-        return self._handlers
 
     @property
     def editing(self) -> EditingControllers:
@@ -153,8 +146,8 @@ class BrowseScreen(SearchableScreen):
             and self.found.scores is not None,
             fresh=len(self.memories.fresh),
             targets=self.detail.targets,
-            can_go_back=self._reading.can_go_back,
-            can_go_forward=self._reading.can_go_forward,
+            can_go_back=self._reading.jumps.can_go_back,
+            can_go_forward=self._reading.jumps.can_go_forward,
             timeline=self.timeline.view,
             past=past.refused if past else "",
             refused=refused,
@@ -176,11 +169,6 @@ class BrowseScreen(SearchableScreen):
     @on(messages.RefChosen)
     def _ref_chosen(self, event: messages.RefChosen) -> None:
         self._reading.follow(event.ref)
-
-    def restore_selection(self) -> None:
-        ref = self._sessions.last.selected
-        if not self._is_restored and ref and self.memories.go_to(ref):
-            self._is_restored = True
 
     # The stores come in
 
@@ -232,7 +220,7 @@ class BrowseScreen(SearchableScreen):
         from memtui.tui.controllers.editing import EditingControllers
 
         self._editing = EditingControllers(self)
-        self._handlers = {**self._handlers, **self._editing.handlers()}
+        self.handlers = {**self.handlers, **self._editing.handlers()}
         self.detail.render_markdown()
         self.update_keys()
 
@@ -240,9 +228,8 @@ class BrowseScreen(SearchableScreen):
     def _index_ready(self) -> None:
         self.is_ready = True
         self._keep_from_collection()
-        if (last_seen := self._sessions.seen) is not None:
-            since = queries.TimeCondition(last_seen.isoformat(), last_seen)
-            self.worker.find_fresh(queries.Query(since=since))
+        if self.last_seen is not None:
+            self._find_fresh(self.last_seen)
         if self.view.text:
             self.search_again()
         self.worker.watch()
@@ -250,11 +237,20 @@ class BrowseScreen(SearchableScreen):
         self.editing.begin()
         self.stores.begin()
 
-    @on(messages.FreshFound)
-    def _fresh_found(self, event: messages.FreshFound) -> None:
-        self.memories.fresh |= event.serials
-        self.memories.redraw()
-        self.update_keys()
+    def _find_fresh(self, last_seen: datetime) -> None:
+        """Find the memories that are new since the last session."""
+        since = queries.TimeCondition(last_seen.isoformat(), last_seen)
+
+        def find(library: Library, _: Job) -> frozenset[int]:
+            found = library.find(queries.Query(since=since))
+            return frozenset(map(found.rows.serial, found.slots))
+
+        def show(serials: frozenset[int]) -> None:
+            self.memories.fresh |= serials
+            self.memories.redraw()
+            self.update_keys()
+
+        self.worker.run("fresh", find, show, only_reads=True)
 
     # What else the workers tell
 

@@ -16,7 +16,7 @@ from textual.reactive import var
 from textual.widget import Widget
 from textual.widgets import Static
 
-from memtui.tui import actions, key_bindings
+from memtui.tui import key_bindings
 from memtui.tui.actions import ANYWHERE, BY_ID, ActionContext, ActionHandlers
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.changed_cells import LineCompositor
@@ -105,42 +105,21 @@ CLOCK_SECONDS = 10.0
 TOO_SMALL = "memtui needs at least\n40 columns and 12 rows"
 
 
-class ActionScreen(SelectingScreen[None]):
-    """Runs actions by id, if the action table allows them."""
+class PaneScreen(SelectingScreen[None]):
+    """The search line, five panes and the footer; a subclass fills them."""
 
     app: AppInterface
     focused: var[Widget | None] = var(None)
     """As in Textual, but a change of focus does not draw the whole screen (50 KB) anew: the two
     widgets that it is about draw themselves."""
-
-    @abstractmethod
-    def handlers(self) -> ActionHandlers:
-        """Action id -> what does it."""
-
-    @abstractmethod
-    def action_context(self) -> ActionContext: ...
-
-    def action_act(self, action_id: str) -> None:
-        """Run the action, or show why it is not possible."""
-        if reason := self.refusal(action_id):
-            self.app.report_refusal(reason)
-        elif action_id in (handlers := self.handlers()):
-            handlers[action_id]()
-
-    def refusal(self, action_id: str) -> str:
-        """Return why the action is not possible now; empty if it is."""
-        return actions.BY_ID[action_id].allowed(self.action_context())
-
-
-class PaneScreen(ActionScreen):
-    """The search line, five panes and the footer; a subclass fills them."""
-
     BINDINGS = [*key_bindings.bindings(ANYWHERE)]
     AUTO_FOCUS = ""  # the pane that the last session ended in
 
     def __init__(self) -> None:
         super().__init__()
         self._compositor = LineCompositor()
+        self.handlers: ActionHandlers = {}
+        """Action id -> what does it."""
         self.pane = Pane.MEMORIES
         self.zoomed = False
         self.half = False
@@ -206,15 +185,23 @@ class PaneScreen(ActionScreen):
 
     # Acts
 
+    @abstractmethod
+    def action_context(self) -> ActionContext: ...
+
     def refusal(self, action_id: str) -> str:
+        """Return why the action is not possible now; empty if it is."""
         if self.is_tiny and action_id != "quit":
             return "the window is too small"
-        return super().refusal(action_id)
+        return BY_ID[action_id].allowed(self.action_context())
 
     def action_act(self, action_id: str) -> None:
+        """Run the action, or show why it is not possible."""
         if self.is_tiny and action_id != "quit":
             return
-        super().action_act(action_id)
+        if reason := self.refusal(action_id):
+            self.app.report_refusal(reason)
+        elif action_id in self.handlers:
+            self.handlers[action_id]()
         self.update_keys()
 
     def update_keys(self) -> None:

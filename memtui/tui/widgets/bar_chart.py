@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
@@ -11,18 +13,20 @@ from rich.style import Style
 from textual.strip import Strip
 
 from memtui import text
-from memtui.insight.timeline import Bar, Growth, HeatMap, Timeline, TimeSpan, Unit
+from memtui.insight.timeline import (
+    Bar,
+    Growth,
+    HeatMap,
+    Timeline,
+    TimeSpan,
+    Unit,
+    find_bar_range,
+)
+from memtui.tui.appearance import Palette
+from memtui.tui.widgets.line_api import FocusableWidget
 
 if TYPE_CHECKING:
     from memtui.library.time_views import TimeData
-    from memtui.tui.appearance import Palette
-
-from itertools import groupby, pairwise
-from operator import itemgetter
-from typing import TYPE_CHECKING
-
-from memtui.insight.timeline import find_bar_range
-from memtui.tui.widgets.line_api import FocusableWidget
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
@@ -63,21 +67,21 @@ class BarChart(FocusableWidget):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self._timeline: Timeline | None = None
-        self._since = ""
-        self._until = ""
+        self.timeline: Timeline | None = None
+        self._filter = ("", "")
+        """First and last day that are filtered by, as ISO dates, or empty."""
         self.cursor = 0
         self._times: TimeData | None = None
 
     @property
     def _bars(self) -> tuple[Bar, ...]:
-        return self._timeline.bars if self._timeline else ()
+        return self.timeline.bars if self.timeline else ()
 
     def _spans_in(self, bar: Bar) -> list[TimeSpan]:
         """Sessions, episodes and daily notes that touch a bar."""
-        if self._times is None or self._timeline is None:
+        if self._times is None or self.timeline is None:
             return []
-        first, last = find_bar_range(bar.start, self._timeline.unit)
+        first, last = find_bar_range(bar.start, self.timeline.unit)
         return [
             span
             for span in self._times.spans
@@ -159,10 +163,11 @@ class BarChart(FocusableWidget):
     def _style(self, index: int, bar: Bar, palette: Palette) -> Style:
         if index == self.cursor and self.has_focus:
             return palette.bar_cursor
-        if self._since or self._until:
-            unit = self._timeline.unit if self._timeline is not None else "day"
+        if self._filter != ("", ""):
+            since, until = self._filter
+            unit = self.timeline.unit if self.timeline is not None else "day"
             first, last = find_bar_range(bar.start, unit)
-            if last.isoformat() < self._since or first.isoformat() > (self._until or "9999"):
+            if last.isoformat() < since or first.isoformat() > (until or "9999"):
                 return palette.faint
         return palette.bar
 
@@ -175,7 +180,7 @@ class BarChart(FocusableWidget):
             if not marks or (start.year, start.month) != (marks[-1][1].year, marks[-1][1].month):
                 marks.append((at, start))
         line, free_from, year = [" "] * width, 0, 0
-        unit = self._timeline.unit if self._timeline is not None else "day"
+        unit = self.timeline.unit if self.timeline is not None else "day"
         if unit in ("day", "week") and len(marks) > 1 and marks[1][0] < marks[0][0] + LABEL_FROM:
             del marks[0]  # the end of a month, in the way of the next one
         for (at, start), (following, _) in pairwise([*marks, (width + LABEL_ROOM, date.max)]):
@@ -226,13 +231,7 @@ def draw_calendar(
 ) -> Strip:
     """One line of a calendar: the months above, then a line for each weekday.
 
-    Args:
-        heat: The days.
-        y: Number of the line.
-        palette: Styles.
-        cursor: Day under the cursor, if the pane has the keys.
-        chosen: First and last day of the filter as ISO dates, or empty.
-        cells: See `cells_of_day`.
+    `chosen`: first and last day of the filter as ISO dates, or empty. `cells`: see `cells_of_day`.
     """
     if y == 0:
         return Strip([Segment(_months(heat, cells), palette.faint)])
@@ -279,8 +278,8 @@ def draw_growth(growth: Growth, y: int, width: int, height: int, palette: Palett
     store = stores[y]
     points = growth.lines[store]
     longest = max(text.width(text.one_line(name)) for name in stores)
-    name = text.cut_line(store, min(longest, STORE_CELLS, max(6, width // 4)))
     room = min(longest, STORE_CELLS, max(6, width // 4))
+    name = text.cut_line(store, room)
     number = text.number(points[-1])
     cells = max(1, width - room - len(number) - 3)
     return Strip(

@@ -39,7 +39,7 @@ class Detail(ListWindow):
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(id=Pane.DETAIL, title="3 Detail")
         self._now = now
-        self._memory: Memory | None = None
+        self.memory: Memory | None = None
         self._references: Sequence[Reference] = ()
         self._words: tuple[str, ...] = ()
         self._searched: tuple[str, ...] = ()
@@ -66,20 +66,16 @@ class Detail(ListWindow):
     # Content
 
     def show(self, memory: Memory | None, words: tuple[str, ...], *, later: bool = False) -> None:
-        """Show a memory; `show_references` adds its references later.
+        """Show a memory with these words highlighted; `show_references` adds its references later.
 
         Another memory starts at its top; a new version of the same one keeps scroll and references.
-
-        Args:
-            memory: The memory, or None.
-            words: Search words to highlight.
-            later: Draw it only when `catch_up` is called or its lines are needed.
+        `later`: draw it only when `catch_up` is called or its lines are needed.
         """
-        if memory is self._memory and words == self._words and not self._is_behind:
+        if memory is self.memory and words == self._words and not self._is_behind:
             return
-        if _ref(memory) != _ref(self._memory):
+        if _ref(memory) != _ref(self.memory):
             self._references = ()
-        self._memory, self._words = memory, words
+        self.memory, self._words = memory, words
         self._is_behind = True
         if not later:
             self.catch_up()
@@ -91,13 +87,13 @@ class Detail(ListWindow):
 
     def clock_advanced(self, before: datetime) -> None:
         """Draw the ages anew if the memory's is another than it was then."""
-        when = self._memory.when if self._memory is not None else None
+        when = self.memory.when if self.memory is not None else None
         if text.ago(when, before) != text.ago(when, self._now()) and self._selection is None:
             self._lay_out()
 
     def show_findings(self, findings: Mapping[str, Sequence[str]]) -> None:
         """Set the open review proposals, by the refs of the memories."""
-        ref = _ref(self._memory)
+        ref = _ref(self.memory)
         is_other = self._findings.get(ref) != findings.get(ref)
         self._findings = findings
         if is_other:
@@ -109,10 +105,6 @@ class Detail(ListWindow):
             return
         self._references = references
         self._lay_out()
-
-    @property
-    def memory(self) -> Memory | None:
-        return self._memory
 
     def set_trail(self, names: Sequence[str]) -> None:
         """Set the headlines of the memories that references were followed from."""
@@ -201,22 +193,22 @@ class Detail(ListWindow):
         self._is_behind = False
         before, self._lines = self._lines, NOTHING
         shown = self._plain_rows(before)
-        if self._memory is not None and width > 0:
+        if self.memory is not None and width > 0:
             self._lines = MemoryDetail(
-                self._memory,
+                self.memory,
                 self._references,
                 self._words,
                 self.palette,
                 self._now(),
                 width,
-                root=self.roots.get(self._memory.store),
+                root=self.roots.get(self.memory.store),
                 trail=self._trail,
                 raw=self._raw or not self._can_render,
                 folded=self._folded,
-                findings=self._findings.get(self._memory.ref, ()),
+                findings=self._findings.get(self.memory.ref, ()),
             ).lines()
-        if _ref(self._memory) != self._laid_out_ref:
-            self._laid_out_ref = _ref(self._memory)
+        if _ref(self.memory) != self._laid_out_ref:
+            self._laid_out_ref = _ref(self.memory)
             self.top, self._target, self._match, chosen = 0, -1, -1, None
             self._searched = ()
         else:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+from itertools import zip_longest
 
 from rich.segment import Segment
 from rich.style import Style
@@ -20,10 +21,8 @@ _BOLD = Style(bold=True)
 class DiffView(WrappedLines):
     """Shows diff lines, wrapped to the width of the widget, or the texts that change, rendered."""
 
-    def __init__(
-        self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = (), *, id: str = "diff"
-    ) -> None:
-        super().__init__(id=id)
+    def __init__(self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = ()) -> None:
+        super().__init__()
         self._diff, self._texts = diff, texts
 
     def show(self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = ()) -> None:
@@ -45,9 +44,6 @@ class DiffView(WrappedLines):
         drawn = draw_text_diff(change.before, change.after, self.palette, width - 2)
         body = [[Segment(" "), *line] for line in drawn]
         return [[Segment(heading, self.palette.heading)], [], *body, []]
-
-    def draw_key(self, index: int) -> Hashable:
-        return index
 
 
 def draw_diff(line: DiffLine, palette: Palette, width: int) -> list[list[Segment]]:
@@ -86,7 +82,7 @@ def draw_side_by_side(
         for number in range(max(len(removed), len(added))):
             left = draw_diff(removed[number], palette, column) if number < len(removed) else []
             right = draw_diff(added[number], palette, column) if number < len(added) else []
-            lines.extend(join_columns(left, right, column, palette))
+            lines.extend(join_columns((left, right), column, palette))
         removed.clear()
         added.clear()
 
@@ -99,23 +95,24 @@ def draw_side_by_side(
             flush()
             drawn = draw_diff(line, palette, column if line.kind == "same" else width)
             lines.extend(
-                join_columns(drawn, drawn, column, palette) if line.kind == "same" else drawn
+                join_columns((drawn, drawn), column, palette) if line.kind == "same" else drawn
             )
     flush()
     return lines
 
 
 def join_columns(
-    left: Sequence[list[Segment]], right: Sequence[list[Segment]], column: int, palette: Palette
+    columns: Sequence[Sequence[list[Segment]]], width: int, palette: Palette
 ) -> list[list[Segment]]:
-    """Two columns of lines side by side with a rule between them."""
+    """Columns of lines, each `width` cells wide, side by side with a rule between them."""
     lines = []
-    for row in range(max(len(left), len(right))):
-        cells = left[row] if row < len(left) else []
-        used = sum(text.width(segment.text) for segment in cells)
-        rest = right[row] if row < len(right) else []
-        blank = Segment(" " * max(0, column - used))
-        lines.append([*cells, blank, Segment("│", palette.rule), *rest])
+    for row in zip_longest(*columns, fillvalue=()):
+        line: list[Segment] = []
+        for cells in row:
+            used = sum(text.width(segment.text) for segment in cells)
+            line += [Segment("│", palette.rule)] if line else []
+            line += [*cells, Segment(" " * max(0, width - used))]
+        lines.append(line)
     return lines
 
 
@@ -167,13 +164,8 @@ def draw_text_diff(
 ) -> list[list[Segment]]:
     """Draw two versions of a text as one, with the words that differ marked.
 
-    Args:
-        before: The former text.
-        after: The present one.
-        palette: Styles.
-        width: Columns.
-        shown: Of `gone` and `new`, what is shown beside the words that both have.
-        raw: Show the texts as they are written instead of rendering their Markdown.
+    `shown`: of `gone` and `new`, what is shown beside the words that both have. `raw`: show the
+    texts as they are written instead of rendering their Markdown.
     """
     before, after = text.visible(before), text.visible(after)
     if raw or not (is_markdown(after) or is_markdown(before)):

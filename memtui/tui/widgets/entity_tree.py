@@ -42,11 +42,7 @@ def branches(
     """Build the visible lines: parents before children, by name, with the counts of children added.
 
     Folded branches are not expanded: every typed letter brings new counts of thousands of entities.
-
-    Args:
-        counts: Memories by entity path.
-        unfolded: Paths of the unfolded branches.
-        repeats: Memories that a path and its parents would count twice; see `Facets`.
+    `repeats`: memories that a path and its parents would count twice; see `Facets`.
     """
     sums: dict[str, int] = {}
     inner: set[str] = set()
@@ -102,7 +98,7 @@ class EntityTree(ListWindow):
         self._repeats: Mapping[str, int] = NO_REPEATS
         self._lines: list[Branch] = []
         self._chosen: frozenset[str] = frozenset()
-        self._unfolded: set[str] | None = None
+        self._unfolded: set[str] = set()
         self._most = 0
         """The most entities there were so far, until a branch was folded or unfolded by hand."""
 
@@ -112,13 +108,7 @@ class EntityTree(ListWindow):
         chosen: tuple[str, ...],
         repeats: Mapping[str, int] = NO_REPEATS,
     ) -> None:
-        """Show entities.
-
-        Args:
-            counts: Memories by entity path.
-            chosen: Lower-case paths that are the current filter.
-            repeats: See `Facets.entity_repeats`.
-        """
+        """Show entities; `chosen`: lower-case paths that are the current filter."""
         if counts and 0 <= self._most < len(counts):  # more has been read
             self._most = len(counts)
             tops = {path.partition("/")[0] for path in counts}
@@ -135,61 +125,56 @@ class EntityTree(ListWindow):
         """Show the first lines of a tree of `count` lines, until its entities are known."""
         blank = Branch("", "", 0, 0, True)
         self._lines = [*lines, *[blank] * (count - len(lines))]
-        self._unfolded = set(unfolded) if lines else None
+        self._unfolded = set(unfolded)
         self.reset()
         self.say_below(Content(label))
 
     def lines(self) -> tuple[Sequence[Branch], int, frozenset[str], str]:
         """Return lines, their number, the unfolded paths and the label, as `preview` takes them."""
         label = self._border_subtitle.plain if self._border_subtitle is not None else ""
-        return self._lines, len(self._lines), frozenset(self._unfolded or ()), label
+        return self._lines, len(self._lines), frozenset(self._unfolded), label
 
     def _rebuild(self, select: str | None = None) -> None:
-        path = select if select is not None else self._path
+        path = select if select is not None else self.path
         total = sum(self._counts.values()) - sum(self._repeats.values())
         named = {path: count for path, count in self._counts.items() if path}
-        found = branches(named, frozenset(self._unfolded or ()), self._repeats)
+        found = branches(named, self._unfolded, self._repeats)
         self._lines = [Branch("", "everything", 0, total, True), *found] if found else []
         at = next((i for i, line in enumerate(self._lines) if line.path == path), self.cursor)
         self.reset(cursor=at, top=self.top)
-        count = len(named)
-        self.say_below(Content(text.number(count) if count else ""))
+        self.say_below(Content(text.number(len(named)) if named else ""))
 
     @property
     def path(self) -> str:
         """The entity under the cursor; empty on "everything"."""
-        return self._path
-
-    @property
-    def _path(self) -> str:
         return self._lines[self.cursor].path if self.cursor < len(self._lines) else ""
 
     def choose(self) -> None:
         """Filter by the entity under the cursor; "everything" removes the filter."""
         if self._lines:
-            self.post_message(FilterChosen("entity", self._path))
+            self.post_message(FilterChosen("entity", self.path))
 
     def unfold(self) -> None:
         """Unfold the branch, or move to its first child if it is unfolded."""
         if not self._lines or self._lines[self.cursor].leaf:
             return
-        if self._unfolded is not None and self._path in self._unfolded:
+        if self.path in self._unfolded:
             self.go(self.cursor + 1)
         else:
             self._most = -1
-            self._unfolded = (self._unfolded or set()) | {self._path}
+            self._unfolded.add(self.path)
             self._rebuild()
 
     def fold(self) -> None:
         """Fold the branch, or move to the parent of a leaf or folded one."""
         if not self._lines:
             return
-        if self._unfolded and self._path in self._unfolded:
+        if self.path in self._unfolded:
             self._most = -1
-            self._unfolded = self._unfolded - {self._path}
+            self._unfolded.remove(self.path)
             self._rebuild()
-        elif "/" in self._path:
-            self._rebuild(select=self._path.rpartition("/")[0])
+        elif "/" in self.path:
+            self._rebuild(select=self.path.rpartition("/")[0])
 
     def line_count(self) -> int:
         return len(self._lines)
@@ -207,7 +192,7 @@ class EntityTree(ListWindow):
         bar = "▌" if selected else " "
         fold = " "
         if not line.leaf:
-            fold = "▾" if self._unfolded and line.path in self._unfolded else "▸"
+            fold = "▾" if line.path in self._unfolded else "▸"
         count = text.number(line.count)
         lead = "  " * line.depth + fold + " "
         room = max(1, width - 3 - len(lead) - len(count))

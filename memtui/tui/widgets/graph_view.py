@@ -49,19 +49,15 @@ class GraphView(FocusableWidget):
     def __init__(self, style_of: StyleOf) -> None:
         super().__init__()
         self._style_of = style_of
-        self._layout = EMPTY
+        self.layout_shown = EMPTY
         self._lines: list[list[GraphPiece]] = []
         self.cursor = 0
         self.left = 0
         self.top = 0
 
     @property
-    def layout_shown(self) -> GraphLayout:
-        return self._layout
-
-    @property
     def selected(self) -> PlacedNode | None:
-        nodes = self._layout.nodes
+        nodes = self.layout_shown.nodes
         return nodes[self.cursor] if self.cursor < len(nodes) else None
 
     @property
@@ -71,7 +67,7 @@ class GraphView(FocusableWidget):
 
     def show(self, layout: GraphLayout, cursor: int = 0) -> None:
         """Show a layout with the cursor on this node."""
-        self._layout, self._lines = layout, draw(layout)
+        self.layout_shown, self._lines = layout, draw(layout)
         self.left = self.top = 0
         self.cursor = max(0, min(cursor, len(layout.nodes) - 1))
         self._keep_in_view()
@@ -90,8 +86,8 @@ class GraphView(FocusableWidget):
         self.say_below(Content(text.cut(words, max(1, self.size.width - 2))))
 
     def action_walk(self, move: Literal["left", "right", "up", "down"]) -> None:
-        if self._layout.nodes:
-            self.go(self._layout.neighbour(self.cursor, move))
+        if self.layout_shown.nodes:
+            self.go(self.layout_shown.neighbour(self.cursor, move))
 
     def action_first(self) -> None:
         self.go(0)
@@ -102,7 +98,7 @@ class GraphView(FocusableWidget):
             return
         width, height = self.size.width - 1, self.size.height
         start, end = placed.x, placed.x + MARGIN + text.width(placed.label) + COLUMNS_AROUND
-        end = min(end, self._layout.width + MARGIN)
+        end = min(end, self.layout_shown.width + MARGIN)
         if end > self.left + width:
             self.left = end - width
         self.left = max(0, min(self.left, start - COLUMNS_AROUND))
@@ -142,15 +138,15 @@ class GraphView(FocusableWidget):
         """Indices of the nodes from the start to the selected one."""
         path = []
         at = self.cursor
-        while 0 <= at < len(self._layout.nodes):
+        while 0 <= at < len(self.layout_shown.nodes):
             path.append(at)
-            at = self._layout.nodes[at].parent
+            at = self.layout_shown.nodes[at].parent
         return frozenset(path)
 
     def _piece_style(self, piece: GraphPiece, on_path: frozenset[int]) -> Style:
         palette = self.palette
         if piece.role in ("label", "more"):
-            style = self._style_of(self._layout.nodes[piece.index])
+            style = self._style_of(self.layout_shown.nodes[piece.index])
             if piece.index == self.cursor:
                 style = style + palette.cursor(focused=self.has_focus)
             return style
@@ -165,7 +161,7 @@ class GraphView(FocusableWidget):
         if offset is None:
             return
         column, row = offset.x + self.left - MARGIN, offset.y + self.top
-        for index, placed in enumerate(self._layout.nodes):
+        for index, placed in enumerate(self.layout_shown.nodes):
             if placed.row == row and placed.x <= column < placed.x + text.width(placed.label):
                 self.go(index)
                 if event.chain > 1:

@@ -18,7 +18,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, TextArea
 
 from memtui import text
-from memtui.dataclass import dataclass, replace
+from memtui.tui.app_interface import Choice
 from memtui.tui.sanitizing import InputSanitizer
 from memtui.tui.widgets.line_api import FocusableWidget
 from memtui.tui.widgets.text_window import RowList
@@ -161,22 +161,6 @@ MAX_LABEL_CELLS = 16
 """Columns of the longest label up to which the notes stand below each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One choice of the list."""
-
-    value: str
-    words: str
-    count: int | None = None
-    chosen: bool = False
-    note: str = ""
-    sign: str = ""
-    tail: str = ""
-    """Shown at the right instead of a count: a key."""
-    field: str = ""
-    """The filter field whose colours its glyph takes."""
-
-
 class ChoiceList(RowList[Choice]):
     """Checkboxes if several may be chosen, plain lines otherwise."""
 
@@ -206,13 +190,13 @@ class ChoiceList(RowList[Choice]):
     def toggle(self) -> None:
         """Select or deselect the choice under the cursor."""
         if (now := self.current) is not None:
-            self._replace(now, replace(now, chosen=not now.chosen))
+            self._replace(now, now._replace(chosen=not now.chosen))
 
     def set_counts(self, counts: Mapping[str, int]) -> None:
         """Set the counts of choices, by value."""
         for choice in list(self._all):
             if choice.value in counts:
-                self._replace(choice, replace(choice, count=counts[choice.value]))
+                self._replace(choice, choice._replace(number=counts[choice.value]))
 
     def _replace(self, old: Choice, new: Choice) -> None:
         self._all = [new if choice == old else choice for choice in self._all]
@@ -238,7 +222,7 @@ class ChoiceList(RowList[Choice]):
         return text.one_line(choice.words) + note
 
     def _needed(self, choice: Choice) -> int:
-        count = choice.tail if choice.count is None else text.number(choice.count)
+        count = choice.tail if choice.number is None else text.number(choice.number)
         note = text.width(text.one_line(choice.note)) + 2 if choice.note else 0
         used = (5 if self._several else 3) + (2 if choice.sign else 0)
         words = text.width(text.one_line(choice.words))
@@ -261,12 +245,12 @@ class ChoiceList(RowList[Choice]):
             sign = palette.glyph(row.field, row.value) if row.field else palette.accent
             pieces.append((row.sign + " ", sign))
         used = 1 + sum(text.width(words) for words, _ in pieces)
-        count = row.tail if row.count is None else text.number(row.count)
+        count = row.tail if row.number is None else text.number(row.number)
         room = max(1, width - used - text.width(count) - 2)
         words = text.cut_line(row.words, room)
         if row.note and 0 < self._column < room:
             words = text.pad(words, self._column)
-        is_empty = row.count == 0 and not row.chosen
+        is_empty = row.number == 0 and not row.chosen
         left = room - text.width(words)
         note = text.cut("  " + text.one_line(row.note), left) if row.note and left > 6 else ""
         gap = " " * (left - text.width(note) + 1)

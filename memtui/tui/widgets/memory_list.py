@@ -54,7 +54,7 @@ class MemoryList(ListWindow):
         super().__init__(id=Pane.MEMORIES, title="2 Memories")
         self._now = now
         self._rows: RowSource
-        self._slots: Sequence[int] = ()
+        self.slots: Sequence[int] = ()
         self._words: tuple[str, ...] = ()
         self._passages: FIFOCache[str, text.Passage | None] = FIFOCache(CACHED_STRIPS)
         """Ref -> the passage that matched, while the same words are searched for."""
@@ -99,18 +99,11 @@ class MemoryList(ListWindow):
     ) -> None:
         """Show memories; the cost does not depend on their number.
 
-        Args:
-            rows: The rows of a snapshot.
-            slots: Slots of the memories to show, in order.
-            words: Search words to highlight.
-            cursor: Line of the cursor.
-            top: First line in view.
-            types: Columns of the longest type; 0 leaves the types out.
-            entities: Columns that entities want; 0 leaves them out.
-            present: Lines that can be shown yet; None: all.
+        `words` are highlighted. `types`, `entities`: columns that they want; 0 leaves them out.
+        `present`: lines that can be shown yet; None: all.
         """
         self._present = present
-        self._rows, self._slots, self._words = rows, slots, words
+        self._rows, self.slots, self._words = rows, slots, words
         self._passages.clear()
         self._types, self._entities = types, entities
         self.reset(cursor=cursor, top=top)
@@ -130,7 +123,7 @@ class MemoryList(ListWindow):
     @property
     def slot(self) -> int:
         """Slot under the cursor; -1 if there is none."""
-        return int(self._slots[self.cursor]) if 0 <= self.cursor < len(self._slots) else -1
+        return int(self.slots[self.cursor]) if 0 <= self.cursor < len(self.slots) else -1
 
     @property
     def serial(self) -> int:
@@ -149,10 +142,6 @@ class MemoryList(ListWindow):
         return CursorPosition(self.serial, self.memory, self.cursor, self.top)
 
     @property
-    def slots(self) -> Sequence[int]:
-        return self._slots
-
-    @property
     def widths(self) -> tuple[int, int]:
         """Columns that types and entities want."""
         return self._types, self._entities
@@ -168,7 +157,7 @@ class MemoryList(ListWindow):
 
     def mark_all(self) -> None:
         """Mark all shown memories, or unmark all if they are marked already."""
-        shown = {self._rows.serial(slot) for slot in self._slots}
+        shown = {self._rows.serial(slot) for slot in self.slots}
         self.marked = set() if shown <= self.marked else self.marked | shown
         self.redraw()
         self._update_subtitle()
@@ -186,8 +175,8 @@ class MemoryList(ListWindow):
 
     def go_to(self, ref: str) -> bool:
         """Move to the memory with this ref; False if it is not among the first rows."""
-        for index in range(min(len(self._slots), MAX_SEARCHED)):
-            if self._rows[self._slots[index]].ref == ref:
+        for index in range(min(len(self.slots), MAX_SEARCHED)):
+            if self._rows[self.slots[index]].ref == ref:
                 self.is_chosen = True
                 self.go(index)
                 return True
@@ -200,10 +189,10 @@ class MemoryList(ListWindow):
 
     def next_fresh(self) -> bool:
         """Move to the next new memory; False if there is none."""
-        count = len(self._slots)
+        count = len(self.slots)
         for step in range(1, count + 1):
             index = (self.cursor + step) % count
-            if self._rows.serial(self._slots[index]) in self.fresh:
+            if self._rows.serial(self.slots[index]) in self.fresh:
                 self.go(index)
                 return True
         return False
@@ -212,15 +201,15 @@ class MemoryList(ListWindow):
 
     def clock_advanced(self, before: datetime) -> None:
         """Draw the rows anew if an age in view is another than it was then."""
-        shown = [self._rows[int(slot)] for slot in self._slots[self.top : self.top + self.page]]
+        shown = [self._rows[int(slot)] for slot in self.slots[self.top : self.top + self.page]]
         if any(self._time(memory, before) != self._time(memory) for memory in shown):
             self.redraw()
 
     def line_count(self) -> int:
-        return len(self._slots)
+        return len(self.slots)
 
     def draw_key(self, index: int) -> Hashable:
-        slot = int(self._slots[index])
+        slot = int(self.slots[index])
         serial = self._rows.serial(slot)
         return slot, serial in self.marked, serial in self.fresh
 
@@ -250,16 +239,16 @@ class MemoryList(ListWindow):
     def _post_shown(self) -> None:
         self._update_subtitle()
         # Posted to the screen directly; bubbling through the panes would take a frame longer.
-        self.screen.post_message(MemoryShown(self.slot))
+        self.screen.post_message(MemoryShown())
 
     def _update_subtitle(self) -> None:
-        count = len(self._slots)
+        count = len(self.slots)
         marks = f"{text.number(len(self.marked))} marked · " if self.marked else ""
         place = f"{text.number(self.cursor + 1)} of {text.number(count)}" if count else ""
         self.say_below(Content(marks + place))
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        slot = int(self._slots[index])
+        slot = int(self.slots[index])
         memory = self._rows[slot]
         palette = self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
@@ -310,7 +299,7 @@ class MemoryList(ListWindow):
     def draw_more(self, index: int, row: int, width: int, *, selected: bool) -> Strip | None:
         if row >= self._text_rows:
             return None
-        memory, palette = self._rows[int(self._slots[index])], self.palette
+        memory, palette = self._rows[int(self.slots[index])], self.palette
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
         columns = self._columns(width)
         left = SIGNS_WIDTH + TIME_WIDTH[self._dates] + (columns.type + 2 if columns.type else 0)
@@ -337,14 +326,16 @@ class MemoryList(ListWindow):
     def _texts(self, memory: Memory, room: int) -> list[str]:
         """The rows of text: the headline, then what follows it in the memory.
 
-        In a search it is followed by the passage that matched, unless the headline has its words.
+        In a search it is followed by the passage that matched, unless what there is room for of the
+        headline has its words.
         """
         headline = text.one_line(memory.headline, MAX_READ)
-        passage = self._passage(memory, headline)
+        beginning = text.cut(headline, room)
+        passage = self._passage(memory, beginning)
         if passage is not None:
             if self._text_rows > 1:
                 found = text.excerpt(memory.content, passage, self._words, room)
-                return [text.cut(headline, room), found]
+                return [beginning, found]
             if not memory.title:
                 return [text.excerpt(memory.content, passage, self._words, room)]
             title = text.cut(headline, max(room // 3, room - PASSAGE_WIDTH))
@@ -353,25 +344,33 @@ class MemoryList(ListWindow):
             title = text.cut(headline, room - text.width(PASSAGE_SIGN + found))
             return [title + PASSAGE_SIGN + found]
         if self._text_rows == 1:
-            return [text.cut(headline, room)]
+            return [self._title_excerpt(headline, beginning, room)]
         title = memory.title.strip()
         lines = (line.strip() for line in memory.content[:MAX_READ].split("\n"))
         content = text.one_line(" ".join(line for line in lines if line.lstrip("# ") != title))
         if title:
-            return [text.cut(headline, room), text.cut(content, room)]
+            return [self._title_excerpt(headline, beginning, room), text.cut(content, room)]
         first, *rest = text.wrap(content or headline, room)
         return [first, text.cut(" ".join(rest), room)]
 
-    def _passage(self, memory: Memory, headline: str) -> text.Passage | None:
-        """The passage that matched, if it has words of the search that the headline lacks."""
+    def _title_excerpt(self, title: str, beginning: str, room: int) -> str:
+        """The beginning of a title, or its matched passage if the matches lie behind it."""
+        if beginning == title or text.count_words(beginning, self._words):
+            return beginning
+        passage = text.find_passage(title, self._words)
+        return text.excerpt(title, passage, self._words, room) if passage else beginning
+
+    def _passage(self, memory: Memory, beginning: str) -> text.Passage | None:
+        """The passage that matched, if it has words of the search that the beginning lacks."""
         if not self._words:
             return None
         if memory.ref not in self._passages:
-            passage = text.find_passage(memory.content[:MAX_SEARCHED_CHARS], self._words)
-            if passage is not None and passage.words <= text.count_words(headline, self._words):
-                passage = None
-            self._passages[memory.ref] = passage
-        return self._passages[memory.ref]
+            content = memory.content[:MAX_SEARCHED_CHARS]
+            self._passages[memory.ref] = text.find_passage(content, self._words)
+        passage = self._passages[memory.ref]
+        if passage is None or passage.words <= text.count_words(beginning, self._words):
+            return None
+        return passage
 
     def draw_empty(self, y: int, width: int) -> Strip:
         first = max(0, (self.size.height - len(self._empty)) // 2 - 1)

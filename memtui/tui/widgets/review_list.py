@@ -51,9 +51,7 @@ def queue_rows(
 ) -> list[ReviewRow]:
     """Headings with their proposals, hints after everything that can be accepted.
 
-    Args:
-        proposals: In the order of `RULES`.
-        closed: Groups of which only the heading is shown.
+    `proposals` are in the order of `RULES`; of `closed` groups only the heading is shown.
     """
     groups: dict[tuple[bool, ProposalKind], list[Proposal]] = {}
     for hint in (False, True):
@@ -120,24 +118,23 @@ def describe_group(row: ReviewRow, palette: Palette, width: int) -> list[list[Se
     return lines
 
 
-def proposal_lines(
-    proposal: Proposal,
-    memories: Sequence[Memory],
-    diff: Sequence[DiffLine],
-    problem: str,
-    palette: Palette,
-    width: int,
-) -> list[list[Segment]]:
-    """Everything a person needs to decide on one proposal.
+@dataclass(frozen=True, slots=True)
+class ProposalDetail:
+    """The details of one proposal."""
 
-    Args:
-        proposal: The one under the cursor.
-        memories: Those of its memories that are there; what stays comes first.
-        diff: What accepting does to the files; empty for a hint.
-        problem: Why it cannot be planned; empty if it can.
-        palette: Colours.
-        width: Cells of a line.
-    """
+    memories: tuple[Memory, ...] = ()
+    """Those of its memories that are there; what stays comes first."""
+    diff: tuple[DiffLine, ...] = ()
+    """What accepting does to the files; empty for a hint."""
+    problem: str = ""
+    """Why its changes cannot be planned."""
+
+
+def proposal_lines(
+    proposal: Proposal, detail: ProposalDetail, palette: Palette, width: int
+) -> list[list[Segment]]:
+    """Everything a person needs to decide on one proposal."""
+    memories, diff, problem = detail.memories, detail.diff, detail.problem
     lines = _wrapped(proposal.title, palette, width, "heading")
     lines += _wrapped(proposal.reason, palette, width, "text")
     lines += _wrapped(f"rule: {RULES[proposal.kind].source}", palette, width, "faint")
@@ -199,5 +196,5 @@ def _draw_comparison(
         head = [Segment(text.cut(f" {_heading_of(memory)}", column), palette.dim)]
         sides.append([head, *([Segment(" "), *line] for line in drawn)])
     if beside:
-        return [*join_columns(sides[0], sides[1], column, palette), []]
+        return [*join_columns(sides, column, palette), []]
     return [*sides[0], [], *sides[1], []]

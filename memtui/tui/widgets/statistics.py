@@ -52,17 +52,17 @@ class StatisticsPane(ListWindow):
 
     def __init__(self) -> None:
         super().__init__(id=Pane.STATISTICS, title="5 Statistics")
-        self._rows: Sequence[Row] = ()
+        self.rows: Sequence[Row] = ()
         self._count_width = self._words_width = 1
         self._is_chosen = False
         """The user moved the cursor, so it stays on its value while the counts change."""
 
     def show(self, rows: Sequence[Row]) -> None:
-        if list(rows) == list(self._rows):
+        if list(rows) == list(self.rows):
             return
-        stays = self._is_chosen and self.cursor < len(self._rows)
-        current = self._rows[self.cursor] if stays else None
-        self._rows = rows
+        stays = self._is_chosen and self.cursor < len(self.rows)
+        current = self.rows[self.cursor] if stays else None
+        self.rows = rows
         self._count_width = max((len(text.number(row.count)) for row in rows), default=1)
         self._words_width = max(
             (text.width(f"{row.sign} {row.words}".strip()) for row in rows if row.choosable),
@@ -80,31 +80,27 @@ class StatisticsPane(ListWindow):
         )
         self.reset(cursor=cursor, top=self.top)
 
-    @property
-    def rows(self) -> Sequence[Row]:
-        return self._rows
-
     def cursor_moved(self) -> None:
         self._is_chosen = True
 
     def choose(self) -> None:
-        if self._rows and (row := self._rows[self.cursor]).choosable:
+        if self.rows and (row := self.rows[self.cursor]).choosable:
             self.post_message(FilterChosen(row.field, row.value))
 
     def line_count(self) -> int:
-        return len(self._rows)
+        return len(self.rows)
 
     def selectable(self, index: int) -> bool:
-        return self._rows[index].choosable
+        return self.rows[index].choosable
 
     def draw_key(self, index: int) -> Hashable:
-        return index, self._rows[index]
+        return index, self.rows[index]
 
     def clicked(self, index: int, *, again: bool, double: bool) -> None:
         self.choose()
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        row, palette = self._rows[index], self.palette
+        row, palette = self.rows[index], self.palette
         selected = selected and row.choosable
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
         if row.fact:

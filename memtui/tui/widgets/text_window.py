@@ -131,29 +131,23 @@ class OutcomeLines(WrappedLines, can_focus=False):
 
     MAX_HEIGHT = 7
 
-    def __init__(self, *, id: str = "outcome") -> None:
-        super().__init__(id=id)
-        self._outcome_lines: tuple[OutcomeLine, ...] = ()
-        self._width = 0
-
-    @property
-    def outcome_lines(self) -> tuple[OutcomeLine, ...]:
-        return self._outcome_lines
+    def __init__(self) -> None:
+        super().__init__()
+        self.outcome_lines: tuple[OutcomeLine, ...] = ()
 
     def say(self, *lines: OutcomeLine) -> None:
-        if lines != self._outcome_lines:
-            self._outcome_lines = lines
+        if lines != self.outcome_lines:
+            self.outcome_lines = lines
             self.lay_out()
             self.refresh(layout=True)
 
     def lay_out(self) -> None:
-        self._width = max(12, self.size.width - 1)
-        self._lines = drawn(self._outcome_lines, self.palette, self._width)
+        self._lines = drawn(self.outcome_lines, self.palette, max(12, self.size.width - 1))
         self.reset()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         lines = (
-            drawn(self._outcome_lines, self.palette, max(12, width - 1)) if width else self._lines
+            drawn(self.outcome_lines, self.palette, max(12, width - 1)) if width else self._lines
         )
         return max(1, min(self.MAX_HEIGHT, len(lines)))
 
@@ -183,12 +177,9 @@ class RowList(ListWindow, Generic[Row]):
         cursor: int = 0,
         same: Callable[[Row], Hashable] | None = None,
     ) -> None:
-        """Show rows, with the cursor on the nearest one that it can be on.
+        """Show rows, with the cursor on the one with this number, or the nearest that it can be on.
 
-        Args:
-            rows: What is shown.
-            cursor: Number of the row that gets the cursor.
-            same: What identifies a row: the cursor stays on its row, or near its place.
+        `same`: what identifies a row: the cursor stays on its row instead, or near its place.
         """
         if same is not None:
             cursor = self.cursor
@@ -228,9 +219,13 @@ class RowList(ListWindow, Generic[Row]):
         palette, ground = self.palette, Style.null()
         if selected:
             ground = palette.cursor(focused=self.is_lit or self.has_focus)
-        bar = ("▌" if selected else " ", palette.accent)
+        bar = ("▌" if self.has_bar(index, selected=selected) else " ", palette.accent)
         parts = [bar, *self.draw_row(self.rows[index], width)]
         return Strip([Segment(words, style + ground) for words, style in parts])
+
+    def has_bar(self, index: int, *, selected: bool) -> bool:
+        """Whether the bar stands before a row."""
+        return selected
 
     @abstractmethod
     def draw_row(self, row: Row, width: int) -> Sequence[tuple[str, Style]]:

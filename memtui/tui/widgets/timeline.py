@@ -38,7 +38,7 @@ class TimelinePane(BarChart):
     def __init__(self) -> None:
         super().__init__(id=Pane.TIMELINE)
         self.border_title = Content("4 Timeline")
-        self._view = BARS
+        self.view = BARS
         self._day = date.min
         """The day under the cursor of the calendar."""
         self._anchor: date | None = None
@@ -53,24 +53,19 @@ class TimelinePane(BarChart):
     # Content
 
     def show_filter(self, since: str, until: str) -> None:
-        """Show what is filtered by, from the moment it is: the next key may extend or remove it.
-
-        Args:
-            since, until: ISO dates, or empty.
-        """
-        self._since, self._until = since, until
-        if not since and not until:
+        """Show the ISO dates that are filtered by, or empty ones, from the moment they are: the
+        next key may extend or remove them."""
+        self._filter = since, until
+        if self._filter == ("", ""):
             self._anchor = None
         self.refresh()
 
     def show(self, timeline: Timeline, times: TimeData | None = None) -> None:
-        """Show a timeline.
+        """Show a timeline, by the unit that was chosen if one was since its bars were counted.
 
-        Args:
-            timeline: The bars; by the unit that was chosen, if one was since they were counted.
-            times: What calendar, growth and spans are drawn from.
+        `times`: what calendar, growth and spans are drawn from.
         """
-        before, unit = self._timeline, self.chosen_unit or timeline.unit
+        before, unit = self.timeline, self.chosen_unit or timeline.unit
         if times is not None:
             self._times, self._heat = times, None
         if self._times is not None and unit != timeline.unit:
@@ -80,8 +75,8 @@ class TimelinePane(BarChart):
             at = before.bars[self.cursor].start if self.cursor < len(before.bars) - 1 else None
         if at is not None and self._times is not None and (timeline.earlier or timeline.later):
             days, undated = self._times.days, self._times.undated
-            timeline = timelines.build_around(days, undated, unit, at)
-        self._timeline = timeline
+            timeline = timelines.build(days, undated, unit, around=at)
+        self.timeline = timeline
         count = len(timeline.bars)
         self.cursor = max(0, count - 1 if at is None else self._index_of(at))
         self._update_subtitle()
@@ -92,28 +87,15 @@ class TimelinePane(BarChart):
         return max(0, bisect_right([bar.start for bar in self._bars], day) - 1)
 
     @property
-    def timeline(self) -> Timeline | None:
-        return self._timeline
-
-    @property
     def unit(self) -> Unit | None:
-        return self._timeline.unit if self._timeline else None
-
-    @property
-    def view(self) -> str:
-        """One of `VIEWS`."""
-        return self._view
-
-    @property
-    def shows_calendar(self) -> bool:
-        return self._view == CALENDAR
+        return self.timeline.unit if self.timeline else None
 
     def next_view(self) -> None:
         """Bars, calendar, growth."""
-        self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
+        self.view = VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)]
         self._anchor = None
-        if self._view == CALENDAR and self._bars and self._timeline:
-            self._day = find_bar_range(self._bars[self.cursor].start, self._timeline.unit)[1]
+        if self.view == CALENDAR and self._bars and self.timeline:
+            self._day = find_bar_range(self._bars[self.cursor].start, self.timeline.unit)[1]
             newest = self._newest_day()
             self._day = min(self._day, newest) if newest else self._day
         self._update_subtitle()
@@ -122,13 +104,13 @@ class TimelinePane(BarChart):
     def set_unit(self, unit: Unit) -> None:
         """Count the same memories by another unit; the cursor stays at its time, of a longer bar
         at the end of it."""
-        if self._times is None or not self._timeline or not self._bars:
+        if self._times is None or not self.timeline or not self._bars:
             return
         self.chosen_unit = unit
-        last = find_bar_range(self._bars[-1].start, self._timeline.unit)[1]
-        at = find_bar_range(self._bars[self.cursor].start, self._timeline.unit)[1]
+        last = find_bar_range(self._bars[-1].start, self.timeline.unit)[1]
+        at = find_bar_range(self._bars[self.cursor].start, self.timeline.unit)[1]
         at = min(at, self._newest_day() or last, last)
-        self._timeline = timelines.build_around(self._times.days, self._times.undated, unit, at)
+        self.timeline = timelines.build(self._times.days, self._times.undated, unit, around=at)
         self.cursor = self._index_of(at)
         self._update_subtitle()
         self.refresh()
@@ -136,7 +118,7 @@ class TimelinePane(BarChart):
     def step(self, step: int) -> None:
         """The next bar, or the next week of the calendar."""
         self._anchor = None
-        if self._view == CALENDAR:
+        if self.view == CALENDAR:
             self.step_day(step * 7)
         else:
             self.go(self.cursor + step)
@@ -144,7 +126,7 @@ class TimelinePane(BarChart):
     def step_day(self, days: int) -> None:
         """Another day of the calendar."""
         heat = self._calendar()
-        if self._view != CALENDAR or heat is None:
+        if self.view != CALENDAR or heat is None:
             return
         newest = self._newest_day()
         day = bar_chart.step_day(self._day, days)
@@ -155,11 +137,11 @@ class TimelinePane(BarChart):
 
     def brush(self, step: int) -> None:
         """Extend the selected range by a bar, or by a day of the calendar."""
-        if not self._timeline or not self._bars or self._view == GROWTH:
+        if not self.timeline or not self._bars or self.view == GROWTH:
             return
-        current_day = self._day if self._view == CALENDAR else self._bars[self.cursor].start
+        current_day = self._day if self.view == CALENDAR else self._bars[self.cursor].start
         anchor = self._anchor or current_day
-        if self._view == CALENDAR:
+        if self.view == CALENDAR:
             self.step_day(step)
             self._head = self._day
         else:
@@ -170,12 +152,11 @@ class TimelinePane(BarChart):
 
     def _select(self, one: date, other: date) -> None:
         """Filter by the days of two bars, or two days, and all between."""
-        unit: Unit = "day" if self._view == CALENDAR or not self._timeline else self._timeline.unit
+        unit: Unit = "day" if self.view == CALENDAR or not self.timeline else self.timeline.unit
         first, last = sorted((one, other))
-        since, until = first.isoformat(), find_bar_range(last, unit)[1].isoformat()
-        self._since, self._until = since, until
+        self._filter = first.isoformat(), find_bar_range(last, unit)[1].isoformat()
         self.refresh()
-        self.post_message(SpanChosen(since, until))
+        self.post_message(SpanChosen(*self._filter))
 
     def _newest_day(self) -> date | None:
         """The last day with memories that a calendar can show."""
@@ -198,7 +179,7 @@ class TimelinePane(BarChart):
 
     def go(self, index: int) -> None:
         """Move the cursor to a bar."""
-        if self._view == CALENDAR:
+        if self.view == CALENDAR:
             self.step_day(7 * (index - self.cursor) if abs(index) < 1 << 20 else 0)
             return
         count = len(self._bars)
@@ -209,63 +190,54 @@ class TimelinePane(BarChart):
     @property
     def choosable(self) -> bool:
         """Whether there are bars or days to filter by."""
-        return bool(self._timeline and self._bars) and self._view != GROWTH
+        return bool(self.timeline and self._bars) and self.view != GROWTH
 
     def choose(self) -> None:
         """Filter by the bar under the cursor; remove the filter if it is that bar."""
-        if not self._timeline or not self.choosable:
+        if not self.timeline or not self.choosable:
             return
-        if self._view == CALENDAR:
-            day = self._day.isoformat()
-            chosen = (day, day)
-            self.post_message(SpanChosen(*(("", "") if chosen == self._filter else chosen)))
-            return
-        bar = self._bars[self.cursor]
-        since, until = (end.isoformat() for end in find_bar_range(bar.start, self._timeline.unit))
-        if (since, until) == (self._since, self._until):
-            since = until = ""
-        self.post_message(SpanChosen(since, until))
-
-    @property
-    def _filter(self) -> tuple[str, str]:
-        return self._since, self._until
+        first = last = self._day
+        if self.view == BARS:
+            first, last = find_bar_range(self._bars[self.cursor].start, self.timeline.unit)
+        chosen = first.isoformat(), last.isoformat()
+        self.post_message(SpanChosen(*(("", "") if chosen == self._filter else chosen)))
 
     def _update_subtitle(self) -> None:
-        if not self._timeline or not self._bars:
+        if not self.timeline or not self._bars:
             self.say_below(Content(""))
             return
-        undated = self._timeline.undated
-        if self._view == GROWTH:
+        undated = self.timeline.undated
+        if self.view == GROWTH:
             self.border_title = Content("4 Growth per store")
             self.say_below(Content(f"{text.number(undated)} undated" if undated else ""))
             return
-        if self._view == CALENDAR:
+        if self.view == CALENDAR:
             self.border_title = Content("4 Calendar")
             count = bar_chart.count_on(self._times.days, self._day, self._day) if self._times else 0
             self.say_below(Content(f"{span_words(self._day, 'day')}: {text.number(count)}"))
             return
         bar = self._bars[self.cursor]
-        parts = [f"{span_words(bar.start, self._timeline.unit)}: {text.number(bar.count)}"]
+        parts = [f"{span_words(bar.start, self.timeline.unit)}: {text.number(bar.count)}"]
         parts += self._span_counts(bar)
         for count, words in (
             (undated, "undated"),
-            (self._timeline.earlier, "earlier"),
-            (self._timeline.later, "later"),
+            (self.timeline.earlier, "earlier"),
+            (self.timeline.later, "later"),
         ):
             parts += [f"{text.number(count)} {words}"] if count else []
-        self.border_title = Content(f"4 Timeline by {self._timeline.unit}")
+        self.border_title = Content(f"4 Timeline by {self.timeline.unit}")
         self.say_below(Content(" · ".join(parts)))
 
     # Drawing
 
     def render_line(self, y: int) -> Strip:
         width, height = self.size
-        if not self._timeline or not self._bars:
-            words = text.cut(" no dated memories" if self._timeline else "", width)
+        if not self.timeline or not self._bars:
+            words = text.cut(" no dated memories" if self.timeline else "", width)
             strip = Strip([Segment(words, self.palette.faint)] if y == height // 2 else [])
-        elif self._view == CALENDAR:
+        elif self.view == CALENDAR:
             strip = self._calendar_line(y)
-        elif self._view == GROWTH:
+        elif self.view == GROWTH:
             growth = self._times.growth if self._times else None
             strip = Strip([])
             if growth is not None:
@@ -298,7 +270,7 @@ class TimelinePane(BarChart):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         offset = event.get_content_offset(self)
-        if offset is not None and self._view == BARS:
+        if offset is not None and self.view == BARS:
             self._drag_from, self._anchor = self._bar_at(offset.x), None
             if self._drag_from >= 0:
                 self.capture_mouse()
@@ -320,9 +292,9 @@ class TimelinePane(BarChart):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is None or not self._bars or self._view == GROWTH:
+        if offset is None or not self._bars or self.view == GROWTH:
             return
-        if self._view == CALENDAR:
+        if self.view == CALENDAR:
             heat = self._calendar()
             cells = bar_chart.cells_of_day(heat, self.size.width) if heat else 1
             day = bar_chart.day_at(heat, offset.x, offset.y, cells) if heat else None

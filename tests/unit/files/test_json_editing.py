@@ -83,7 +83,7 @@ def test_insert_then_remove_gives_the_same_bytes(name: str) -> None:
     neighbour = load_records(text)[0].raw
     raw = spans.new_record(neighbour, {"id": "n", "content": "c", "tags": ["a", "b"], "m": {}})
     for index in (0, 1, 2, None, 99):
-        with_it = spans.insert_record(text, (), raw, index)
+        with_it = spans.insert_records(text, (), [raw], index)
         where = 2 if index in (None, 99) else index
         records = load_records(with_it)
         assert (len(records), records[where].raw) == (3, raw)
@@ -98,7 +98,7 @@ def test_a_new_record_looks_as_the_real_programs_write_it() -> None:
         final = "\n" if data is AGENT else ""
         text = decode(data).replace("\\u0007", "")
         neighbour = load_records(text, array)[-1].raw
-        got = spans.insert_record(text, array, spans.new_record(neighbour, values), None)
+        got = spans.insert_records(text, array, [spans.new_record(neighbour, values)])
         expected = json.dumps(whole, indent=2, ensure_ascii=False).replace("\\u0007", "") + final
         assert got == expected
 
@@ -112,7 +112,7 @@ def test_the_last_record_out_and_the_first_one_in() -> None:
         raw = spans.new_record(None, {"id": "1", "tags": ["t"]}, indent)
         if "\r" in text:
             raw = raw.replace("\n", "\r\n")
-        full = spans.insert_record(text, array, raw)
+        full = spans.insert_records(text, array, [raw])
         assert spans.remove_records(full, array, [0]) == text
         whole = json.loads(full.lstrip("\ufeff"))
         newline = "\r\n" if "\r" in text else "\n"
@@ -261,7 +261,7 @@ def test_any_insertion_is_undone_by_its_removal(
 ) -> None:
     text, expected = document
     raw = spans.new_record(load_records(text)[0].raw, value)
-    after = spans.insert_record(text, (), raw, index)
+    after = spans.insert_records(text, (), [raw], index)
     index = min(index, len(expected))
     expected.insert(index, value)
     assert load(after) == expected

@@ -117,10 +117,10 @@ def test_range_of_at_the_end_of_time() -> None:
 def test_what_is_zoomed_into_stays_in_sight_however_many_bars_there_are() -> None:
     days = dict.fromkeys(range(0, 20000, 7), 1)
     for at in (date(1970, 1, 1), date(1990, 5, 5), date(2024, 9, 30)):
-        made = timeline.build_around(days, 3, "day", at)
+        made = timeline.build(days, 3, "day", around=at)
         assert made.bars[0].start <= at <= made.bars[-1].start
         assert len(made.bars) <= timeline.MAX_BARS
         inside = sum(bar.count for bar in made.bars)
         assert inside + made.earlier + made.later == len(days)
-    assert timeline.build_around(days, 3, "week", date(1990, 5, 5)).undated == 3
-    assert timeline.build_around({}, 3, "day", date(1990, 5, 5)).bars == ()
+    assert timeline.build(days, 3, "week", around=date(1990, 5, 5)).undated == 3
+    assert timeline.build({}, 3, "day", around=date(1990, 5, 5)).bars == ()

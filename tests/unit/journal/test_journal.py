@@ -7,6 +7,8 @@ import json
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -323,3 +325,28 @@ def test_a_failed_second_file_takes_the_first_back_and_leaves_nothing_to_undo(
     assert (path.read_bytes(), second.read_bytes()) == before
     assert [action.state for action in journal.log()] == [ActionState.VOID]
     assert journal.undoable() == []
+
+
+def test_a_second_look_at_the_journal_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
+    """Another process that ends would else delete the log that this one goes on writing to."""
+    path, state = write_store(tmp_path), tmp_path / "state"
+
+    def titles() -> list[str]:  # not by a fork, which would inherit SQLite's list of locks
+        code = (
+            "import sys; from pathlib import Path; from memtui.journal import Journal;"
+            "journal = Journal(Path(sys.argv[1]));"
+            "print(*(action.title for action in journal.log())); journal.close()"
+        )
+        command = [sys.executable, "-c", code, str(state)]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+
+    journal = Journal(state)
+    do(journal, "one", edit_of(path, 0, "first"))
+    second = Journal(state)
+    second.log()
+    second.close()
+    assert titles() == ["one"]
+    do(journal, "two", edit_of(path, 1, "second"))
+    assert titles() == ["two", "one"]
+    assert [action.title for action in journal.log()] == ["two", "one"]
+    journal.close()

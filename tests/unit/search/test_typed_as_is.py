@@ -32,15 +32,20 @@ from memtui.search import (
 )
 from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
+from memtui.search.numbering import RefSlots
 from memtui.testing.hostile_values import ALL
 from tests.unit.search.memories_for_tests import NOW, memory
+
+
+def no_refs() -> RefSlots:
+    return RefSlots(Rows(), np.zeros(0, np.bool_), (), {})
 
 
 def search(memories: Sequence[Memory], query: Query) -> SearchResult:
     table = columns.build(memories)
     segment = postings.build(map(to_document, memories))
     scope = Searchable(Rows([memories]), table, (segment,), True, ProvisionalIndex(), now=NOW)
-    return find(query, scope, dict, lambda: False)
+    return find(query, scope, no_refs, lambda: False)
 
 
 def ask(memories: Sequence[Memory], line: str, *, typing: bool = False) -> SearchResult:
@@ -344,7 +349,7 @@ def test_a_line_typed_by_letter_finds_what_it_finds_at_once(seed: int) -> None:
         return Searchable(Rows([memories]), table, (segment,), True, ProvisionalIndex(), now=NOW)
 
     def told(line: str, where: Searchable) -> object:
-        found = find(parse_query(line, NOW, typing=True), where, dict, lambda: False)
+        found = find(parse_query(line, NOW, typing=True), where, no_refs, lambda: False)
         parts = [
             finder.explain_hit(found.query, found.hits, where.columns, slot, NOW)
             for slot in found.slots[:20]

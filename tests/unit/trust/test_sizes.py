@@ -66,7 +66,7 @@ async def test_a_huge_memory_is_shown_like_any_other(tmp_path: Path, name: str) 
         await on.sees("1 of 2")
         await on.press("3", "G", "g", "z", "z", "2", "j")
         await on.sees("a small neighbour")
-        assert on.app.backstop_hits == 0
+        assert on.app.backstop.hits == 0
 
 
 def test_what_is_too_deep_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
