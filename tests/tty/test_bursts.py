@@ -144,7 +144,7 @@ def test_two_answers_in_one_write_close_one_question(memtui: Start, tmp_path: Pa
 
 
 NO_KEYS = (b"\xff\xc3(\xe5\x93\xd4", b"\x1b[1114112u", b"\x1b[99999999999;1u", b"\x1b[55296;5u")
-"""Not UTF-8, codes above the last character, half of a pair: each but the last ended the program."""
+"""Not UTF-8, codes above the last character, half of a pair; most of them ended the program."""
 
 
 def test_bytes_that_are_no_keys_leave_the_program_running(memtui: Start, tmp_path: Path) -> None:
