@@ -16,6 +16,7 @@ from typing import NamedTuple
 from memtui.errors import ConfigError
 
 Keys = tuple[str, ...]
+WHERE = "config.toml"
 
 _NAMES = {
     "esc": "escape",
@@ -101,7 +102,6 @@ def resolve(
     overrides: Mapping[str, Iterable[str]],
     *,
     scopes: Mapping[str, str] | None = None,
-    where: str = "config.toml",
 ) -> Keymap:
     """Return the keys to use: `defaults` (action id -> keys) with the valid `overrides`.
 
@@ -116,14 +116,14 @@ def resolve(
     problems: list[ConfigError] = []
     for action, action_keys in overrides.items():
         if action not in keys:
-            problems.append(_unknown(action, keys, where))
+            problems.append(_unknown(action, keys))
             continue
         accepted[action], bad = _known(action_keys)
         for key in bad:
             problems.append(
                 ConfigError(
                     f"{key!r} is not a key",
-                    where=f"{where}: keys.{action}",
+                    where=f"{WHERE}: keys.{action}",
                     do="write it like a, A, ctrl+a, f5, slash, pagedown",
                 )
             )
@@ -137,7 +137,7 @@ def resolve(
         problems.append(
             ConfigError(
                 f"the key {key} already belongs to {other}",
-                where=f"{where}: keys.{loser}",
+                where=f"{WHERE}: keys.{loser}",
                 do=f"choose another key, or give {other} another one too",
             )
         )
@@ -150,11 +150,11 @@ def _known(key_names: Iterable[str]) -> tuple[Keys, list[str]]:
     return good, [key for key, name in names if name is None]
 
 
-def _unknown(action: str, known: Iterable[str], where: str) -> ConfigError:
+def _unknown(action: str, known: Iterable[str]) -> ConfigError:
     near = get_close_matches(action, list(known), n=1)
     return ConfigError(
         f"there is no action {action!r}",
-        where=f"{where}: keys",
+        where=f"{WHERE}: keys",
         do=f"did you mean {near[0]}?" if near else "the help in memtui names all actions",
     )
 

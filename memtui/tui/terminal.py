@@ -299,13 +299,10 @@ def suspend() -> str:
 
 TOOL_SECONDS = 2.0
 """Time limit of a tool; it hands the text over and ends, or goes on in the background."""
-TAKES_OSC_52 = {
-    "KITTY_WINDOW_ID": "",
-    "WEZTERM_PANE": "",
-    "ALACRITTY_WINDOW_ID": "",
-    "GHOSTTY_RESOURCES_DIR": "",
-    "WT_SESSION": "",
-}
+TAKES_OSC_52 = (
+    *("KITTY_WINDOW_ID", "WEZTERM_PANE", "ALACRITTY_WINDOW_ID", "GHOSTTY_RESOURCES_DIR"),
+    "WT_SESSION",
+)
 """Variables that terminals set which take OSC 52 by default."""
 
 

@@ -6,14 +6,13 @@ import random
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from memtui import paths
-from tests.long_run import count
+from tests.long_run import share
 
 pytestmark = pytest.mark.slow
 
@@ -21,8 +20,8 @@ Start = Callable[..., AbstractContextManager[Any]]
 
 ESC = "\x1b[27u"
 """Escape as one unmistakable sequence: followed by a letter, a bare one would be alt and letter."""
-EVERY = count(4, 1)
-"""The usual run tries a quarter of the dialogs at each of the two sizes, the long one all at both.
+EVERY = 8
+"""The usual run tries an eighth of the dialogs at each of the two sizes, the long one all at both.
 On an emulator without a process, `test_repaint` sends bursts to screens in each run."""
 HOME = "q quit"
 """Stands in the last line of the browse screen, under a small dialog too."""
@@ -109,7 +108,7 @@ def test_bursts_of_keys_leave_every_dialog_sound(
     chance = random.Random(seed)
     with memtui([str(root)], tmp_path, size=size, environ={"EDITOR": "true"}) as on:
         on.wait_for("e edit")
-        for name, (opening, title) in islice(DIALOGS.items(), seed % EVERY, None, EVERY):
+        for name, (opening, title) in share(list(DIALOGS.items()), seed, EVERY):
             _open(on, opening, title)
             burst = "".join(chance.choices(KEYS, k=14))
             on.send(burst)
