@@ -109,7 +109,8 @@ class TerminalDriver(LinuxDriver):
 
         As Textual's, which wakes ten times a second to see whether an escape sequence goes on or
         the app ends, and so needs a fifth of a second to end; and which fails, and with it the
-        program, at bytes that are not UTF-8 and at the code of a key that is no character.
+        program, at bytes that are not UTF-8, at the code of a key that is no character, and at the
+        mouse of a terminal that is no pixels large.
         """
         parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
@@ -132,7 +133,7 @@ class TerminalDriver(LinuxDriver):
                         for sign in data:
                             try:
                                 found = list(parser.feed(sign))
-                            except (ValueError, OverflowError):
+                            except (ValueError, ArithmeticError):
                                 parser, found = XTermParser(self._debug), []
                             for event in found:
                                 self.process_message(event)
