@@ -25,7 +25,7 @@ import numpy as np
 
 from memtui.dataclass import dataclass
 from memtui.model import Memory
-from memtui.progress import Cancelled, IsCancelled, never
+from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.query import REGEX, Condition
 from memtui.search import analysis
 from memtui.search.array_types import Mask
@@ -42,8 +42,6 @@ LinkedTo = Callable[[str], Iterable[str] | None]
 """Gives the refs of the memories linked to or from what a folded name means; None: nothing has
 that name."""
 
-_BATCH = 256
-"""Memories between two checks of `cancelled`."""
 _MAX_CACHED = 16
 """Masks that are cached."""
 # Fields of a cached row as `search.catalog.encode_row` writes them: inside texts the quotes are
@@ -115,9 +113,7 @@ class RowFilters(NamedTuple):
 
     def _living(self, candidates: re.Pattern[bytes]) -> Iterator[int]:
         size = min(len(self.rows), len(self.alive))
-        for number, slot in enumerate(self.rows.candidate_slots(candidates)):
-            if number % _BATCH == 0 and self.cancelled():
-                raise Cancelled
+        for slot in stoppable(self.rows.candidate_slots(candidates), self.cancelled):
             if slot < size and self.alive[slot]:
                 yield slot
 

@@ -6,7 +6,7 @@ Work that is stopped continues with the next batch later (see `memtui.search.vec
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from memtui.config import Embedding
 from memtui.dataclass import replace
 from memtui.model import Memory
-from memtui.progress import Cancelled, IsCancelled, Progress, Report, never
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, stoppable
 from memtui.search import catalog, documents, vectors
 from memtui.search.catalog import CachedRows
 from memtui.search.embedding import (
@@ -210,13 +210,8 @@ def _read_keys(generation: Path, rows: CachedRows, cancelled: IsCancelled) -> Ke
     known = vectors.load_row_keys(generation)
     if known is not None and len(known) == len(rows):
         return known
-    keys = np.array([vectors.hash_text(text) for text in _read_texts(rows, cancelled)], vectors.KEY)
+    numbers = stoppable(range(len(rows)), cancelled)
+    hashes = [vectors.hash_text(_read_text(rows, row)) for row in numbers]
+    keys = np.array(hashes, vectors.KEY)
     vectors.save_row_keys(generation, keys)
     return keys
-
-
-def _read_texts(rows: CachedRows, cancelled: IsCancelled) -> Iterable[str]:
-    for row in range(len(rows)):
-        if row % BATCH == 0 and cancelled():
-            raise Cancelled
-        yield _read_text(rows, row)

@@ -17,7 +17,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.search import postings as arrays
 from memtui.search.documents import IndexedDocument, digest_document
 from memtui.search.postings import Segment
@@ -237,9 +237,7 @@ def commit(
                             writer.delete_document(number)
         first = writer.docnum
         schema = make_schema()
-        for at, document in enumerate(documents):
-            if at % _CHECK_EVERY == 0 and cancelled():
-                raise Cancelled
+        for document in stoppable(documents, cancelled, _CHECK_EVERY):
             store = writer.perdocwriter
             store.start_doc(writer.docnum)
             store.add_field(REF, schema[REF], document.ref, 0)
@@ -280,9 +278,7 @@ class _SortedPool:
 def _with_progress(
     items: Iterator[Posting], total: int, report: Report, cancelled: IsCancelled
 ) -> Iterator[Posting]:
-    for at, item in enumerate(items):
+    for at, item in enumerate(stoppable(items, cancelled, _CHECK_EVERY)):
         if at % _CHECK_EVERY == 0:
-            if cancelled():
-                raise Cancelled
             report(Progress("indexing", at, total))
         yield item
