@@ -26,9 +26,7 @@ def config_folder() -> Path:
     file = _from_environment(CONFIG_VARIABLE)
     if file is not None:
         return file.parent if file.suffix == ".toml" else file
-    from platformdirs import user_config_path
-
-    return user_config_path(APP, appauthor=False)
+    return _own_folder("user_config_path")
 
 
 def config_file() -> Path:
@@ -46,22 +44,19 @@ def user_themes() -> Path:
 
 def state_folder() -> Path:
     """Return the folder of what cannot be made again: journal, session, backups."""
-    folder = _from_environment(STATE_VARIABLE)
-    if folder is not None:
-        return folder
-    from platformdirs import user_state_path
-
-    return user_state_path(APP, appauthor=False)
+    return _from_environment(STATE_VARIABLE) or _own_folder("user_state_path")
 
 
 def cache_folder() -> Path:
     """Return the folder of what can be made again: rows, index, vectors."""
-    folder = _from_environment(CACHE_VARIABLE)
-    if folder is not None:
-        return folder
-    from platformdirs import user_cache_path
+    return _from_environment(CACHE_VARIABLE) or _own_folder("user_cache_path")
 
-    return user_cache_path(APP, appauthor=False)
+
+def _own_folder(kind: str) -> Path:
+    """The folder of memtui where this platform keeps files of a kind."""
+    import platformdirs
+
+    return Path(getattr(platformdirs, kind)(APP, appauthor=False))
 
 
 def _from_environment(variable: str) -> Path | None:
