@@ -36,6 +36,7 @@ from memtui.tui.app_interface import AppInterface, CopyOutcome
 from memtui.tui.terminal_output import RESET
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+INTERRUPTS = (signal.SIGINT, signal.SIGQUIT)
 READ_SIZE = 4096
 LONGEST_WAIT = 0.5
 """Seconds between two checks of the thread that reads keys whether the app has ended."""
@@ -272,7 +273,7 @@ def run_program(app: AppInterface, arguments: Sequence[str], input: str | None =
     """
     failed: OSError | None = None
     status = 0
-    with app.suspend(), _ignored_interrupts():
+    with _ignored_interrupts(), app.suspend():
         # Textual takes the terminal back only if nothing is raised inside `suspend`.
         try:
             status = subprocess.run(
@@ -287,12 +288,16 @@ def run_program(app: AppInterface, arguments: Sequence[str], input: str | None =
 
 @contextmanager
 def _ignored_interrupts() -> Iterator[None]:
-    """Ignore ^C, which reaches every program on the terminal, while another one runs there."""
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+    """Ignore ^C and ^\\, which reach every program on the terminal, while another one runs there.
+
+    Not by SIG_IGN, which the other program would inherit.
+    """
+    before = {each: signal.signal(each, lambda *_: None) for each in INTERRUPTS}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def suspend() -> str:

@@ -166,3 +166,19 @@ def test_bytes_that_are_no_keys_leave_the_program_running(memtui: Start, tmp_pat
         on.wait_for("e edit")
         on.send("q")
         assert on.wait_for_end() == 0, on.text()
+
+
+def test_what_interrupts_the_editor_does_not_end_the_program(memtui: Start, tmp_path: Path) -> None:
+    root = tmp_path / "agent-memory"
+    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
+    editor, ran = tmp_path / "editor", tmp_path / "ran"
+    editor.write_text(f"#!/bin/sh\nkill -QUIT $PPID\nkill -INT $PPID\ntouch {ran}\n")
+    editor.chmod(0o700)
+    with memtui([str(root)], tmp_path, environ={"EDITOR": str(editor)}) as on:
+        on.wait_for("e edit")
+        on.send("o")
+        on.wait_until(ran.exists)
+        on.send("?")
+        on.wait_for("Help:")
+        on.send(f"{ESC}q")
+        assert on.wait_for_end() == 0, on.text()
