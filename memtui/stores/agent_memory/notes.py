@@ -15,6 +15,7 @@ from memtui.changes import Act, Change, Edit, Plan, TextEdit
 from memtui.dataclass import dataclass
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
+from memtui.lazy_pattern import lazy_pattern
 from memtui.model import Memory, Place
 from memtui.stores.plans import SIDECAR_ACTS, PlanContext, plan_one, tag_edits
 from memtui.stores.scanning import as_refused
@@ -24,8 +25,8 @@ NOTES = "notes"
 """The entity of daily notes and of MEMORY.md."""
 BYTE_ORDER_MARK = "\ufeff"
 
-_TYPE_LINE = re.compile(r"\*\*Type:\*\*\s*(\S.*)")
-_UPDATED_LINE = re.compile(r"\*\*Last updated:\*\*\s*(\d{4}-\d{2}-\d{2})")
+_TYPE_LINE = lazy_pattern(r"\*\*Type:\*\*\s*(\S.*)")
+_UPDATED_LINE = lazy_pattern(r"\*\*Last updated:\*\*\s*(\d{4}-\d{2}-\d{2})")
 _HEAD_LINES = 20
 """Lines of a summary that may hold its **Type** and **Last updated**."""
 
