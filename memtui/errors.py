@@ -1,20 +1,5 @@
 """The hierarchy of errors. Each is shown as one line: what is wrong, where, what to do.
 
-    MemtuiError
-    ├── ConfigError          config.toml, a theme or a keymap has a fault; the defaults are used
-    ├── QueryError           a filter given to a command is not valid
-    ├── RefError             a reference names no memory, or more than one
-    ├── StoreError           a store cannot be opened
-    │   ├── UnreadableFile   one file of a store cannot be read; the rest of the store still can
-    │   └── Refused          the store, or its format, cannot do what was asked
-    │       └── NoTarget     an import does not say into which of the open stores
-    ├── SaveError            nothing was saved
-    │   ├── Conflict         the file or record changed since it was read
-    │   └── ForeignOwner     the file would get another owner, and nobody has agreed to that
-    ├── BundleError          an export file is damaged, hostile or of another kind
-    ├── EmbeddingError       embeddings cannot be computed; search goes on by text
-    └── WorkerError          a process for slow work ended without its result
-
 Errors are raised where they are found and caught in the user interface (`cli`, `tui`), which shows
 `str(error)`. No message holds raw text from a store: pass it through `memtui.text.visible`.
 """

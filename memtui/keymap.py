@@ -7,12 +7,15 @@ action has in the same place, is reported, and the default stays.
 from __future__ import annotations
 
 import re
+import string
+import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from memtui.errors import ConfigError, find_nearest
 
 Keys = tuple[str, ...]
+WHERE = "config.toml"
 
 _NAMES = {
     "esc": "escape",
@@ -25,41 +28,24 @@ _NAMES = {
     "bksp": "backspace",
     " ": "space",
 }
-_SIGNS = {
-    "/": "slash",
-    "?": "question_mark",
-    ":": "colon",
-    ".": "full_stop",
-    ",": "comma",
-    ";": "semicolon",
-    "'": "apostrophe",
-    '"': "quotation_mark",
-    "+": "plus",
-    "-": "minus",
-    "*": "asterisk",
-    "=": "equals_sign",
-    "#": "number_sign",
-    "!": "exclamation_mark",
-    "@": "at",
-    "$": "dollar_sign",
-    "%": "percent_sign",
-    "&": "ampersand",
-    "(": "left_parenthesis",
-    ")": "right_parenthesis",
-    "[": "left_square_bracket",
-    "]": "right_square_bracket",
-    "{": "left_curly_bracket",
-    "}": "right_curly_bracket",
-    "<": "less_than_sign",
-    ">": "greater_than_sign",
-    "_": "underscore",
-    "`": "grave_accent",
-    "~": "tilde",
-    "|": "vertical_line",
-    "\\": "backslash",
-    "^": "circumflex_accent",
+_RENAMED = {
+    "solidus": "slash",
+    "reverse_solidus": "backslash",
+    "commercial_at": "at",
+    "hyphen_minus": "minus",
+    "plus_sign": "plus",
+    "low_line": "underscore",
 }
-"""Signs and what Textual calls them, as in `textual.keys`."""
+"""`textual.keys.KEY_NAME_REPLACEMENTS`."""
+
+
+def _name_sign(sign: str) -> str:
+    """What Textual calls a sign, as `textual.keys._character_to_key` makes it."""
+    name = unicodedata.name(sign).lower().replace("-", "_").replace(" ", "_")
+    return _RENAMED.get(name, name)
+
+
+_SIGNS = {sign: _name_sign(sign) for sign in string.punctuation}
 ALL_PANES = "*"
 """Scope of keys that work in every pane, but in no dialog."""
 DIALOG = "dialog:"
@@ -115,7 +101,6 @@ def resolve(
     overrides: Mapping[str, Iterable[str]],
     *,
     scopes: Mapping[str, str] | None = None,
-    where: str = "config.toml",
 ) -> Keymap:
     """Return the keys to use: `defaults` (action id -> keys) with the valid `overrides`.
 
@@ -130,14 +115,14 @@ def resolve(
     problems: list[ConfigError] = []
     for action, action_keys in overrides.items():
         if action not in keys:
-            problems.append(_unknown(action, keys, where))
+            problems.append(_unknown(action, keys))
             continue
         accepted[action], bad = _known(action_keys)
         for key in bad:
             problems.append(
                 ConfigError(
                     f"{key!r} is not a key",
-                    where=f"{where}: keys.{action}",
+                    where=f"{WHERE}: keys.{action}",
                     do="write it like a, A, ctrl+a, f5, slash, pagedown",
                 )
             )
@@ -151,7 +136,7 @@ def resolve(
         problems.append(
             ConfigError(
                 f"the key {key} already belongs to {other}",
-                where=f"{where}: keys.{loser}",
+                where=f"{WHERE}: keys.{loser}",
                 do=f"choose another key, or give {other} another one too",
             )
         )
@@ -164,11 +149,11 @@ def _known(key_names: Iterable[str]) -> tuple[Keys, list[str]]:
     return good, [key for key, name in names if name is None]
 
 
-def _unknown(action: str, known: Iterable[str], where: str) -> ConfigError:
+def _unknown(action: str, known: Iterable[str]) -> ConfigError:
     near = find_nearest(action, known)
     return ConfigError(
         f"there is no action {action!r}",
-        where=f"{where}: keys",
+        where=f"{WHERE}: keys",
         do=f"did you mean {near}?" if near else "the help in memtui names all actions",
     )
 

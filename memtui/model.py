@@ -165,13 +165,7 @@ def from_record(record: Mapping[str, Any]) -> Memory:
     values["origin"] = Place(**values["origin"])
     values["also"] = tuple(Place(**place) for place in values["also"])
     values["links"] = tuple(
-        Link(
-            relation=link["relation"],
-            target=link["target"],
-            valid_from=_parse_time(link["valid_from"]),
-            valid_to=_parse_time(link["valid_to"]),
-            note=link["note"],
-        )
+        Link(**{**link, **{name: _parse_time(link[name]) for name in ("valid_from", "valid_to")}})
         for link in values["links"]
     )
     for name in ("supersedes", "superseded_by", "tags"):

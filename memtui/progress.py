@@ -6,8 +6,8 @@ It calls `report` now and then, asks `cancelled` as often, and raises `Cancelled
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, TypeVar
 
 
 class Cancelled(Exception):
@@ -29,6 +29,17 @@ IsCancelled = Callable[[], bool]
 
 def silent(_: Progress) -> None:
     """Ignore progress: the default `report`."""
+
+
+_Item = TypeVar("_Item")
+
+
+def stoppable(items: Iterable[_Item], cancelled: IsCancelled, every: int = 256) -> Iterator[_Item]:
+    """Yield the items, and ask `cancelled` before each so many of them. Raises Cancelled."""
+    for number, item in enumerate(items):
+        if number % every == 0 and cancelled():
+            raise Cancelled
+        yield item
 
 
 def never() -> bool:

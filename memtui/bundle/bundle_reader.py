@@ -10,6 +10,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -165,16 +166,12 @@ def _read_files(
         time = about["mtime_ns"]
         if type(time) is not int or abs(time) >= LAST_TIME or path in files:
             raise BundleError("its manifest is not in the form memtui writes")
-        files[path] = _loader(archive, prefix + name)
+        files[path] = partial(archive.entries.__getitem__, prefix + name)
         times[path] = time
     folders = {path[:at] for path in files for at in range(len(path)) if path[at] == "/"}
     if folders & files.keys():
         raise BundleError("a file has the same name as a folder")
     return files, times
-
-
-def _loader(archive: Archive, name: str) -> Callable[[], bytes]:
-    return lambda: archive.entries[name]
 
 
 def _lines(archive: Archive, name: str) -> Callable[[], list[str]]:

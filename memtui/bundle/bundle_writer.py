@@ -16,6 +16,7 @@ import fnmatch
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
@@ -169,10 +170,17 @@ def _pack_whole(packed: PackedStores, library: OpenStores, store: Store) -> None
 
 
 def _layout(store: Store, files: Iterable[str]) -> StoreLayout:
-    known = format_of(store.format)
+    """The layout of a store whose memories lie in these files, or in one database."""
+    root, known = store.root, format_of(store.format)
     if known and known.database is not None:
-        return layout_of_database(store.root, known.database.name)
-    return layout_of_files(store.root, [file for file in files if file])
+        name = known.database.name
+        if root.is_dir():
+            return StoreLayout(root, "", root, root / name, name)
+        return StoreLayout(root.parent, "", root, root, name)
+    start = os.path.join(str(root), "")
+    if all(file.startswith(start) for file in files if file):
+        return StoreLayout(root, "", root)
+    return StoreLayout(root.parent, root.name, root)
 
 
 def _belongings(root: Path, known: Format | None) -> Iterator[str]:
@@ -186,16 +194,10 @@ def _belongings(root: Path, known: Format | None) -> Iterator[str]:
         return
     start = len(os.path.join(str(root), ""))
     for entry in walk(root, (), SKIPPED):
-        name = entry.path[start:]
-        if any(fnmatch.fnmatchcase(name, pattern) for pattern in wide) and _is_small(entry.path):
-            yield entry.path
-
-
-def _is_small(path: str) -> bool:
-    try:
-        return os.stat(path).st_size <= LARGEST_BELONGING
-    except OSError:
-        return False
+        if any(fnmatch.fnmatchcase(entry.path[start:], pattern) for pattern in wide):
+            with suppress(OSError):
+                if entry.stat().st_size <= LARGEST_BELONGING:
+                    yield entry.path
 
 
 def _add_files(
@@ -286,11 +288,6 @@ def quote_name(name: str) -> str:
     return "/".join("%2E" * len(p) if p in (".", "..") else p for p in text.split("/"))
 
 
-def unquote_name(name: str) -> str:
-    """Return the file name that `quote_name` made this name of."""
-    return os.fsdecode(unquote_to_bytes(name))
-
-
 def quote_names(paths: Iterable[str]) -> dict[str, str]:
     """Return path -> name; no two names differ only in case."""
     found: dict[str, str] = {}
@@ -316,7 +313,7 @@ def parse_entry_name(name: str) -> str:
     Raises:
         BundleError: it leads out of the store, is too long, or is a forbidden name.
     """
-    path = unquote_name(name)
+    path = os.fsdecode(unquote_to_bytes(name))
     parts = PurePosixPath(path).parts
     plain = path == "/".join(parts) and not path.startswith("/") and "\0" not in path
     if not parts or not plain or ".." in parts:
@@ -360,18 +357,3 @@ class StoreLayout:
             return f"{self.inner}/{extra_files[file]}" if self.inner else extra_files[file]
         start = os.path.join(str(self.base), "")
         return file.removeprefix(start) if file.startswith(start) else ""
-
-
-def layout_of_files(root: Path, files: Iterable[str]) -> StoreLayout:
-    """The layout of the store at `root` whose memories lie in these text `files`."""
-    start = os.path.join(str(root), "")
-    if all(file.startswith(start) for file in files):
-        return StoreLayout(root, "", root)
-    return StoreLayout(root.parent, root.name, root)
-
-
-def layout_of_database(root: Path, name: str) -> StoreLayout:
-    """The layout of the store at `root` in one file; `name` is the usual name of such files."""
-    if root.is_dir():
-        return StoreLayout(root, "", root, root / name, name)
-    return StoreLayout(root.parent, "", root, root, name)

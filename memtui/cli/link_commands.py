@@ -69,11 +69,9 @@ def _link_record(library: Library, edge: Edge, now: datetime) -> dict[str, Any]:
 
 def _edge_line(library: Library, edge: Edge, *, forward: bool) -> str:
     other = edge.target if forward else edge.source
-    arrow = f"-{one_line(edge.relation)}->" if forward else f"<-{one_line(edge.relation)}-"
-    times = ""
+    arrow = _arrow(edge.relation, forward)
     begun, ended = edge.period(date)
-    if begun:
-        times = f"  [{begun} to {ended}]"
+    times = f"  [{begun} to {ended}]" if begun else ""
     note = f"  ({one_line(edge.note)})" if edge.note else ""
     return cut(f"  {arrow} {_name(library, other)}{times}{note}", columns())
 
@@ -195,7 +193,7 @@ def _print_paths(library: Library, found: Neighbourhood) -> None:
     print(cut(_name(library, found.start), width))
     steps = paths(found)
     for each in found.reached[1:]:
-        path = " ".join(_arrow(step) for step in steps[each.node])
+        path = " ".join(_arrow(step.edge.relation, step.is_forward) for step in steps[each.node])
         print(cut(f"{each.distance:>3}  {path} {_name(library, each.node)}", width))
     if len(found.reached) == 1:
         click.echo("no links", err=True)
@@ -203,9 +201,8 @@ def _print_paths(library: Library, found: Neighbourhood) -> None:
         click.echo(f"{found.left_out} more were not followed", err=True)
 
 
-def _arrow(step: Step) -> str:
-    relation = one_line(step.edge.relation)
-    return f"-{relation}->" if step.is_forward else f"<-{relation}-"
+def _arrow(relation: str, is_forward: bool) -> str:
+    return f"-{one_line(relation)}->" if is_forward else f"<-{one_line(relation)}-"
 
 
 def _draw(library: Library, found: Neighbourhood, form: str) -> str:
@@ -213,10 +210,8 @@ def _draw(library: Library, found: Neighbourhood, form: str) -> str:
 
     if form == "tree":
         width = min(columns(), _TREE_WIDTH)
-        return (
-            graph_layout.draw_text(graph_layout.lay_out(found, library.node_label, width=width))
-            + "\n"
-        )
+        layout = graph_layout.lay_out(found, library.node_label, width=width)
+        return graph_layout.draw_text(layout) + "\n"
     write = {
         "mermaid": graph_export.to_mermaid,
         "dot": graph_export.to_dot,

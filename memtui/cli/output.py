@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from memtui.changes import Outcome
+from memtui.changes import Change, Outcome
 from memtui.errors import ForeignOwner, Refused
 from memtui.model import UNTYPED, Memory
 from memtui.progress import Progress
@@ -142,6 +142,11 @@ def clear_progress() -> None:
 
 
 Result = TypeVar("Result")
+
+
+def apply_change(library: Library, change: Change, dry_run: bool, as_json: bool) -> int:
+    """Plan a change, then as `apply_planned`."""
+    return apply_planned(library, library.plan([change]), dry_run, as_json)
 
 
 def apply_planned(library: Library, planned: Planned, dry_run: bool, as_json: bool) -> int:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -305,21 +305,14 @@ def _accept(
     planned = queue.plan(chosen)
     if not planned.has_edits:
         raise Refused("there is nothing to change", do="memtui review lists what is open")
-    number = None
-    if not dry_run:
-        apply: Callable[[], Any] = lambda: library.apply(planned)  # noqa: E731
-        number = confirm_owner(library, apply).id
+    number = None if dry_run else confirm_owner(library, lambda: library.apply(planned)).id
     if as_json:
-        record = {
-            "done": not dry_run,
-            "action": number,
-            "proposals": [proposal.id for proposal in chosen],
-        }
-        print_json(record)
+        ids = [proposal.id for proposal in chosen]
+        print_json({"done": not dry_run, "action": number, "proposals": ids})
     elif dry_run:
-        from memtui.upkeep.proposals import mask_diffs
+        from memtui.upkeep.proposals import mask_diff
 
-        print_diffs(mask_diffs(planned.diffs()))
+        print_diffs(map(mask_diff, planned.diffs()))
     else:
         print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
     return 0

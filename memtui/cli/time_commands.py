@@ -13,7 +13,7 @@ from memtui.cli.options import change_options, filter_options, json_option, quer
 from memtui.cli.output import apply_planned, print_json
 from memtui.cli.store_selection import load_library
 from memtui.errors import QueryError, Refused
-from memtui.insight.comparison import diff_words, mark_piece, mark_words
+from memtui.insight.comparison import diff_words, mark_words
 from memtui.model import format_time, to_record
 from memtui.query import parse_time, parse_time_end
 from memtui.text import date, one_line, visible
@@ -98,7 +98,7 @@ def _print_history(found: VersionHistory) -> None:
         print(_headline(at, version, found))
         former = found.previous(at)
         text = version.text
-        shown = text if former is None else mark_words(former.text, text)
+        shown = text if former is None else mark_words(diff_words(former.text, text))
         for line in visible(shown).split("\n"):
             print(f"    {line}")
     for id in found.missing:
@@ -189,7 +189,7 @@ def _print_differences(found: Sequence[Difference]) -> None:
         parts = (str(each.kind), one_line(memory.ref), one_line(memory.entity), date(each.time), by)
         print(f"{_SIGNS[each.kind]} {'  '.join(column for column in parts if column)}")
         if each.kind == "changed":
-            shown = "".join(mark_piece(kind, piece) for kind, piece in each.text_diff())
+            shown = mark_words(each.text_diff())
             if each.fields:
                 print(f"    changed: {', '.join(each.fields)}")
         else:

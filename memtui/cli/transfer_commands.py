@@ -23,15 +23,13 @@ from memtui.cli.options import (
 from memtui.cli.output import clear_progress, confirm_owner, print_json, show_progress
 from memtui.cli.store_selection import load_library, load_library_as_of, open_library
 from memtui.errors import MemtuiError, Refused, SaveError
-from memtui.query import Query, filter_values
+from memtui.query import filter_values
 from memtui.text import counted, number, one_line, size, visible
 
 if TYPE_CHECKING:
     from memtui.bundle.bundle_reader import ImportDocument
     from memtui.bundle.import_plan import ImportPlan
     from memtui.bundle.restoring import Restoration
-    from memtui.library import Library
-    from memtui.model import Memory
 
 INCOMPLETE = 3
 """Exit code of an export that lacks what could not be read, as that of `restic backup`."""
@@ -105,7 +103,8 @@ def export(
             do=f"with --as-of use --format {', '.join(plain)}",
         )
     library = load_library_as_of(stores, as_of)
-    chosen = None if takes_whole else _find_all(library, query)
+    found = None if takes_whole else library.find(query)
+    chosen = None if found is None else [found.rows[slot] for slot in found.slots]
     every = "all" in filter_values(query, "status")
     exported = exporting.export_memories(
         library, form, chosen, show_progress, pretty=pretty, every=every
@@ -115,11 +114,6 @@ def export(
     for line in exported.notes:
         click.echo(f"memtui: {one_line(line)}", err=True)
     return INCOMPLETE if exported.is_incomplete else 0
-
-
-def _find_all(library: Library, query: Query) -> list[Memory]:
-    found = library.find(query)
-    return [found.rows[slot] for slot in found.slots]
 
 
 def _write(output: Path | None, pieces: Iterable[bytes]) -> None:

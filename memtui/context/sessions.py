@@ -127,16 +127,11 @@ def _text_sections(text: LoadedText, *, split: bool = False) -> list[Section]:
             tuple(group),
             rule=text.note,
             is_exact=True,
-            ranks=_oldest_last(group),
+            # The heading first, then the newest, which stand last.
+            ranks=tuple(len(group) - at if entry.ref else 0 for at, entry in enumerate(group)),
         )
         for group in groups
     ]
-
-
-def _oldest_last(entries: Sequence[PackEntry]) -> tuple[int, ...]:
-    """The heading first, then the newest, which stand last."""
-    count = len(entries)
-    return tuple(0 if not entry.ref else count - at for at, entry in enumerate(entries))
 
 
 def _pieces(text: LoadedText) -> Iterable[tuple[str, int, int]]:

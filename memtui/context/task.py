@@ -16,7 +16,7 @@ from memtui.search.columns import Columns
 from memtui.search.finder import RankedHits
 from memtui.search.salience import DEFAULTS as SCORE_DEFAULTS
 from memtui.search.salience import NUMBER_NAMES, ScoreConstants
-from memtui.stores.base import Store
+from memtui.stores.base import Store, StoreView
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class Found(Protocol):
         ...
 
 
-class PackSource(Protocol):
+class PackSource(StoreView, Protocol):
     """What a library offers to a recipe; `memtui.library.Library` has it."""
 
     @property
@@ -146,16 +146,8 @@ class PackSource(Protocol):
         """Run a query on the loaded memories."""
         ...
 
-    def get(self, ref: str) -> Memory:
-        """Return the memory with this ref. Raises RefError."""
-        ...
-
     def resolve(self, text: str) -> Memory:
         """Return the memory with this ref, id or beginning of an id. Raises RefError."""
-        ...
-
-    def memories(self, store: str) -> Iterable[Memory]:
-        """Return all memories of the store with this label."""
         ...
 
 

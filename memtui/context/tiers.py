@@ -22,9 +22,9 @@ from memtui.model import Memory
 from memtui.search import analysis
 from memtui.search.array_types import Longs
 from memtui.search.columns import to_array
-from memtui.search.pack_ranking import created_within, group_by_recency, types_of_entities
+from memtui.search.pack_ranking import group_by_recency, types_of_entities
 from memtui.search.ranking import ScorePart
-from memtui.search.salience import halved, whole_days
+from memtui.search.salience import days_since, halved, whole_days
 
 _STOP_WORDS = """
     a an the and or but in on at to for of with by from as is was are were been be have has had do
@@ -103,7 +103,8 @@ def build_tiers(task: Task) -> tuple[list[Section], str, str]:
         total += len(sections[-1].entries)
     if total < task.constants["enough"]:
         notes = slots_of_role("daily", columns, slots)
-        recent = created_within(columns, notes, task.constants["note_days"] + 1, task.now)
+        ages = days_since(columns.created.take(notes), task.now)
+        recent = notes[ages < task.constants["note_days"] + 1]
         sections.append(_notes(task, query, [found.rows[slot] for slot in recent.tolist()]))
     head = f'=== MEMORY CONTEXT ===\n\nQuery: "{task.text}" → synthesized: "{query.text}"\n\n'
     tail = "=== END MEMORY CONTEXT ===\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -249,6 +249,6 @@ def mark_piece(kind: str, piece: str) -> str:
     return _MARKS[kind].format(piece)
 
 
-def mark_words(before: str, after: str) -> str:
-    """The difference of two texts as plain text with such marks."""
-    return "".join(mark_piece(kind, piece) for kind, piece in diff_words(before, after))
+def mark_words(pieces: Iterable[tuple[str, str]]) -> str:
+    """The pieces of `diff_words` as plain text with such marks."""
+    return "".join(mark_piece(kind, piece) for kind, piece in pieces)

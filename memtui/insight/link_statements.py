@@ -88,20 +88,18 @@ class LinkEntry(NamedTuple):
 def read_entry(memory: Memory) -> LinkEntry:
     """Return what a memory states."""
     entities = (memory.entity, *memory.also_entities)
+    is_current = memory.status in CURRENT
+    end = None if is_current else stated_end(memory)
     return LinkEntry(
         memory.ref,
         "" if memory.ref == f"{memory.store}:{memory.id}" else memory.id,
         tuple(path for path in entities if path),
         memory.created or memory.updated,
         stated_links(memory)[:MOST_STATEMENTS],
-        None if memory.status in CURRENT else _find_own_end(memory),
-        () if memory.status in CURRENT else memory.superseded_by,
-        memory.status not in CURRENT and stated_end(memory) is not None,
+        None if is_current else end or last_change(memory) or UNKNOWN_END,
+        () if is_current else memory.superseded_by,
+        end is not None,
     )
-
-
-def _find_own_end(memory: Memory) -> datetime:
-    return stated_end(memory) or last_change(memory) or UNKNOWN_END
 
 
 def stated_end(memory: Memory) -> datetime | None:

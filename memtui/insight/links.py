@@ -15,9 +15,9 @@ entries. `LinkIndex` is mutable and not thread-safe; `memtui.library.links` hold
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from memtui.insight.link_graph import (
     MAY_NAME_NOTHING,
@@ -44,6 +44,37 @@ from memtui.insight.link_statements import (
 _Item = TypeVar("_Item")
 
 
+class Names(NamedTuple):
+    """The memories and entities there are, whether they state something or not."""
+
+    refs: Collection[str]
+    """Of all memories."""
+    entities: Mapping[str, Collection[str]]
+    """Path of an entity that memories are about -> labels of their stores."""
+    labels: Collection[str]
+    """Of the stores with memories."""
+
+
+class _Paths(NamedTuple):
+    stores: Mapping[str, set[str]]
+    """Path of an entity, and of those above it -> labels of the stores with memories there."""
+    called: Mapping[str, list[str]]
+    """Last part of a path -> paths."""
+    labels: Collection[str]
+
+    @staticmethod
+    def of(names: Names) -> _Paths:
+        above: dict[str, set[str]] = {}
+        for path, stores in names.entities.items():
+            parts = path.split("/")
+            for depth in range(1, len(parts) + 1):
+                above.setdefault("/".join(parts[:depth]), set()).update(stores)
+        called: dict[str, list[str]] = {}
+        for path in above:
+            called.setdefault(path.rpartition("/")[2], []).append(path)
+        return _Paths(above, called, names.labels)
+
+
 class LinkIndex:
     """All links of many memories, by either end."""
 
@@ -55,18 +86,13 @@ class LinkIndex:
         """Name of the source -> statements of other memories than the source."""
         self._incoming = StatementTable()
         """Name of the target -> statements."""
-        self._members: dict[tuple[str, str], int] = {}
-        """Path of an entity and store -> memories."""
-        self._entities: dict[str, dict[str, int]] = {}
-        """Path of an entity, and of those above it -> store -> paths of `_members` below it."""
-        self._last_parts: dict[str, dict[str, None]] = {}
-        """Last part of a path -> paths."""
         self._of_entity: dict[str, dict[int, None]] = {}
         """Entity -> entries with statements."""
         self._stems: dict[str, dict[str, None]] = {}
         """Stem of a document's file name, folded -> refs."""
-        self._stores: dict[str, int] = {}
-        """Store -> memories."""
+        self._names: Names | None = None
+        """None: those of the entries."""
+        self._paths: _Paths | None = None
         self._known: dict[tuple[Node, bool], tuple[Edge, ...]] = {}
         """Edges that were asked for since the last change."""
         self._graph: LinkGraph | None = None
@@ -82,9 +108,7 @@ class LinkIndex:
         made = LinkIndex()
         made._entries, made._key_of = dict(self._entries), dict(self._key_of)
         made._foreign, made._incoming = self._foreign.copy(), self._incoming.copy()
-        made._members, made._stores = dict(self._members), dict(self._stores)
-        made._entities = {path: dict(stores) for path, stores in self._entities.items()}
-        made._last_parts = {name: dict(paths) for name, paths in self._last_parts.items()}
+        made._names = self._names
         made._of_entity = {path: dict(keys) for path, keys in self._of_entity.items()}
         made._stems = {stem: dict(refs) for stem, refs in self._stems.items()}
         return made
@@ -96,10 +120,6 @@ class LinkIndex:
         self._forget()
         self._entries[key] = entry
         self._key_of[entry.ref] = key
-        store = entry.store
-        self._stores[store] = self._stores.get(store, 0) + 1
-        for path in entry.entities:
-            self._count_member(path, store, 1)
         if entry.ref.endswith(".md"):
             self._stems.setdefault(stem_of(entry.id), {})[entry.ref] = None
         if not entry.statements:
@@ -121,9 +141,6 @@ class LinkIndex:
             del self._key_of[entry.ref]
             if entry.ref.endswith(".md"):
                 _discard(self._stems, stem_of(entry.id), entry.ref)
-        self._stores[entry.store] -= 1
-        for path in entry.entities:
-            self._count_member(path, entry.store, -1)
         if not entry.statements:
             return
         for path in entry.entities:
@@ -137,42 +154,45 @@ class LinkIndex:
         """What the memory with this key states; None if there is none."""
         return self._entries.get(key)
 
+    def set_names(self, names: Names) -> None:
+        """Set the names there are; the names of the entries must be among them."""
+        self._forget()
+        self._names = names
+
+    def has_entry(self, ref: str) -> bool:
+        """Whether what the memory with this ref states was added."""
+        return ref in self._key_of
+
     def _forget(self) -> None:
-        self._graph = None
+        self._graph = self._paths = None
         if self._known:
             self._known.clear()
 
-    def _count_member(self, path: str, store: str, change: int) -> None:
-        before = self._members.get((path, store), 0)
-        after = before + change
-        if after > 0:
-            self._members[path, store] = after
-        else:
-            self._members.pop((path, store), None)
-        if (before > 0) != (after > 0):
-            self._count_entity(path, store, change)
-
-    def _count_entity(self, path: str, store: str, change: int) -> None:
-        parts = path.split("/")
-        for depth in range(1, len(parts) + 1):
-            above = "/".join(parts[:depth])
-            stores = self._entities.setdefault(above, {})
-            stores[store] = stores.get(store, 0) + change
-            if stores[store] <= 0:
-                del stores[store]
-            if stores:
-                self._last_parts.setdefault(parts[depth - 1], {})[above] = None
-            else:
-                del self._entities[above]
-                _discard(self._last_parts, parts[depth - 1], above)
-
     # ---- names ------------------------------------------------------------------------------
+
+    @property
+    def _refs(self) -> Collection[str]:
+        return self._key_of if self._names is None else self._names.refs
+
+    @property
+    def _entities(self) -> _Paths:
+        if self._paths is None:
+            names = self._names
+            if names is None:
+                stores: dict[str, set[str]] = {}
+                for entry in self._entries.values():
+                    for path in entry.entities:
+                        stores.setdefault(path, set()).add(entry.store)
+                labels = {entry.store for entry in self._entries.values()}
+                names = Names(self._key_of, stores, labels)
+            self._paths = _Paths.of(names)
+        return self._paths
 
     def has(self, node: Node) -> bool:
         """Whether the node is a memory or an entity of the open stores."""
         if node.kind == NodeKind.MEMORY:
-            return node.name in self._key_of
-        return node.kind == NodeKind.ENTITY and node.name in self._entities
+            return node.name in self._refs
+        return node.kind == NodeKind.ENTITY and node.name in self._entities.stores
 
     def knows(self, store: str, name: str) -> bool:
         """Whether a name means a memory or an entity in a store."""
@@ -186,17 +206,17 @@ class LinkIndex:
         texts, the stem of a file's name; for sources, the id of a session.
         """
         for ref in (f"{store}:{name}", name):
-            if ref in self._key_of:
+            if ref in self._refs:
                 return Node(NodeKind.MEMORY, ref)
         if origin is EdgeOrigin.SOURCE:
             ref = f"{store}:{SESSION}{name}"
-            return Node(NodeKind.MEMORY if ref in self._key_of else NodeKind.UNKNOWN, ref)
+            return Node(NodeKind.MEMORY if ref in self._refs else NodeKind.UNKNOWN, ref)
         label, colon, rest = name.partition(":")
-        path = rest if colon and self._stores.get(label, 0) > 0 else name
-        if path in self._entities:
+        path = rest if colon and label in self._entities.labels else name
+        if path in self._entities.stores:
             return Node(NodeKind.ENTITY, path)
         named = self.entities_called(path)
-        own_paths = [known for known in named if store in self._entities[known]]
+        own_paths = [known for known in named if store in self._entities.stores[known]]
         for paths in (own_paths, named):
             if len(paths) == 1:
                 return Node(NodeKind.ENTITY, paths[0])
@@ -209,19 +229,19 @@ class LinkIndex:
 
     def entities_called(self, name: str) -> list[str]:
         """Paths of the entities with this last part, sorted."""
-        return sorted(self._last_parts.get(name, ()))
+        return sorted(self._entities.called.get(name, ()))
 
     def find_folded(self, name: str) -> list[Node]:
         """The nodes that a name in lower case means: all memories whose ref it is or whose id
         begins so, and all entities of which it is the path or the last part."""
         nodes = [
             Node(NodeKind.MEMORY, ref)
-            for ref in self._key_of
+            for ref in self._refs
             if ref.casefold() == name or ref.partition(":")[2].casefold().startswith(name)
         ]
         nodes += [
             Node(NodeKind.ENTITY, path)
-            for path in self._entities
+            for path in self._entities.stores
             if path.casefold() == name or path.rpartition("/")[2].casefold() == name
         ]
         return nodes
@@ -234,7 +254,7 @@ class LinkIndex:
         if self._graph is None:
             entries = reversed(self._entries.values())
             self._graph = LinkGraph(
-                entries, self._key_of, self.resolve, self.end_of, is_past=self.is_past
+                entries, self._refs, self.resolve, self.end_of, is_past=self.is_past
             )
         return self._graph
 
@@ -287,7 +307,7 @@ class LinkIndex:
     def _target_names(self, node: Node) -> tuple[str, ...]:
         """Every name that a statement can have for this node as its target."""
         if node.kind == NodeKind.ENTITY:
-            labelled = (f"{label}:{node.name}" for label in self._stores)
+            labelled = (f"{label}:{node.name}" for label in self._entities.labels)
             return (node.name, node.name.rpartition("/")[2], *labelled)
         key = self._key_of.get(node.name)
         id = node.name.partition(":")[2] if key is None else self._entries[key].id

@@ -77,7 +77,8 @@ def losses(before: StoreFiles, now: StoreFiles) -> list[Loss]:
         for file, count in before.files.items():
             if count and file not in now.files and not os.path.lexists(file):
                 path = _topmost_missing(file, before.root)
-                if not _is_covered(path, now.unreadable):
+                above = map(str, (path, *Path(path).parents))
+                if now.unreadable.keys().isdisjoint(above):  # else it is listed already
                     found[path] = Loss(path, NOT_THERE, is_listed=False)
     return list(found.values())
 
@@ -90,11 +91,6 @@ def _topmost_missing(file: str, root: Path) -> str:
             break
         missing = str(folder)
     return missing
-
-
-def _is_covered(path: str, unreadable: Mapping[str, str]) -> bool:
-    """Whether it, or a folder it is in, is listed as unreadable."""
-    return any(str(folder) in unreadable for folder in (Path(path), *Path(path).parents))
 
 
 class LossDetector:

@@ -241,7 +241,7 @@ def _match(query: Query, scope: Searchable, leaves: _Leaves) -> Match | None:
         return leaves.match(terms, query)
     return finder.add_meaning(
         query,
-        leaves.match(fusion.drop_meaning_terms(terms), query),
+        leaves.match(tuple(term for term in terms if not fusion.is_meaning(term)), query),
         leaves.match(tuple(term for term in terms if term.negated), query),
         cosines,
         scope.columns,

@@ -3,9 +3,9 @@
 What the cached rows state is kept beside them, so that no row is decoded for its links:
 `links.jsonl` in the folder of a generation (see `memtui.search.catalog`), which is removed with it,
 has a line with the version and the number of rows, lines with up to `ENTRIES_PER_LINE` entries
-each, then `"end"`. An entry is [row, own id, entities, time, statements], and of a memory that is
-not in use also end, successors and whether the end is stated. Rows that state nothing, and that no
-other has as its successor, have none.
+each, then `"end"`. An entry is [row, ref, own id, entities, time, statements], and of a memory that
+is not in use also end, successors and whether the end is stated. Rows that state nothing, and that
+no other has as its successor, have none (`_is_plain`); the index knows their names only.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import logging
 import re
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -31,12 +32,11 @@ from memtui.insight.link_statements import (
     read_entry,
     source_links,
 )
-from memtui.insight.links import LinkIndex
+from memtui.insight.links import LinkIndex, Names
 from memtui.library.loaded_stores import LoadedState, LoadedStores
-from memtui.library.store_cache import StoreCache
 from memtui.model import Memory, from_record
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search import cache_files, numbering
+from memtui.search import aggregates, cache_files, numbering
 from memtui.text import visible
 
 log = logging.getLogger(__name__)
@@ -73,6 +73,8 @@ class StoreLinks:
         self._state = state
         self._lock = RLock()
         self._index = LinkIndex()
+        self._successors: set[str] = set()
+        """Refs of memories that replaced others: the others end when they came."""
         self._serials = numbering.NO_SERIALS
         self._revision = -1
 
@@ -127,7 +129,9 @@ class StoreLinks:
             if state.snapshot.revision == self._revision:
                 return
             caches = self._loaded.caches if self._present is None else ()
-            saved = [SavedLinks(cache, cancelled) for cache in caches]
+            bases = {cache.catalog.folder: cache.base for cache in caches if cache.catalog}
+            slot_of = self._loaded.slots()
+        is_first = self._revision < 0 and self._present is None
         if self._present is not None and self._revision < 0:
             with self._present.reading(cancelled) as index:
                 self._index, self._serials = index.copy(), self._present._serials
@@ -138,15 +142,23 @@ class StoreLinks:
         for serial in removed:
             self._index.remove(serial)
         self._serials = numbering.without_serials(self._serials, removed)
+        saved: dict[int, LinkEntry] = {}
+        read_bases = []
+        for folder, base in bases.items() if is_first or len(added) >= SAVED_FROM else ():
+            if base and (found := _read_entries(folder, base, cancelled)) is not None:
+                saved.update(found)
+                read_bases.append(base)
         read = 0
         changes: dict[tuple[str, str], datetime] | None = None
         roots = {cache.store.label: str(cache.store.root) for cache in self._loaded.caches}
-        slots = numbering.find_slots(rows.serials, added)
-        for number, (serial, slot) in enumerate(zip(added, slots, strict=True)):
+        slots = numbering.choose_slots(rows.serials, added, read_bases, saved)
+        for number, slot in enumerate(slots):
+            serial = rows.serial(slot)
             if number % CHECK_EVERY == 0 and cancelled():
-                self._serials = numbering.with_serials(self._serials, added[:number])
+                done = added[: bisect_left(added, serial)]
+                self._serials = numbering.with_serials(self._serials, done)
                 return
-            entry = next((found for links in saved if (found := links.entry(slot, state))), None)
+            entry = saved.get(slot)
             if entry is None:
                 entry = _read_row(state, slot)
                 read += 1
@@ -155,7 +167,14 @@ class StoreLinks:
                 changed = changes.get((roots[entry.store], entry.id))
                 if changed is not None:
                     entry = self._find_end(entry, changed)
-            self._index.add_entry(serial, entry)
+            if not (is_first and _is_plain(entry)):
+                self._index.add_entry(serial, entry)
+                self._successors.update(f"{entry.store}:{name}" for name in entry.successors)
+        for ref in sorted(self._successors):
+            if not self._index.has_entry(ref) and (at := slot_of.get(ref)) is not None:
+                self._index.add_entry(rows.serial(at), _read_row(state, at))
+        labels, entities = aggregates.list_stores(state.columns)
+        self._index.set_names(Names(slot_of, entities, labels))
         self._serials = serials
         self._revision = state.snapshot.revision
         if read >= SAVED_FROM:
@@ -189,9 +208,10 @@ class StoreLinks:
                 slots = cache.slots_of_catalog()
                 if -1 in slots:  # the next generation will have them
                     continue
-                entries = [self._index.entry(state.snapshot.rows.serial(slot)) for slot in slots]
+                found = map(self._index.entry, state.snapshot.rows.serials[slots])
+                entries = [(row, entry) for row, entry in enumerate(found) if entry is not None]
                 try:
-                    write_entries(cache.catalog.folder, entries)
+                    write_entries(cache.catalog.folder, len(slots), entries)
                 except OSError as error:
                     log.warning("links of %s are not cached: %s", cache.store.label, error)
 
@@ -249,7 +269,7 @@ def _has_plain_fields(record: bytes) -> bool:
 
 
 LINKS_FILE = "links.jsonl"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Incremented when the lines or their meaning change."""
 ENTRIES_PER_LINE = 256
 """Entries of a line: the parser holds up all other threads while it reads one."""
@@ -257,50 +277,29 @@ _END = "end"
 _ORIGINS = {str(origin): origin for origin in EdgeOrigin}
 
 
-class SavedLinks:
-    """The saved entries of one store's cached rows; read when first asked for."""
-
-    def __init__(self, cache: StoreCache, cancelled: IsCancelled) -> None:
-        self._cancelled = cancelled
-        self._folder = cache.catalog.folder if cache.catalog is not None else None
-        self._base = cache.base if cache.base is not None else range(0)
-        self._entries: dict[int, LinkEntry] | None = None
-
-    def entry(self, slot: int, state: LoadedState) -> LinkEntry | None:
-        """What the row in this slot states; None if that is not saved."""
-        if self._folder is None or slot not in self._base:
-            return None
-        if self._entries is None:
-            self._entries = _read_entries(self._folder, self._base, state, self._cancelled)
-            if self._entries is None:
-                self._folder = None
-                return None
-        saved = self._entries.get(slot)
-        if saved is not None:
-            return saved
-        path = state.columns.entities[int(state.columns.entity[slot])]
-        return LinkEntry(state.snapshot.rows.ref_of(slot), "", (path,) if path else ())
-
-
-def write_entries(folder: Path, entries: Sequence[LinkEntry | None]) -> None:
-    """Write the entries of all rows of a generation, in their order. Raises OSError."""
+def write_entries(folder: Path, count: int, entries: Sequence[tuple[int, LinkEntry]]) -> None:
+    """Write the entries of a generation of `count` rows, given with their rows. Raises OSError."""
     path = folder / LINKS_FILE
     new = path.with_suffix(".new")
     with cache_files.create(new) as stream:
-        for values in _lines(entries):
+        for values in _lines(count, entries):
             stream.write(json.dumps(values, separators=(",", ":")).encode("ascii") + b"\n")
     new.replace(path)
 
 
-def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
-    yield [FORMAT_VERSION, __version__, len(entries)]
+def _is_plain(entry: LinkEntry) -> bool:
+    """Whether nothing but the ref and the entity of a memory counts; a link may name the stem of a
+    document."""
+    is_document = entry.ref.endswith(".md")
+    return not (entry.statements or entry.own_id or len(entry.entities) > 1 or is_document)
+
+
+def _lines(count: int, entries: Sequence[tuple[int, LinkEntry]]) -> Iterator[object]:
+    yield [FORMAT_VERSION, __version__, count]
     chunk: list[object] = []
-    known = [entry for entry in entries if entry is not None]
-    successors = {name for entry in known for name in entry.successors}
-    for row, entry in enumerate(entries):
-        if entry is None or not (
-            entry.statements or entry.own_id or len(entry.entities) > 1 or entry.id in successors
-        ):
+    successors = {name for _, entry in entries for name in entry.successors}
+    for row, entry in entries:
+        if _is_plain(entry) and entry.id not in successors:
             continue
         stated = [
             [
@@ -314,7 +313,7 @@ def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
             ]
             for statement in entry.statements
         ]
-        saved = [row, entry.own_id, entry.entities, _text(entry.since), stated]
+        saved = [row, entry.ref, entry.own_id, entry.entities, _text(entry.since), stated]
         if entry.ended is not None:
             saved += [_text(entry.ended), entry.successors, entry.is_end_stated]
         chunk.append(saved)
@@ -325,24 +324,20 @@ def _lines(entries: Sequence[LinkEntry | None]) -> Iterator[object]:
     yield _END
 
 
-def _read_entries(
-    folder: Path, base: range, state: LoadedState, cancelled: IsCancelled
-) -> dict[int, LinkEntry] | None:
+def _read_entries(folder: Path, base: range, cancelled: IsCancelled) -> dict[int, LinkEntry] | None:
     """Slot -> its entry; None if they are not saved, or damaged. Raises Cancelled."""
     path = folder / LINKS_FILE
     try:
         with path.open("rb") as stream:
             if json.loads(stream.readline()) != [FORMAT_VERSION, __version__, len(base)]:
                 raise ValueError("of another version, or of other rows")
-            rows = state.snapshot.rows
             found: dict[int, LinkEntry] = {}
             shared: dict[Hashable, Any] = {}
             while (chunk := json.loads(stream.readline())) != _END:
                 if cancelled():
                     raise Cancelled
                 for entry in chunk:
-                    slot = base.start + entry[0]
-                    found[slot] = _decode(rows.ref_of(slot), entry, shared)
+                    found[base.start + entry[0]] = _decode(entry, shared)
             return found
     except FileNotFoundError:
         return None
@@ -353,9 +348,9 @@ def _read_entries(
         return None
 
 
-def _decode(ref: str, saved: Sequence[Any], shared: dict[Hashable, Any]) -> LinkEntry:
+def _decode(saved: Sequence[Any], shared: dict[Hashable, Any]) -> LinkEntry:
     """The entry of a row; values that many rows have are the same objects in all (`shared`)."""
-    _, own_id, entities, since, stated, *end = saved
+    _, ref, own_id, entities, since, stated, *end = saved
     share = shared.setdefault
     statements = tuple(
         LinkStatement(

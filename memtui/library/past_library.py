@@ -34,10 +34,10 @@ from memtui.text import date
 if TYPE_CHECKING:
     from memtui.library.planning import Planned
 
-_SUPERSEDES = f'"relation":"{SUPERSEDES}"'.encode()
+_SUPERSEDES = re.compile(f'"relation":"{SUPERSEDES}"'.encode())
 _SUPERSEDED_BY = re.compile(rb',"superseded_by":\[(?:"([^"\\]*(?:","[^"\\]*)*)")?\]')
 _END_KEYS = re.compile("|".join(f'"{key}":' for key in END_KEYS).encode())
-_VERSIONS = f'"{VERSIONS_KEY}":['.encode()
+_VERSIONS = re.compile(rf'"{VERSIONS_KEY}":\['.encode())
 
 
 class PastViews:
@@ -83,7 +83,11 @@ class PastViews:
         self._ends = past_columns.make_ends(
             len(columns), _find_ends(state, self.library.loaded.slots())
         )
-        self._versioned = [slot for slot in _find_versioned(rows) if columns.alive[slot]]
+        self._versioned = [
+            slot
+            for slot in rows.candidate_slots(_VERSIONS)
+            if VERSIONS_KEY in rows[slot].extra and columns.alive[slot]
+        ]
         self._revision = state.snapshot.revision
 
     def _past_stores(self, state: LoadedState, at: datetime, former: FormerStates) -> PastStores:
@@ -105,13 +109,6 @@ class PastViews:
         return PastStores(self.library.loaded, state, columns, revived, former_rows, at)
 
 
-def _find_versioned(rows: Rows) -> Iterator[int]:
-    """The slots of memories of which their store keeps former texts."""
-    for slot in rows.slots_containing(_VERSIONS):
-        if VERSIONS_KEY in rows[slot].extra:
-            yield slot
-
-
 def _find_ends(state: LoadedState, slots: Mapping[str, int]) -> dict[int, float]:
     """Slot -> Unix seconds at which a row was taken out of use, as `as_of.find_end` says.
 
@@ -119,8 +116,8 @@ def _find_ends(state: LoadedState, slots: Mapping[str, int]) -> dict[int, float]
     tenth of 100,000 memories takes a second, this a tenth of that.
     """
     rows, columns = state.snapshot.rows, state.columns
-    begun = past_columns.list_times(columns)
-    dated = set(rows.slots_containing(_SUPERSEDES))
+    begun = columns.begun.tolist()
+    dated = set(rows.candidate_slots(_SUPERSEDES))
     """Rows whose links may say since when they replace others."""
 
     def find(store: str, id: str) -> Memory | None:

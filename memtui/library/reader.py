@@ -28,7 +28,7 @@ from memtui.search import aggregates, numbering
 from memtui.search.documents import to_document
 from memtui.search.embedding import embedded_text
 from memtui.search.finder import explain_hit
-from memtui.search.nearest_memories import NearWords
+from memtui.search.nearest_memories import NearWords, compare_to_slot
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store, Unreadable, WritableStore
 from memtui.stores.values import utc_now
@@ -235,7 +235,7 @@ class LibraryReader:
         with self._updates.slots_lock:
             slot = self.loaded.slot(ref)
             scope = self._searchable()
-            cosines = self.semantic.cosines_to_slot(slot, len(scope.columns))
+            cosines = compare_to_slot(self.semantic.state, slot, len(scope.columns))
             return finding.similar(slot, scope, cosines, limit, cancelled)
 
     def _searchable(self) -> Searchable:

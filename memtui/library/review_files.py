@@ -76,25 +76,28 @@ class ReviewFile:
     def read_findings(self) -> Findings | None:
         """All that was found, without what the next scan needs; None if nothing is kept."""
         with contextlib.suppress(OSError, *_FAULTS), self.path.open(encoding="utf-8") as file:
-            head = json.loads(file.readline())
-            if head["rules"] == _rules() and head["settings"] == self.settings:
-                return Findings(head["stamp"], tuple(map(from_record, head["proposals"])))
+            return self._findings(file.readline())
         return None
+
+    def _findings(self, line: str) -> Findings:
+        """The findings of the first line. Raises ValueError if it is of other rules, and more."""
+        head = json.loads(line)
+        if head["rules"] != _rules() or head["settings"] != self.settings:
+            raise ValueError("made with other rules or settings")
+        return Findings(str(head["stamp"]), tuple(map(from_record, head["proposals"])))
 
     def read(self) -> CachedReview | None:
         """All that is kept; None if nothing is."""
         with contextlib.suppress(OSError, *_FAULTS):
             first, second, _ = self.path.read_text(encoding="utf-8").split("\n")
-            head, rest = json.loads(first), json.loads(second)
-            if head["rules"] != _rules() or head["settings"] != self.settings:
-                return None
-            found = {one.id: one for one in map(from_record, head["proposals"])}
+            findings, rest = self._findings(first), json.loads(second)
+            found = {one.id: one for one in findings.proposals}
             groups = {
                 key: ScannedGroup(str(mark), tuple(found[id] for id in ids))
                 for key, (mark, *ids) in rest["groups"].items()
             }
             checked = tuple(found[id] for id in rest["checked"])
-            return CachedReview(str(head["stamp"]), groups, checked, dict(rest["texts"]))
+            return CachedReview(findings.stamp, groups, checked, dict(rest["texts"]))
         return None
 
     def write(self, review: CachedReview) -> None:

@@ -140,7 +140,7 @@ class SemanticSearch:
         embedder, state = self.embedder, self.state
         if embedder is None or not state.parts:
             return None
-        if not (text := self._text_to_embed(query, segments)):
+        if not (text := fusion.text_to_embed(query.wanted_terms, segments)):
             return None
         last = self._last
         if last is not None and last[:2] == (state, text) and len(last[2]) == slots:
@@ -177,15 +177,10 @@ class SemanticSearch:
         Empty without vectors, and for a server's model, which would have to be asked.
         """
         embedder, state = self.embedder, self.state
-        query_text = self._text_to_embed(query, segments)
+        query_text = fusion.text_to_embed(query.wanted_terms, segments)
         if embedder is None or embedder.remote or not state.parts or not query_text:
             return ()
         return nearest_memories.find_near_words(embedder, state.parts[0].counts, query_text, text)
-
-    def _text_to_embed(self, query: Query, segments: Sequence[Segment]) -> str:
-        return fusion.text_to_embed(
-            query.wanted_terms, lambda word: fusion.is_indexed_word(segments, word)
-        )
 
     def _embed_text(
         self, embedder: Embedder, state: VectorIndex, text: str
@@ -210,7 +205,7 @@ class SemanticSearch:
         Returns early when cancelled, or after `ANSWER_TIMEOUT`.
         """
         embedder, state = self.embedder, self.state
-        text = self._text_to_embed(query, segments)
+        text = fusion.text_to_embed(query.wanted_terms, segments)
         if embedder is None or not embedder.remote or not state.parts or not text:
             return False
         if text in self._query_vectors:
@@ -227,7 +222,3 @@ class SemanticSearch:
             if cancelled() or not request.is_alive():
                 break
         return text in self._query_vectors
-
-    def cosines_to_slot(self, slot: int, slots: int) -> Floats | None:
-        """Cosine of each slot with this one; None where it has no vector."""
-        return nearest_memories.compare_to_slot(self.state, slot, slots)

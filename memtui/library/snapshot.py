@@ -81,12 +81,6 @@ class Rows(Sequence[Memory]):
             found = rows.candidates(pattern) if isinstance(rows, CachedRows) else range(len(rows))
             yield from (first + at for at in found)
 
-    def slots_containing(self, mark: bytes) -> Iterator[int]:
-        """The slots whose cached record has these bytes, ascending, and all that are not cached."""
-        for first, rows in zip(self._firsts, self._parts, strict=True):
-            found = rows.containing(mark) if isinstance(rows, CachedRows) else range(len(rows))
-            yield from (first + at for at in found)
-
     def ref_of(self, slot: int) -> str:
         """The ref of one row; cached rows are not decoded for it."""
         at = bisect_right(self._firsts, slot) - 1

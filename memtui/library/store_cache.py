@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import logging
 import os
+from array import array
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,9 +103,9 @@ class StoreCache:
         """Whether the cache on disk differs from the table."""
         return self._saved != self.stamps
 
-    def slots_of_catalog(self) -> list[int]:
+    def slots_of_catalog(self) -> Sequence[int]:
         """The slot of each row of `catalog`; -1 where the table has a newer row."""
-        slots: list[int] = []
+        slots: array[int] = array("q")
         for shard in self.catalog.shards if self.catalog is not None else ():
             loaded = self.shards.get(shard.key)
             is_unchanged = loaded is not None and (loaded.stamp, loaded.count) == (

@@ -190,7 +190,10 @@ class StoreCatalog:
     def places(self) -> list[tuple[str, list[str]]]:
         """Where stores are looked for: each program, and its places as its format states them."""
         return [
-            (known.title.partition(":")[0], [*known.places, *_below_project(known.nearby)])
+            (
+                known.title.partition(":")[0],
+                [*known.places, *(f"./{place}" for place in known.nearby if place != ".")],
+            )
             for known in registry.formats()
         ]
 
@@ -223,10 +226,6 @@ def project_name(summary: StoreSummary) -> str:
     if path == home or path.startswith(f"{home}{os.sep}"):
         path = f"~{path[len(home) :]}"
     return f"{path} (this folder)" if summary.is_here else path
-
-
-def _below_project(nearby: Sequence[str]) -> list[str]:
-    return [f"./{place}" for place in nearby if place != "."]
 
 
 def _labelled(stores: Sequence[KnownStore]) -> list[KnownStore]:

@@ -139,7 +139,8 @@ def parse_condition(
     values = tuple(dict.fromkeys(part.strip().casefold() for part in text.split(",")))
     values = tuple(value for value in values if value)
     if not values:
-        raise QueryError(f"{name}: needs a value", do=f"such as {name}:{_example(entry)}")
+        example = (*entry.examples, *entry.values, "...")[0]
+        raise QueryError(f"{name}: needs a value", do=f"such as {name}:{example}")
     if entry.matching is Matching.TIME:
         moment = now or datetime.now(UTC)
         ranges = tuple(_parse_time_of(name, value, moment) for value in values)
@@ -161,10 +162,6 @@ def parse_condition(
         limit = (now or datetime.now(UTC)) - timedelta(days=STALE_DAYS)
         return Condition(name, values, negated, (Range(high=limit.timestamp()),))
     return Condition(name, values, negated)
-
-
-def _example(entry: Field) -> str:
-    return (*entry.examples, *entry.values, "...")[0]
 
 
 def _check_value(entry: Field, value: str) -> None:

@@ -124,28 +124,14 @@ class CachedRows(Sequence[Memory]):
 
     def candidates(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
         """The rows in whose line the pattern is found, ascending, a few megabytes at a time."""
-        for start, block in self._blocks():
-            at = 0
+        for first in range(0, len(self), ROWS_SCANNED):
+            start = int(self._offsets[first])
+            end = int(self._offsets[min(first + ROWS_SCANNED, len(self))])
+            block, at = os.pread(self._descriptor, end - start, start), 0
             while found := pattern.search(block, at):
                 row = int(np.searchsorted(self._offsets, start + found.start(), side="right")) - 1
                 yield row
                 at = int(self._offsets[row + 1]) - start
-
-    def containing(self, mark: bytes) -> Iterator[int]:
-        """The rows in whose line these bytes stand, ascending."""
-        for start, block in self._blocks():
-            at = block.find(mark)
-            while at >= 0:
-                row = int(np.searchsorted(self._offsets, start + at, side="right")) - 1
-                yield row
-                at = block.find(mark, int(self._offsets[row + 1]) - start)
-
-    def _blocks(self) -> Iterator[tuple[int, bytes]]:
-        """The lines of `ROWS_SCANNED` rows at a time, each with its place in the file."""
-        for first in range(0, len(self), ROWS_SCANNED):
-            start = int(self._offsets[first])
-            end = int(self._offsets[min(first + ROWS_SCANNED, len(self))])
-            yield start, os.pread(self._descriptor, end - start, start)
 
     def find_refs(self, part: str = "") -> Iterator[tuple[int, str]]:
         """The number and the ref of each row whose ref contains this text, ascending."""

@@ -58,7 +58,8 @@ def match_condition(columns: Columns, part: Condition, leaves: LeafMasks) -> Mas
     elif part.field == "has" and part.values == ("tags",):
         found = _slots_with(columns, columns.tags.values())
     elif part.field == "is" and part.values == ("stale",):
-        found = _match_stale(columns, part)
+        current = match_names(STATUSES, CURRENT.__contains__)[columns.status]
+        found = _match_ranges(columns.when, part) & current & ~columns.pinned
     else:
         found = leaves.condition(part)
     return ~found if part.negated else found
@@ -69,12 +70,6 @@ def _match_ranges(values: NDArray[np.float64], part: Condition) -> Mask:
     for one in part.ranges:
         found |= (values >= one.low) & (values < one.high)
     return found
-
-
-def _match_stale(columns: Columns, part: Condition) -> Mask:
-    """Current, not pinned, and not changed in the time that the condition carries."""
-    current = match_names(STATUSES, CURRENT.__contains__)[columns.status]
-    return _match_ranges(columns.when, part) & current & ~columns.pinned
 
 
 def _slots_with(columns: Columns, slot_arrays: Iterable[NDArray[np.int64]]) -> Mask:

@@ -107,7 +107,8 @@ def add_context(
     slots, session = shown.slots.take(at), session.take(at)
     count = len(slots)
     near = groups.windows.take(slots, axis=0).T
-    if shown.is_plain and _count_whole(terms) >= MIN_TERMS_TO_JOIN:
+    whole_terms = sum(not term.is_open for term in terms)
+    if shown.is_plain and whole_terms >= MIN_TERMS_TO_JOIN:
         leads = near.take(_find_best(worth.take(at), MAX_LEADS), axis=1)
         if len(beside := _find_beside(whole, leads)):
             slots = np.concatenate([slots, beside])
@@ -142,11 +143,6 @@ def add_context(
         shown = shown.with_fresh_slots(slots[count:])
         at = np.concatenate([at, np.arange(found, len(shown.slots))])
     return shown.changed(context=Context(slots, at, parts, total))
-
-
-def _count_whole(terms: Sequence[ScoredTerm]) -> int:
-    """How many of the terms are not still being typed."""
-    return [term.is_open for term in terms].count(False)
 
 
 def _find_best(worth: Floats, limit: int) -> Longs:

@@ -149,17 +149,14 @@ class EmbeddingServer:
         for at in range(0, len(texts), BATCH_TEXTS):
             if cancelled():
                 raise Cancelled
-            # Servers refuse empty texts; a space means as little.
             batch = [replace_surrogates(text) or " " for text in texts[at : at + BATCH_TEXTS]]
-            parts.append(normalize_rows(self._parse_rows(self._post(batch), len(batch))))
+            answer = self._server.post(self._path, {"model": self._model, "input": batch})
+            parts.append(normalize_rows(self._parse_rows(answer, len(batch))))
         if not parts:
             return np.empty((0, 0), np.float32)
         if len({part.shape[1] for part in parts}) != 1:
             raise self._bad_response("vectors of different lengths")
         return np.concatenate(parts)
-
-    def _post(self, batch: Sequence[str]) -> Any:
-        return self._server.post(self._path, {"model": self._model, "input": list(batch)})
 
     def _parse_rows(self, answer: Any, count: int) -> Floats:
         try:

@@ -20,14 +20,12 @@ from itertools import product
 import numpy as np
 
 from memtui.lazy_pattern import lazy_pattern
-from memtui.progress import Cancelled, IsCancelled, never
+from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis, hits
 from memtui.search.array_types import Ints, Mask
 from memtui.search.postings import Segment
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
-_BATCH = 512
-"""Words between two checks of `cancelled`."""
 
 
 def normalize_pattern(text: str) -> str:
@@ -49,7 +47,7 @@ def expand_wildcard(segment: Segment, pattern: str, cancelled: IsCancelled = nev
     head = re.split(r"[*?]", pattern, maxsplit=1)[0]
     first, last = segment.prefix_range(head)
     matches = compile_pattern(pattern)
-    found = [at for at in _iterate(first, last, cancelled) if matches(segment.terms[at])]
+    found = [at for at in stoppable(range(first, last), cancelled) if matches(segment.terms[at])]
     return np.array(found, np.int32)
 
 
@@ -91,7 +89,7 @@ def expand_fuzzy(segment: Segment, word: str, cancelled: IsCancelled = never) ->
     """
     first, last = segment.prefix_range(word[:1])
     is_near = compile_fuzzy(word)
-    found = [at for at in _iterate(first, last, cancelled) if is_near(segment.terms[at])]
+    found = [at for at in stoppable(range(first, last), cancelled) if is_near(segment.terms[at])]
     return np.array(found, np.int32)
 
 
@@ -110,13 +108,6 @@ def compile_fuzzy(word: str) -> Callable[[str], bool]:
         )
 
     return is_near
-
-
-def _iterate(first: int, last: int, cancelled: IsCancelled) -> Iterator[int]:
-    for at in range(first, last):
-        if (at - first) % _BATCH == 0 and cancelled():
-            raise Cancelled
-        yield at
 
 
 def edit_distance(one: str, other: str, limit: int) -> int:
@@ -277,7 +268,7 @@ def _misspelt_beginning(
         return found
     size = len(word)
     for segment in segments:
-        for at in _iterate(*segment.prefix_range(word[:2]), cancelled):
+        for at in stoppable(range(*segment.prefix_range(word[:2])), cancelled):
             other = segment.terms[at]
             if len(other) >= size - 1 and any(
                 edit_distance(word, other[:length], 1) <= 1 for length in (size, size + 1, size - 1)

@@ -23,7 +23,7 @@ With `words`, on LoCoMo (reported eight conversations), recall@10 is .805 and MR
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,27 +57,28 @@ def is_meaning(term: Term) -> bool:
     return term.kind is TermKind.MEANING and not term.negated
 
 
-def text_to_embed(terms: Sequence[Term], known: Callable[[str], bool] | None = None) -> str:
+def text_to_embed(terms: Sequence[Term], segments: Sequence[Segment] = ()) -> str:
     """The text of a query to embed: its `~meaning` terms, else all terms that are looked for.
 
     Args:
-        terms: The terms of the query; excluded ones and patterns are left out.
-        known: Whether a word that is still being typed is complete; None: it counts as complete.
+        terms: The terms of the query; excluded ones and patterns are left out, and so is a word
+            that is still being typed and is none yet.
+        segments: Whose words are known.
     """
-    meant = [term.text for term in terms if is_meaning(term)]
-    if meant:
+    if meant := [term.text for term in terms if is_meaning(term)]:
         return " ".join(meant)
-    words = []
-    for term in terms:
-        whole = term.kind in (TermKind.WORD, TermKind.PHRASE)
-        typed = term.kind is TermKind.PREFIX and (known is None or known(term.text))
-        if not term.negated and (whole or typed):
-            words.append(term.text)
-    return " ".join(words)
+    kinds = (TermKind.WORD, TermKind.PHRASE, TermKind.PREFIX)
+    return " ".join(
+        term.text
+        for term in terms
+        if not term.negated
+        and term.kind in kinds
+        and (term.kind is not TermKind.PREFIX or _is_indexed(term.text, segments))
+    )
 
 
-def is_indexed_word(segments: Sequence[Segment], typed: str) -> bool:
-    """Whether the last word of the text `typed` is a word of one of the `segments`."""
+def _is_indexed(typed: str, segments: Sequence[Segment]) -> bool:
+    """Whether the last word of what is typed is a word of one of the segments."""
     words = analysis.list_words(typed)
     return bool(words) and any(segment.find_word(words[-1]) is not None for segment in segments)
 
@@ -86,11 +87,6 @@ def is_meaning_only(terms: Sequence[Term]) -> bool:
     """Whether all terms that are looked for are searched by meaning."""
     positive = [term for term in terms if not term.negated]
     return bool(positive) and all(map(is_meaning, positive))
-
-
-def drop_meaning_terms(terms: Sequence[Term]) -> tuple[Term, ...]:
-    """The terms that are searched as text."""
-    return tuple(term for term in terms if not is_meaning(term))
 
 
 def fuse_scores(

@@ -16,16 +16,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from memtui.model import Memory
-from memtui.progress import Cancelled, IsCancelled, never
+from memtui.progress import IsCancelled, never, stoppable
 from memtui.search import analysis, hits
 from memtui.search.array_types import Ints, Longs, Mask, to_mask
 from memtui.search.documents import to_document
 from memtui.search.hits import NO_SLOTS, Match, TermHits
 from memtui.search.postings import FIELD_END, Segment
 from memtui.search.query_terms import QueryTerm, QueryTerms
-
-_BATCH = 256
-"""Memories between two checks of `cancelled`."""
 
 
 class SearchedRows(Protocol):
@@ -188,9 +185,7 @@ class LiteralSearch(NamedTuple):
 
     def _iterate(self, slots: Iterable[int]) -> Iterator[int]:
         size = len(self.rows)
-        for at, slot in enumerate(slots):
-            if at % _BATCH == 0 and self.cancelled():
-                raise Cancelled
+        for slot in stoppable(slots, self.cancelled):
             if slot < size and (
                 self.alive is None or (slot < len(self.alive) and self.alive[slot])
             ):

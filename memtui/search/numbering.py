@@ -6,7 +6,7 @@ renumbered, a slot identifies a row. What outlives a compaction of the table sto
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, ItemsView, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,10 +32,24 @@ def find_slot(serials: Serials, serial: int) -> int:
     return slot if slot < len(serials) and serials[slot] == serial else -1
 
 
-def find_slots(serials: Serials, row_serials: Sequence[int]) -> list[int]:
-    """The slots of the rows with `row_serials`, which all are among the table's `serials`."""
-    slots: list[int] = np.searchsorted(serials, np.asarray(row_serials, np.int64)).tolist()
-    return slots
+def choose_slots(
+    serials: Serials, row_serials: Sequence[int], ranges: Iterable[range], chosen: Collection[int]
+) -> list[int]:
+    """Return slots of some rows: those outside the `ranges`, and the `chosen` ones, ascending.
+
+    Args:
+        serials: Of all rows of the table.
+        row_serials: Of these rows, ascending.
+        ranges: Slots to leave out, but for the chosen ones.
+        chosen: Slots; those of other rows do not count.
+    """
+    slots = np.searchsorted(serials, np.asarray(row_serials, np.int64))
+    is_chosen = np.ones(len(slots), np.bool_)
+    for left_out in ranges:
+        is_chosen &= (slots < left_out.start) | (slots >= left_out.stop)
+    is_chosen |= np.isin(slots, np.fromiter(chosen, np.int64, len(chosen)))
+    found: list[int] = slots[is_chosen].tolist()
+    return found
 
 
 def list_kept_slots(alive: Mask, ranges: Iterable[range]) -> Slots:
@@ -114,6 +128,15 @@ class RefSlots(Mapping[str, int]):
         self.hashed, self.recent = hashed, recent
 
     def get(self, ref: Any, default: Any = None) -> Any:
+        """As that of a dict.
+
+        Args:
+            ref: Of a memory.
+            default: What is returned if no memory has it.
+
+        Returns:
+            The slot.
+        """
         if (slot := self.recent.get(ref, -1)) >= 0 and self._alive[slot]:
             return slot
         number = hash(ref)
@@ -155,6 +178,7 @@ class RefSlots(Mapping[str, int]):
         return int(self._alive.sum())
 
     def items(self) -> ItemsView[str, int]:
+        """Return the refs with their slots, in the order of these."""
         return _Pairs(self)
 
     def extended(self, count: int) -> RefSlots:
@@ -163,7 +187,13 @@ class RefSlots(Mapping[str, int]):
         return self.copied(self._rows, alive, {})
 
     def copied(self, rows: RefRows, alive: Mask, recent: Mapping[str, int]) -> RefSlots:
-        """The same for rows of which others are alive, with the slots of further refs."""
+        """The same for other rows.
+
+        Args:
+            rows: They have the same refs in the same slots, and maybe further rows.
+            alive: Which of them are live.
+            recent: Ref -> slot of the further ones.
+        """
         return RefSlots(rows, alive, self.hashed, {**self.recent, **recent})
 
 
@@ -175,14 +205,14 @@ class _Pairs(ItemsView[str, int]):
 
 
 def hash_refs(refs: Iterable[tuple[int, str]], count: int) -> HashedRefs:
-    """The hashes of so many refs, given as slot and ref."""
+    """The hashes of `refs`, given as slot and ref; there must be `count` of them."""
     pairs = ((hash(ref), slot) for slot, ref in refs)
     found: Any = np.fromiter(pairs, np.dtype((np.int64, 2)), count)
     return _in_order(found[:, 0], found[:, 1])
 
 
 def with_hashed(tables: Sequence[HashedRefs], new: HashedRefs) -> Sequence[HashedRefs]:
-    """Add a table, merged with those of similar size, so that there are few of them."""
+    """Return the `tables` and a `new` one, merged with those of similar size: there are few."""
     others = [*tables]
     while others and len(others[-1][0]) <= 2 * len(new[0]):
         hashes, slots = map(np.concatenate, zip(others.pop(), new, strict=True))

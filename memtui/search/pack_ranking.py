@@ -251,18 +251,6 @@ def oldest_first(columns: Columns, slots: Longs) -> Longs:
     return oldest
 
 
-def created_within(columns: Columns, slots: Longs, days: float, now: datetime) -> Longs:
-    """Return those of the slots that were created recently.
-
-    Args:
-        columns: Of all slots.
-        slots: The slots to choose from.
-        days: The age that they must not have reached; a time to come counts as age 0.
-        now: The time.
-    """
-    return slots[days_since(columns.created.take(slots), now) < days]
-
-
 def types_of_entities(columns: Columns, slots: Longs, entities: Sequence[int]) -> dict[int, str]:
     """Code of an entity -> the type that all of its slots have; empty where they differ.
 

@@ -41,12 +41,6 @@ def make_ends(size: int, ends: Mapping[int, float]) -> NDArray[np.float64]:
     return array
 
 
-def list_times(columns: Columns) -> Sequence[float]:
-    """Slot -> Unix seconds of its creation, else of its last change; nan if neither is known."""
-    times: list[float] = columns.begun.tolist()
-    return times
-
-
 def find_end(
     columns: Columns, begun: Sequence[float], slot: int, successors: Sequence[int]
 ) -> float:
@@ -54,7 +48,7 @@ def find_end(
 
     Args:
         columns: Of all rows.
-        begun: See `list_times`.
+        begun: `columns.begun`, as a list.
         slot: Of a row that is not in use.
         successors: Slots of the memories that replaced it.
     """

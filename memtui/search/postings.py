@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.dataclass import dataclass, field
-from memtui.progress import Cancelled, IsCancelled, never
+from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis
 from memtui.search.array_types import Ints, Longs
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
@@ -45,8 +45,6 @@ LENGTH_WORDS = 8.0
 """Words from which a memory counts as long; see `memtui.search.match_bonuses`."""
 FIELD_END = -1
 _LAST_CHARACTER = "\U0010ffff"
-_BATCH = 256
-"""Documents between two checks of `cancelled`."""
 PREFIX_LENGTHS = (2, 3)
 """In letters; longer prefixes have few words."""
 SHARE_DIVISOR = 32
@@ -295,9 +293,7 @@ def _chunk_texts(documents: Iterable[IndexedDocument], cancelled: IsCancelled) -
     number_of = numbers.__getitem__
     stream = array("i")
     starts = array("q", [0])
-    for at, document in enumerate(documents):
-        if at % _BATCH == 0 and cancelled():
-            raise Cancelled
+    for document in stoppable(documents, cancelled):
         for text in document.fields():
             for piece in analysis.split_blocks(text):
                 stream.extend(map(number_of, analysis.find_chunks(piece)))

@@ -26,7 +26,7 @@ import numpy as np
 from memtui.dataclass import dataclass
 from memtui.lazy_pattern import lazy_pattern
 from memtui.model import Memory
-from memtui.progress import Cancelled, IsCancelled, never
+from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.query import REGEX, Condition
 from memtui.search import analysis
 from memtui.search.array_types import Mask
@@ -43,8 +43,6 @@ LinkedTo = Callable[[str], Iterable[str] | None]
 """Gives the refs of the memories linked to or from what a folded name means; None: nothing has
 that name."""
 
-_BATCH = 256
-"""Memories between two checks of `cancelled`."""
 _MAX_CACHED = 16
 """Masks that are cached."""
 # Fields of a cached row as `search.catalog.encode_row` writes them: inside texts the quotes are
@@ -116,9 +114,7 @@ class RowFilters(NamedTuple):
 
     def _living(self, candidates: re.Pattern[bytes]) -> Iterator[int]:
         size = min(len(self.rows), len(self.alive))
-        for number, slot in enumerate(self.rows.candidate_slots(candidates)):
-            if number % _BATCH == 0 and self.cancelled():
-                raise Cancelled
+        for slot in stoppable(self.rows.candidate_slots(candidates), self.cancelled):
             if slot < size and self.alive[slot]:
                 yield slot
 
@@ -149,7 +145,9 @@ class RowFilters(NamedTuple):
                 case "links":
                     yield from self._check(_HAS_LINKS, lambda memory: bool(memory.links))
                 case "history":
-                    yield from self._check(_HAS_HISTORY, _has_history)
+                    yield from self._check(
+                        _HAS_HISTORY, lambda memory: bool(memory.supersedes or memory.superseded_by)
+                    )
                 case "secret":
                     yield from self._check(_ALL, self._holds_secret)
                 case "linked":
@@ -193,10 +191,6 @@ class RowFilters(NamedTuple):
         if not found.is_complete:
             self.remarks.append(f"/{pattern}/ was stopped after {CPU_LIMIT} s; there may be more")
         return (slots[number] for number in found.numbers)
-
-
-def _has_history(memory: Memory) -> bool:
-    return bool(memory.supersedes or memory.superseded_by)
 
 
 def _in_ranges(memory: Memory, part: Condition) -> bool:

@@ -6,14 +6,15 @@ Work that is stopped continues with the next batch later (see `memtui.search.vec
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
 from memtui.config import Embedding
+from memtui.dataclass import replace
 from memtui.model import Memory
-from memtui.progress import Cancelled, IsCancelled, Progress, Report, never
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, stoppable
 from memtui.search import catalog, documents, vectors
 from memtui.search.catalog import CachedRows
 from memtui.search.embedding import (
@@ -85,7 +86,7 @@ def load_vector_index(places: Sequence[StorePlace], model: str, slots: int) -> V
         where = np.asarray(slot_of_row, np.int64)
         if stored is None or not len(stored.keys) or keys is None or len(keys) != len(where):
             continue
-        rows = stored.find(keys)
+        rows = vectors.find_rows(stored.keys, keys)
         known = (rows >= 0) & (where >= 0) & (where < slots)
         row_of[where[known]] = rows[known] + before
         parts.append(StoreVectors(stored.rows, stored.counts, stored.keys))
@@ -147,13 +148,13 @@ def embed_missing(
         needed_keys, first = np.unique(keys, return_index=True)
         if stored is not None:
             stored = _drop_unused_rows(home, stored, needed_keys)
-        missing = (
-            np.ones(len(needed_keys), np.bool_) if stored is None else stored.find(needed_keys) < 0
-        )
+        known_keys = np.empty(0, vectors.KEY) if stored is None else stored.keys
+        missing = vectors.find_rows(known_keys, needed_keys) < 0
         todo = np.sort(first[missing])
         counts: PieceCounts | None
         if stored is None:
-            header, counts = None, embedder.counts(_sample_texts(rows))
+            sample = range(0, len(rows), max(1, -(-len(rows) // COUNT_SAMPLE)))
+            header, counts = None, embedder.counts(_read_text(rows, row) for row in sample)
         else:
             header, counts = stored.header, stored.counts
         _embed(home, rows, keys, todo, embedder, header, counts, report, cancelled)
@@ -164,12 +165,13 @@ def _drop_unused_rows(home: Path, stored: StoredVectors, needed_keys: Keys) -> S
     """Rewrite the files without unused rows if most rows are unused."""
     if len(stored.keys) <= MAX_ROWS_PER_TEXT * len(needed_keys):
         return stored
-    used = vectors.take_rows(stored, np.flatnonzero(np.isin(stored.keys, needed_keys)))
+    is_used = np.isin(stored.keys, needed_keys)
     header = stored.header
+    used = replace(stored, keys=stored.keys[is_used], rows=stored.rows[is_used])
     fresh = vectors.create_files(
         home, header.model, header.size, header.counted, stored.counts, used
     )
-    return StoredVectors(fresh, used.keys, used.rows, stored.counts)
+    return replace(used, header=fresh)
 
 
 def _embed(
@@ -203,23 +205,13 @@ def _read_text(rows: CachedRows, row: int) -> str:
     return embedded_text(documents.document_from_record(json.loads(rows.raw(row))))
 
 
-def _sample_texts(rows: CachedRows) -> Iterator[str]:
-    step = max(1, -(-len(rows) // COUNT_SAMPLE))
-    return (_read_text(rows, row) for row in range(0, len(rows), step))
-
-
 def _read_keys(generation: Path, rows: CachedRows, cancelled: IsCancelled) -> Keys:
     """The key of each row, computed once for each generation."""
     known = vectors.load_row_keys(generation)
     if known is not None and len(known) == len(rows):
         return known
-    keys = np.array([vectors.hash_text(text) for text in _read_texts(rows, cancelled)], vectors.KEY)
+    numbers = stoppable(range(len(rows)), cancelled)
+    hashes = [vectors.hash_text(_read_text(rows, row)) for row in numbers]
+    keys = np.array(hashes, vectors.KEY)
     vectors.save_row_keys(generation, keys)
     return keys
-
-
-def _read_texts(rows: CachedRows, cancelled: IsCancelled) -> Iterable[str]:
-    for row in range(len(rows)):
-        if row % BATCH == 0 and cancelled():
-            raise Cancelled
-        yield _read_text(rows, row)

@@ -19,7 +19,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.dataclass import dataclass
+from memtui.dataclass import asdict, dataclass
 from memtui.errors import EmbeddingBusy, EmbeddingError
 from memtui.search import cache_files
 from memtui.search.array_types import Floats, Longs
@@ -70,10 +70,6 @@ class StoredVectors:
     keys: Keys
     rows: Floats
     counts: PieceCounts | None
-
-    def find(self, keys: Keys) -> Longs:
-        """The row of each key; -1 if there is none."""
-        return find_rows(self.keys, keys)
 
 
 def find_rows(stored_keys: Keys, keys: Keys) -> Longs:
@@ -182,9 +178,8 @@ def create_files(
         _file(home, header, ending).touch(mode=0o600)
     if initial is not None:
         append_rows(home, header, initial.keys, initial.rows)
-    values: dict[str, Any] = {name: getattr(header, name) for name in VectorsHeader.__slots__}
     fresh = home / f"vectors-{header.name}.json"
-    cache_files.write_text(fresh, json.dumps(values))
+    cache_files.write_text(fresh, json.dumps(asdict(header)))
     fresh.replace(home / "vectors.json")
     for file in home.glob("vectors-*"):
         if not file.name.startswith(f"vectors-{header.name}."):
@@ -218,12 +213,6 @@ def append_rows(home: Path, header: VectorsHeader, keys: Keys, rows: Floats) -> 
 
 def _size(stream: Any) -> int:
     return os.fstat(stream.fileno()).st_size
-
-
-def take_rows(vectors: StoredVectors, at: Sequence[int] | Longs) -> StoredVectors:
-    """Return those of the `vectors` that are `at` these positions, in this order."""
-    rows = np.asarray(at, np.int64)
-    return StoredVectors(vectors.header, vectors.keys[rows], vectors.rows[rows], vectors.counts)
 
 
 def load_row_keys(generation: Path) -> Keys | None:

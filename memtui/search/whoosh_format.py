@@ -17,7 +17,7 @@ from typing import IO, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
+from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.search import postings as arrays
 from memtui.search.documents import IndexedDocument, digest_document
 from memtui.search.postings import Segment
@@ -141,13 +141,6 @@ def make_schema() -> Any:
     )
 
 
-def make_codec() -> Any:
-    """Return a codec with uncompressed blocks, which are a tenth faster to write."""
-    made = W3Codec(compression=0)
-    made.length_stats = False
-    return made
-
-
 Posting = tuple[str, bytes, int, float, bytes]
 """Field, term, document number, weight, value, as Whoosh writes them."""
 
@@ -231,7 +224,9 @@ def commit(
     Raises:
         Cancelled: Nothing was changed. Whoosh may raise anything else.
     """
-    writer = index.writer(codec=make_codec(), limitmb=MEMORY_MB)
+    codec = W3Codec(compression=0)  # uncompressed blocks are a tenth faster to write
+    codec.length_stats = False
+    writer = index.writer(codec=codec, limitmb=MEMORY_MB)
     try:
         if removed:
             with index.reader() as reader:
@@ -242,9 +237,7 @@ def commit(
                             writer.delete_document(number)
         first = writer.docnum
         schema = make_schema()
-        for at, document in enumerate(documents):
-            if at % _CHECK_EVERY == 0 and cancelled():
-                raise Cancelled
+        for document in stoppable(documents, cancelled, _CHECK_EVERY):
             store = writer.perdocwriter
             store.start_doc(writer.docnum)
             store.add_field(REF, schema[REF], document.ref, 0)
@@ -285,9 +278,7 @@ class _SortedPool:
 def _with_progress(
     items: Iterator[Posting], total: int, report: Report, cancelled: IsCancelled
 ) -> Iterator[Posting]:
-    for at, item in enumerate(items):
+    for at, item in enumerate(stoppable(items, cancelled, _CHECK_EVERY)):
         if at % _CHECK_EVERY == 0:
-            if cancelled():
-                raise Cancelled
             report(Progress("indexing", at, total))
         yield item

@@ -320,7 +320,9 @@ def _build_query(query_term: QueryTerm, reader: Any) -> Any:
         case TermKind.WILDCARD:
             return wq.Wildcard(TEXT, query_term.parts[0])
         case TermKind.FUZZY:
-            return _fuzzy(query_term.parts[0])
+            word, most = query_term.parts[0], expansion.max_edit_distance(query_term.parts[0])
+            fuzzy = wq.FuzzyTerm(TEXT, word, maxdist=most, prefixlength=1)
+            return fuzzy if most else wq.Term(TEXT, word)
         case _:
             return _words(query_term, reader)
 
@@ -334,11 +336,6 @@ def _phrase(query_term: QueryTerm) -> Any:
     if len(query_term.parts) == 1:
         return wq.Term(TEXT, query_term.parts[0])
     return wq.Phrase(TEXT, list(query_term.parts))
-
-
-def _fuzzy(word: str) -> Any:
-    most = expansion.max_edit_distance(word)
-    return wq.FuzzyTerm(TEXT, word, maxdist=most, prefixlength=1) if most else wq.Term(TEXT, word)
 
 
 def _words(query_term: QueryTerm, reader: Any) -> Any:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
 from memtui.dataclass import dataclass, field
-from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.errors import Conflict, Refused
 from memtui.files.frontmatter import set_field, split
-from memtui.files.reading import decode, read_bytes, real_path, safe_join
+from memtui.files.reading import real_path, safe_join
 from memtui.model import CURRENT, Memory
 from memtui.stores.base import StoreView
 from memtui.stores.importing import entity_parts, short_hash, slug
@@ -26,7 +26,7 @@ from memtui.stores.markdown_documents import (
     with_body,
 )
 from memtui.stores.plans import PlanContext, plan_one, planned_before, tag_edits
-from memtui.stores.scanning import as_refused
+from memtui.stores.scanning import read_text
 from memtui.stores.values import (
     changed_values,
     check_unchanged,
@@ -45,14 +45,6 @@ _HEADING_LINE = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
 
 
 # ---- an open document --------------------------------------------------------------------------
-
-
-def read_text(path: Path, root: Path) -> str:
-    """The whole text of a file of the store. Raises Refused if it cannot be read."""
-    try:
-        return decode(read_bytes(path, root))
-    except UnreadableFile as error:
-        raise as_refused(error, path) from None
 
 
 def planned_text(path: Path, root: Path, view: StoreView) -> str | None:
@@ -189,6 +181,13 @@ def titled_text(title: str, body: str) -> str:
     if title and outline(body).title != title:
         body = f"# {title}\n\n{body}"
     return body if body.endswith("\n") else f"{body}\n"
+
+
+def with_fields(text: str, fields: Mapping[str, Any]) -> str:
+    """The text of a document with these fields of the frontmatter set. Raises Refused."""
+    for key, value in fields.items():
+        text = set_field(text, key, value)
+    return text
 
 
 def named_stem(title: str) -> str:

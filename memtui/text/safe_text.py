@@ -70,7 +70,7 @@ def _replacement(char: str) -> str:
     if code == 0x7F:
         return "␡"
     if char in GLUE:
-        return char  # depends on its neighbours: see _replace_glue
+        return char  # depends on its neighbours: see `visible`
     if _INVISIBLE_ONE.match(char) or _FORMAT.match(char):
         return HIDDEN
     if char.isprintable() or char in _SPACES or _NEWER.match(char):
@@ -82,10 +82,6 @@ _REPLACEMENTS = _Replacements()
 
 
 _GLUE_OR_SEQUENCE = lazy_pattern(f"(?P<kept>{SEQUENCE})|[{''.join(sorted(GLUE))}]")
-
-
-def _replace_glue(match: re.Match[str]) -> str:
-    return match["kept"] or HIDDEN
 
 
 def _is_plain(text: str) -> bool:
@@ -102,7 +98,7 @@ def visible(text: str) -> str:
         return text
     shown = text.replace("\r\n", "\n").translate(_REPLACEMENTS)
     if has_glue(shown):
-        shown = _GLUE_OR_SEQUENCE.sub(_replace_glue, shown)
+        shown = _GLUE_OR_SEQUENCE.sub(lambda found: found["kept"] or HIDDEN, shown)
     return shown
 
 

@@ -25,7 +25,7 @@ from memtui import keymap, text
 from memtui.config import Settings
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
-from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome, DraftKeeper, Launch
+from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome, Launch
 from memtui.tui.appearance import ThemeRegistry
 from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
 from memtui.tui.controllers.session import SessionState
@@ -33,7 +33,7 @@ from memtui.tui.key_queue import KeyQueue
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.terminal_output import erases_background
-from memtui.tui.widgets.line_api import SelectableText, ThemedWidget
+from memtui.tui.widgets.line_api import SelectableText, SelectingScreen, ThemedWidget
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -252,7 +252,7 @@ class MemtuiApp(AppInterface):
 
     def _keep_drafts(self) -> None:
         for screen in self._screen_stacks.get(self._current_mode, ()):
-            if isinstance(screen, DraftKeeper):
+            if isinstance(screen, SelectingScreen):
                 try:
                     self.has_draft |= screen.keep_draft(last=True)
                 except Exception as error:

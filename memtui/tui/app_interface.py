@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from textual.app import App
 
@@ -82,13 +82,6 @@ class Choice(NamedTuple):
     """Shown there instead: a key."""
     field: str = ""
     """The filter field whose colours its glyph takes."""
-
-
-@runtime_checkable
-class DraftKeeper(Protocol):
-    """A screen with input that is not saved yet."""
-
-    def keep_draft(self, *, last: bool = False) -> bool: ...
 
 
 class AppInterface(App[None]):

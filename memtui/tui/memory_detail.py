@@ -134,42 +134,35 @@ class DetailLines:
         return max(0, min(top, len(self) - rows))
 
 
-class MemoryDetail:
+class MemoryDetail(NamedTuple):
     """Lays out one memory for a width."""
 
-    def __init__(
-        self,
-        memory: Memory,
-        references: Sequence[Reference],
-        words: Sequence[str],
-        palette: Palette,
-        now: datetime,
-        width: int,
-        *,
-        root: Path | None = None,
-        trail: Sequence[str] = (),
-        raw: bool = False,
-        folded: bool = True,
-        findings: Sequence[str] = (),
-    ) -> None:
-        """`words` are highlighted, `root` is the folder of the store, which the file is named from,
-        and `trail` has the headlines of the memories that references were followed from."""
-        self._memory = memory
-        self._references = references
-        self._words = words
-        self._palette = palette
-        self._now = now
-        self._width = max(8, width - 2)
-        self._root = root
-        self._trail = trail
-        self._raw = raw
-        self._folded, self._findings = folded, findings
+    memory: Memory
+    references: Sequence[Reference]
+    words: Sequence[str]
+    """They are highlighted."""
+    palette: Palette
+    now: datetime
+    columns: int
+    root: Path | None = None
+    """Folder of its store, which its file is named from."""
+    trail: Sequence[str] = ()
+    """Headlines of the memories that references were followed from."""
+    raw: bool = False
+    folded: bool = True
+    """Without the raw fields."""
+    findings: Sequence[str] = ()
+
+    @property
+    def width(self) -> int:
+        """Columns of a line behind its blank."""
+        return max(8, self.columns - 2)
 
     def lines(self) -> DetailLines:
         """All lines, top to bottom."""
         body = self._content()
         tail: list[DetailLine] = []
-        for part in (self._related(), self._fields(), self._extra()):
+        for part in (self._related(), self._field_lines(), self._extra()):
             block = list(part)
             if block and (len(body) or tail):
                 tail.append(_line())
@@ -178,12 +171,12 @@ class MemoryDetail:
         return DetailLines([*head, _line()] if len(body) or tail else head, body, tail)
 
     def _head(self) -> Iterator[DetailLine]:
-        memory, palette = self._memory, self._palette
+        memory, palette = self.memory, self.palette
         yield from self._breadcrumb()
         title = text.one_line(memory.title)
         if title and not self._is_title_in_text():
-            for part in text.wrap(title, self._width):
-                yield _line(*marked_segments(part, self._words, palette.title, palette.match))
+            for part in text.wrap(title, self.width):
+                yield _line(*marked_segments(part, self.words, palette.title, palette.match))
         kind = text.one_line(memory.type) or UNTYPED
         importance = appearance.IMPORTANCE_GLYPHS.get(memory.importance, "")
         status = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, "")
@@ -195,47 +188,47 @@ class MemoryDetail:
         if memory.pinned:
             bits.append((f"{appearance.PINNED_GLYPH} pinned", palette.pin))
         if memory.when:
-            bits.append((text.ago(memory.when, self._now), palette.dim))
+            bits.append((text.ago(memory.when, self.now), palette.dim))
         yield from self._wrap_pieces(bits)
         hidden = text.hidden_count(f"{memory.title}{memory.content[:COUNTED]}")
         if hidden:
             badge = f" {text.counted(hidden, 'hidden character')} "
-            yield _line(Segment(text.cut(badge, self._width), palette.badge))
-        for found in self._findings:
+            yield _line(Segment(text.cut(badge, self.width), palette.badge))
+        for found in self.findings:
             words = f"{appearance.FINDING_GLYPH} {text.one_line(found)}"
-            yield from (_line(Segment(p, palette.warning)) for p in text.wrap(words, self._width))
+            yield from (_line(Segment(p, palette.warning)) for p in text.wrap(words, self.width))
 
     def _breadcrumb(self) -> Iterator[DetailLine]:
         """The memories that references were followed from, the nearest last."""
-        if not self._trail:
+        if not self.trail:
             return
-        names = [text.cut_line(name, TRAIL_NAME) for name in self._trail]
+        names = [text.cut_line(name, TRAIL_NAME) for name in self.trail]
         words = " › ".join(names)
-        while len(names) > 1 and text.width(words) > self._width - 4:
+        while len(names) > 1 and text.width(words) > self.width - 4:
             del names[0]
             words = "… › " + " › ".join(names)
         yield _line(
-            Segment("‹ ", self._palette.accent),
-            Segment(text.cut(words, self._width - 4), self._palette.dim),
-            Segment(" ›", self._palette.accent),
+            Segment("‹ ", self.palette.accent),
+            Segment(text.cut(words, self.width - 4), self.palette.dim),
+            Segment(" ›", self.palette.accent),
         )
 
     def _is_title_in_text(self) -> bool:
         """The text begins with the title, as a heading or as it is."""
-        first = self._memory.content.lstrip()[: len(self._memory.title) + 20].split("\n", 1)[0]
-        return first.lstrip("#").strip() == self._memory.title.strip()
+        first = self.memory.content.lstrip()[: len(self.memory.title) + 20].split("\n", 1)[0]
+        return first.lstrip("#").strip() == self.memory.title.strip()
 
     def _wrap_pieces(self, bits: Sequence[tuple[str, Style]]) -> Iterator[DetailLine]:
         """Short pieces separated by dots, wrapped to lines."""
         line: list[Segment] = []
         used = 0
         for words, style in bits:
-            words = text.cut(words, self._width)
-            if line and used + 3 + text.width(words) > self._width:
+            words = text.cut(words, self.width)
+            if line and used + 3 + text.width(words) > self.width:
                 yield _line(*line)
                 line, used = [], 0
             if line:
-                line.append(Segment(" · ", self._palette.faint))
+                line.append(Segment(" · ", self.palette.faint))
                 used += 3
             line.append(Segment(words, style))
             used += text.width(words)
@@ -243,44 +236,44 @@ class MemoryDetail:
             yield _line(*line)
 
     def _content(self) -> LazyLines[DetailLine]:
-        content = self._memory.content.strip("\n")
+        content = self.memory.content.strip("\n")
         if not content.strip():
-            blocks = [] if self._memory.title else [Block("")]
-            empty = _line(Segment("(empty)", self._palette.faint))
-            return LazyLines(blocks, lambda _: [empty], self._width)
-        style = self._palette.text
-        if self._memory.status in appearance.INACTIVE_STATUSES:
-            style = self._palette.dim
-        if self._raw or not is_markdown(content):
-            return LazyLines(split_blocks(content), partial(self._plain, style), self._width)
+            blocks = [] if self.memory.title else [Block("")]
+            empty = _line(Segment("(empty)", self.palette.faint))
+            return LazyLines(blocks, lambda _: [empty], self.width)
+        style = self.palette.text
+        if self.memory.status in appearance.INACTIVE_STATUSES:
+            style = self.palette.dim
+        if self.raw or not is_markdown(content):
+            return LazyLines(split_blocks(content), partial(self._plain, style), self.width)
         # Imported here: most memories have no Markdown, and it takes 0.1 s.
         from memtui.tui.markdown_lines import MarkdownRenderer
 
         renderer = MarkdownRenderer(
-            self._palette,
-            self._width,
+            self.palette,
+            self.width,
             base=style,
-            words=self._words,
+            words=self.words,
             definitions=link_definitions(content),
         )
 
         def draw(block: Block) -> list[DetailLine]:
             return [_line(*line) for line in renderer.lines(block)]
 
-        return LazyLines(split_blocks(content), draw, self._width)
+        return LazyLines(split_blocks(content), draw, self.width)
 
     def _plain(self, style: Style, block: Block) -> list[DetailLine]:
         """A block as it is written, with the blank lines before it."""
-        shown, match = text.visible(block.text), self._palette.match
+        shown, match = text.visible(block.text), self.palette.match
         return [_line()] * block.blanks + [
-            _line(*marked_segments(part, self._words, style, match))
-            for part in text.wrap(shown, self._width)
+            _line(*marked_segments(part, self.words, style, match))
+            for part in text.wrap(shown, self.width)
         ]
 
-    def _fields(self) -> Iterator[DetailLine]:
+    def _field_lines(self) -> Iterator[DetailLine]:
         """Entity, dates and location; what the head says is not repeated."""
-        memory = self._memory
-        file = _place(memory.origin, self._root)
+        memory = self.memory
+        file = _place(memory.origin, self.root)
         updated = memory.updated if memory.updated != memory.created else None
         pairs = [
             ("Entity", ", ".join((memory.entity, *memory.also_entities))),
@@ -293,58 +286,58 @@ class MemoryDetail:
             ("Store", memory.store),
             ("Id", "" if file.startswith(memory.id) else memory.id),
             ("File", file),
-            *(("Also in", _place(place, self._root)) for place in memory.also),
+            *(("Also in", _place(place, self.root)) for place in memory.also),
         ]
         yield from self._table([(label, value) for label, value in pairs if value])
 
     def _time(self, time: datetime) -> str:
         date = text.date(time)
-        return f"{date}  {text.ago(time, self._now)}" if self._width >= AGO_FROM else date
+        return f"{date}  {text.ago(time, self.now)}" if self.width >= AGO_FROM else date
 
     def _extra(self) -> Iterator[DetailLine]:
-        pairs = [(str(key), _value(value)) for key, value in self._memory.extra.items()]
+        pairs = [(str(key), _value(value)) for key, value in self.memory.extra.items()]
         if not pairs:
             return
-        sign = "▸" if self._folded else "▾"
+        sign = "▸" if self.folded else "▾"
         words = f"{sign} Raw fields ({text.number(len(pairs))})"
-        yield DetailLine((Segment(" "), Segment(words, self._palette.heading)), folds=True)
-        if not self._folded:
+        yield DetailLine((Segment(" "), Segment(words, self.palette.heading)), folds=True)
+        if not self.folded:
             yield from self._table(pairs)
 
     def _table(self, pairs: Sequence[tuple[str, str]]) -> Iterator[DetailLine]:
         """Labels in one column, values wrapped in the other."""
-        palette = self._palette
+        palette = self.palette
         shown = [(text.one_line(label), text.visible(value)) for label, value in pairs]
         column = min(LABEL_MAX, max((text.width(label) for label, _ in shown), default=0)) + 2
-        if column > self._width // 2:
-            column = self._width // 2
+        if column > self.width // 2:
+            column = self.width // 2
         for label, value in shown:
             label = text.pad(text.cut(label, column - 1), column)
-            for number, part in enumerate(text.wrap(value, self._width - column)):
+            for number, part in enumerate(text.wrap(value, self.width - column)):
                 lead = label if not number else " " * column
                 yield _line(
                     Segment(lead, palette.dim),
-                    *marked_segments(part, self._words, palette.text, palette.match),
+                    *marked_segments(part, self.words, palette.text, palette.match),
                 )
 
     def _related(self) -> Iterator[DetailLine]:
-        palette = self._palette
+        palette = self.palette
         heading = ""
-        for reference in self._references:
+        for reference in self.references:
             if reference.relation != heading:
                 if heading:
                     yield _line()
                 heading = reference.relation
-                words = text.cut_line(heading, self._width)
+                words = text.cut_line(heading, self.width)
                 yield _line(Segment(words[:1].upper() + words[1:], palette.heading))
             if not reference.ref:
                 name = text.one_line(reference.words)
                 line = f"  {name} (not found)" if reference.is_missing else f"  {name}"
                 style = palette.faint if reference.is_missing else palette.text
-                yield _line(Segment(text.cut(line, self._width), style))
+                yield _line(Segment(text.cut(line, self.width), style))
                 continue
-            words = text.cut_line(reference.words, self._width - 3 - len(reference.age))
-            gap = " " * max(1, self._width - 2 - text.width(words) - len(reference.age))
+            words = text.cut_line(reference.words, self.width - 3 - len(reference.age))
+            gap = " " * max(1, self.width - 2 - text.width(words) - len(reference.age))
             yield _line(
                 Segment("→ ", palette.accent),
                 Segment(words, palette.link),
@@ -353,7 +346,7 @@ class MemoryDetail:
             )
             if reference.note:
                 note = text.one_line(reference.note)
-                yield _line(Segment(text.cut(f"  {note}", self._width), palette.dim))
+                yield _line(Segment(text.cut(f"  {note}", self.width), palette.dim))
 
 
 def _line(*segments: Segment, ref: str = "") -> DetailLine:

@@ -108,10 +108,11 @@ class TerminalDriver(LinuxDriver):
         """Read keys until the app ends.
 
         As Textual's, which wakes ten times a second to see whether an escape sequence goes on or
-        the app ends, and so needs a fifth of a second to end.
+        the app ends, and so needs a fifth of a second to end; and which fails, and with it the
+        program, at bytes that are not UTF-8 and at the code of a key that is no character.
         """
         parser = XTermParser(self._debug)
-        decode = getincrementaldecoder("utf-8")().decode
+        decode = getincrementaldecoder("utf-8")("replace").decode
         is_ending = False
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
@@ -128,8 +129,13 @@ class TerminalDriver(LinuxDriver):
                     elif not (typed := os.read(key.fd, READ_SIZE)):
                         return  # the terminal was closed: it would be ready to read for ever
                     elif data := decode(typed):
-                        for event in parser.feed(data):
-                            self.process_message(event)
+                        for sign in data:
+                            try:
+                                found = list(parser.feed(sign))
+                            except (ValueError, OverflowError):
+                                parser, found = XTermParser(self._debug), []
+                            for event in found:
+                                self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
 
@@ -299,13 +305,10 @@ def suspend() -> str:
 
 TOOL_SECONDS = 2.0
 """Time limit of a tool; it hands the text over and ends, or goes on in the background."""
-TAKES_OSC_52 = {
-    "KITTY_WINDOW_ID": "",
-    "WEZTERM_PANE": "",
-    "ALACRITTY_WINDOW_ID": "",
-    "GHOSTTY_RESOURCES_DIR": "",
-    "WT_SESSION": "",
-}
+TAKES_OSC_52 = (
+    *("KITTY_WINDOW_ID", "WEZTERM_PANE", "ALACRITTY_WINDOW_ID", "GHOSTTY_RESOURCES_DIR"),
+    "WT_SESSION",
+)
 """Variables that terminals set which take OSC 52 by default."""
 
 

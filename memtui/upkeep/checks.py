@@ -52,11 +52,6 @@ def _at(kind: FindingKind, memory: Memory, message: str, target: str = "") -> Fi
     return Finding(kind, memory.origin.file, memory.origin.line, memory.ref, message, target)
 
 
-def check_unreadable_files(unreadable: Iterable[Unreadable]) -> Iterator[Finding]:
-    for item in unreadable:
-        yield Finding(FindingKind.UNREADABLE, item.file, None, "", item.reason)
-
-
 def check_duplicate_ids(memories: Sequence[Memory]) -> Iterator[Finding]:
     """Different memories of a store with the same id; one memory in two places is not reported.
 
@@ -245,15 +240,6 @@ def check_texts(memories: Sequence[Memory], texts: Sequence[CheckedText]) -> Ite
             yield _at(FindingKind.INSTRUCTION, memory, "; ".join(reasons))
 
 
-def check_hidden_characters(
-    memories: Sequence[Memory], texts: Sequence[CheckedText]
-) -> Iterator[Finding]:
-    """Characters that are not visible: escapes, zero-width, bidi."""
-    for memory, text in zip(memories, texts, strict=True):
-        if text.hidden:
-            yield _at(FindingKind.HIDDEN, memory, counted(text.hidden, "hidden character"))
-
-
 def check_all(
     memories: Sequence[Memory],
     texts: Sequence[CheckedText],
@@ -268,9 +254,12 @@ def check_all(
         unreadable: The files that cannot be read.
         rules: What the format of each store says, by the store's label.
     """
-    yield from check_unreadable_files(unreadable)
+    for item in unreadable:
+        yield Finding(FindingKind.UNREADABLE, item.file, None, "", item.reason)
     yield from check_texts(memories, texts)
     yield from check_duplicate_ids(memories)
-    yield from check_hidden_characters(memories, texts)
+    for memory, text in zip(memories, texts, strict=True):
+        if text.hidden:  # escapes, zero-width, bidi
+            yield _at(FindingKind.HIDDEN, memory, counted(text.hidden, "hidden character"))
     yield from check_dangling_references(memories, rules)
     yield from check_orphaned_files(memories)

@@ -59,6 +59,7 @@ _LATIN = str.maketrans(
     "aABeESsiIjJkKMHoOpPcCTyYxXdqwhHABEZHIKMNOPTYXovpu",
 )
 """Cyrillic and Greek letters that look like Latin ones."""
+_WORD_WITH_LATIN = re.compile(r"\b(?=\w*[A-Za-z])\w+")
 _LOOKS_LATIN = re.compile("[" + "".join(map(chr, _LATIN)) + "]")
 _LOCAL = frozenset({"localhost", "127.0.0.1"})
 
@@ -128,12 +129,7 @@ def _normalize(text: str) -> str:
         shown = shown.translate(hidden)
     if not _LOOKS_LATIN.search(shown):
         return shown
-    return re.sub(r"\w+", lambda word: _spell_in_latin(word[0]), shown)
-
-
-def _spell_in_latin(word: str) -> str:
-    """A word in which Latin letters stand beside others that look like them; others as they are."""
-    return word.translate(_LATIN) if re.search("[A-Za-z]", word) else word
+    return _WORD_WITH_LATIN.sub(lambda word: word[0].translate(_LATIN), shown)
 
 
 def _decode_tags(text: str) -> str:

@@ -19,7 +19,7 @@ from memtui.dataclass import dataclass, replace
 from memtui.errors import ModelError, Refused
 from memtui.model import IMPORTANCES, Memory
 from memtui.text import without_hidden, without_lone_surrogates
-from memtui.upkeep.proposals import Proposal, ProposalKind, UpkeepContext
+from memtui.upkeep.proposals import FROM_MODEL, Proposal, ProposalKind, UpkeepContext
 from memtui.upkeep.secrets import mask_secrets
 
 MAX_SENT_CHARS = 60_000
@@ -154,7 +154,6 @@ def _plain(text: str) -> str:
 
 
 _MERGES = frozenset({ProposalKind.DUPLICATE, ProposalKind.CLUSTER})
-FROM_MODEL = "written by a model: read it before it is accepted"
 
 
 def proposed_text(proposal: Proposal, first: Memory) -> str | None:

@@ -61,6 +61,7 @@ _TITLE = 60
 """Characters of a memory in the title of a proposal."""
 NEVER = datetime.min.replace(tzinfo=UTC)
 """The time of what has none, in an order by time: before everything."""
+FROM_MODEL = "written by a model: read it before it is accepted"
 LEAST_PRECISION = 0.8
 """A finding that is right less often is shown as a hint, whatever it proposes."""
 
@@ -161,10 +162,11 @@ class UpkeepContext:
 
 def fingerprint(memories: Iterable[Memory]) -> str:
     """A digest of all that a finding is made from; it changes when one of the memories does."""
-    return join_digests(map(digest_memory, memories))
+    digests = b"".join(map(_digest_memory, memories))
+    return hashlib.blake2b(digests, digest_size=16).hexdigest()
 
 
-def digest_memory(memory: Memory) -> bytes:
+def _digest_memory(memory: Memory) -> bytes:
     """The part of a fingerprint that one memory gives."""
     parts = (
         memory.ref,
@@ -180,11 +182,6 @@ def digest_memory(memory: Memory) -> bytes:
     )
     text = "\0".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=16).digest()
-
-
-def join_digests(digests: Iterable[bytes]) -> str:
-    """One fingerprint of several memories, in their order."""
-    return hashlib.blake2b(b"".join(digests), digest_size=16).hexdigest()
 
 
 def headline_of(memory: Memory) -> str:
@@ -346,12 +343,8 @@ _AROUND = 40
 _ONLY_WITHIN = "\n(changed within a masked secret only)"
 
 
-def mask_diffs(diffs: Iterable[FileDiff]) -> list[FileDiff]:
-    """The diffs with the secrets masked in the lines that change, and in those around them."""
-    return [_masked_diff(diff) for diff in diffs]
-
-
-def _masked_diff(diff: FileDiff) -> FileDiff:
+def mask_diff(diff: FileDiff) -> FileDiff:
+    """The diff with the secrets masked in the lines that change, and in those around them."""
     before, after = (diff.before or "").split("\n"), (diff.after or "").split("\n")
     head = _common(before, after)
     tail = _common(before[head:][::-1], after[head:][::-1])

@@ -16,6 +16,7 @@ from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
 from memtui.text import counted, number
 from memtui.upkeep.proposals import (
+    FROM_MODEL,
     NEVER,
     Proposal,
     ProposalKind,
@@ -82,7 +83,7 @@ def find_compactions(memories: Sequence[Memory], context: UpkeepContext) -> Iter
         )
 
 
-def summary_changes(
+def _summary_changes(
     batch: Sequence[Memory], entity: str, summary: str, context: UpkeepContext
 ) -> tuple[Change, ...]:
     """The changes that put one summary in the place of a batch; () if the store cannot."""
@@ -117,8 +118,8 @@ def propose_summary(
         ProposalKind.COMPACTION,
         batch,
         f"{entity}: one summary for {number(len(batch))} old memories",
-        "written by a model: read it before it is accepted",
-        summary_changes(batch, entity, summary, context),
+        FROM_MODEL,
+        _summary_changes(batch, entity, summary, context),
         also=f"{entity}\0{summary}",
     )
 

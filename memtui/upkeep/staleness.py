@@ -156,12 +156,12 @@ def find_patterns(memories: Sequence[Memory], context: UpkeepContext) -> Iterato
             "entity": group[0].entity,
             "links": [("evidence", memory.id) for memory in group],
         }
+        also = f", {counted(len(citing), 'episode')} with them" if citing else ""
         yield propose(
             ProposalKind.PATTERN,
             group,
             f"propose: {headline_of(group[0])}",
-            f"{counted(len(facts), 'fact')} say the same{_and_episodes(len(citing))}; "
-            "they become its evidence",
+            f"{counted(len(facts), 'fact')} say the same{also}; they become its evidence",
             [Change(Act.ADD, group[0].store, "", fields)],
         )
 
@@ -174,10 +174,6 @@ def _by_fact(memories: Sequence[Memory]) -> defaultdict[str, list[Memory]]:
             for link in memory.links:
                 found[link.target].append(memory)
     return found
-
-
-def _and_episodes(count: int) -> str:
-    return f", {counted(count, 'episode')} with them" if count else ""
 
 
 _CHOICE = re.compile(

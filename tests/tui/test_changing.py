@@ -364,6 +364,27 @@ def _plain(on: ChangingStage) -> str:
     )
 
 
+async def test_a_conflict_of_another_field_does_not_offer_to_edit_both_texts(
+    tmp_path: Path,
+) -> None:
+    """The values would else be put into the text of the memory."""
+    async with changing(tmp_path, "simple-memory") as on:
+        episode = await on.stand(on.first("simple-memory", kind="episode").ref)
+        await on.keys("e")
+        title = on.app.screen.query(LineInput).first()
+        assert title.raw == episode.title
+        title.value = "Mine now stands"
+        await on.rest()
+        _rewrite(on, episode.origin.file, episode.title, "Theirs now stands")
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, ConflictScreen)
+        assert "edit both" not in on.text()
+        await on.keys("b")
+        assert isinstance(on.app.screen, ConflictScreen)
+        await on.keys("m")
+        assert on.memory(episode.ref).title == "Mine now stands"
+
+
 async def test_a_conflict_can_be_decided_later(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, content=_plain(on), kind="fact").ref)

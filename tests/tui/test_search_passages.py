@@ -56,6 +56,21 @@ async def test_row_and_detail_show_the_passage_that_matched(
         assert on.browse.detail.top > 0
 
 
+async def test_a_match_behind_the_end_of_a_row_is_shown(tmp_path: Path) -> None:
+    text = "Automaton tunes end with an explicit stop line and after 90 seconds with a timeout"
+    tunes = write_store(tmp_path / "store", {"tunes": [fact(1, text, "2026-11-01")]})
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    title = "# The bells of the northern tower and all of their ropes, by Zacharias"
+    (notes / "bells.md").write_text(f"{title}\n\nNothing else.\n", encoding="utf-8")
+    for path, word in ((tunes, "timeout"), (notes, "zacharias")):
+        async with stage(path, (80, 24)) as on:
+            await _search(on, word)
+            await on.sees("1 of 1")
+            row = on.browse.memories.draw(0, on.browse.memories.size.width, selected=False).text
+            assert word in row.lower()
+
+
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_line_under_the_search_says_what_is_shown_instead(
     tmp_path: Path, size: tuple[int, int]

@@ -89,17 +89,12 @@ def _plan_import(change: Change, context: FactContext, file: FactFile, stated: s
     id = value["id"]
     if any(named.id == id for named in file.records):
         return plan_duplicate(change, "a fact with this id")
-    return Plan(
-        changes=(change,),
-        edits=(
-            *file.items.insert(value, INDENT),
-            *context.fact_entry_edits(file.slug, id, **fact_sidecar_values(change)),
-        ),
-        outcome=Outcome.ADDED,
-        reason=_reason(id, file.slug, []),
-        refs=(context.ref(id),),
-        warnings=_no_importance(change),
+    edits = (
+        *file.items.insert(value, INDENT),
+        *context.fact_entry_edits(file.slug, id, **fact_sidecar_values(change)),
     )
+    reason, warnings = _reason(id, file.slug, []), _no_importance(change)
+    return Plan((change,), edits, Outcome.ADDED, reason, (context.ref(id),), warnings=warnings)
 
 
 def _no_importance(change: Change) -> tuple[str, ...]:
@@ -243,15 +238,10 @@ def imported_fact(change: Change, entity_type: str, now: datetime) -> dict[str, 
 def fact_sidecar_values(change: Change) -> dict[str, Any]:
     """The keys of the sidecar entry: what the record of the fact cannot hold."""
     values = sidecar_values(change, links=(edge_link(extra_in(change).get("edge")),))
-    return values | {
-        "supersedes": values["supersedes"][:-1],
-        "superseded_by": values["superseded_by"] if _is_succeeded_elsewhere(change) else (),
-    }
-
-
-def _is_succeeded_elsewhere(change: Change) -> bool:
-    """Whether no other fact's record will name the successor."""
-    return change.fields.get("status") == "superseded" and "createdAt" not in extra_in(change)
+    is_native = "createdAt" in extra_in(change)  # then the successor's own record names it
+    if is_native or change.fields.get("status") != "superseded":
+        values["superseded_by"] = ()
+    return values | {"supersedes": values["supersedes"][:-1]}
 
 
 def _note_path(root: Path, id: str) -> Path:

@@ -265,9 +265,8 @@ def _by_slug(change: Change, memory: Memory, context: FactContext) -> Change:
 
 
 def _link(change: Change, memory: Memory, context: FactContext) -> Plan:
-    return plan_sidecar_act(
-        _by_slug(change, memory, context), context.sidecar_entry(memory), context.now
-    )
+    change = _by_slug(change, memory, context)
+    return plan_sidecar_act(change, context.sidecar_entry(memory), context.now)
 
 
 def _unlink(change: Change, memory: Memory, context: FactContext) -> Plan:

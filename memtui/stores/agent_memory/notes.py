@@ -13,17 +13,16 @@ from typing import Any
 
 from memtui.changes import Act, Change, Edit, Plan, TextEdit
 from memtui.dataclass import dataclass
-from memtui.errors import UnreadableFile
+from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import decode, read_bytes
 from memtui.lazy_pattern import lazy_pattern
 from memtui.model import Memory, Place
 from memtui.stores.plans import SIDECAR_ACTS, PlanContext, plan_one, tag_edits
-from memtui.stores.scanning import as_refused
+from memtui.stores.scanning import read_text
 from memtui.stores.values import changed_values, check_unchanged, content_of, from_iso, memory_name
 
 NOTES = "notes"
 """The entity of daily notes and of MEMORY.md."""
-BYTE_ORDER_MARK = "\ufeff"
 
 _TYPE_LINE = lazy_pattern(r"\*\*Type:\*\*\s*(\S.*)")
 _UPDATED_LINE = lazy_pattern(r"\*\*Last updated:\*\*\s*(\d{4}-\d{2}-\d{2})")
@@ -155,10 +154,7 @@ NOTE_ACTS = frozenset({Act.EDIT, Act.DELETE}) | SIDECAR_ACTS
 def _read_again(memory: Memory) -> tuple[str, NoteText]:
     """The current text of the note's file, and the note. Raises Refused."""
     path = Path(memory.origin.file)
-    try:
-        text = decode(read_bytes(path, path.parent))
-    except UnreadableFile as error:
-        raise as_refused(error, path) from None
+    text = read_text(path, path.parent)
     return text, parse_note(path, text)
 
 

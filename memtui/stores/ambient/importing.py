@@ -28,7 +28,7 @@ from memtui.stores.ambient.project_files import (
     new_project_file,
     task_key,
 )
-from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY, EventFile
+from memtui.stores.ambient.records import ARCHIVED_TAG, SHORT_KEY
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     converted_ids,
@@ -178,13 +178,10 @@ def _into_branch(
 def _into_project(
     arrival: ImportedEvent, files: ProjectFiles, event: Mapping[str, Any]
 ) -> list[Edit]:
-    own: EventFile | None = files.own
     copy_values = arrival.copy_in(files.folder / ambient.PROJECT, event)
-    return (
-        _new_project(arrival, files, copy_values)
-        if own is None
-        else [*insert_into(own, copy_values)]
-    )
+    if files.own is None:
+        return _new_project(arrival, files, copy_values)
+    return [*insert_into(files.own, copy_values)]
 
 
 def _new_project(
@@ -218,23 +215,15 @@ def plan_import(change: Change, context: EventContext) -> Plan:
         for branch in arrival.branches:
             edits += _into_branch(arrival, files, branch, event)
     edits += context.entry_edits(arrival.id, files.shard, **_sidecar_values(arrival))
-    return Plan(
-        changes=(change,),
-        edits=tuple(edits),
-        outcome=Outcome.ADDED,
-        refs=(context.ref(arrival.id),),
-        warnings=files.warnings,
-    )
+    refs = (context.ref(arrival.id),)
+    return Plan((change,), tuple(edits), Outcome.ADDED, refs=refs, warnings=files.warnings)
 
 
 def _sidecar_values(arrival: ImportedEvent) -> dict[str, Any]:
     """The keys of the sidecar entry: what the record of the event cannot hold."""
     native = (ARCHIVED_TAG,) if arrival.extra.get("archived") else ()
-    kept_memory = kept_value(_memory(arrival)) if arrival.is_gone else None
-    return sidecar_values(arrival.change, tags=native) | {
-        "superseded_by": None,
-        "kept": kept_memory,
-    }
+    kept = kept_value(_memory(arrival)) if arrival.is_gone else None
+    return sidecar_values(arrival.change, tags=native) | {"superseded_by": None, "kept": kept}
 
 
 def _memory(arrival: ImportedEvent) -> Memory:

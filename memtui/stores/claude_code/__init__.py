@@ -281,15 +281,10 @@ class ProjectPaths:
             files = [self._root / ".claude.json"]
             if self._root.name == ".claude":
                 files.append(self._root.parent / ".claude.json")
-            keys = [
-                key for f in files for key in _keys(read_object(f, MOST_SETTINGS).get("projects"))
-            ]
+            tables = [read_object(file, MOST_SETTINGS).get("projects") for file in files]
+            keys = [key for table in tables if isinstance(table, dict) for key in table]
             self._known = {_NOT_IN_SLUG.sub("-", key): key for key in keys}
         return self._known
-
-
-def _keys(value: object) -> list[str]:
-    return [key for key in value if isinstance(key, str)] if isinstance(value, dict) else []
 
 
 def _time(entry: Entry) -> float:

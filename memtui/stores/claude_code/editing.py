@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
 from memtui.errors import Conflict, RefError, Refused
-from memtui.model import Memory
+from memtui.model import Link, Memory
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, MemoryFolder
 from memtui.stores.claude_code.adding import index_edit, open_index, plan_import, plan_topic
 from memtui.stores.claude_code.records import (
@@ -68,15 +67,12 @@ def _find(memory: Memory, index: IndexFile) -> MarkdownItem:
     for id, item in index.items:
         if id == memory.id:
             return item
-    raise Conflict(
-        "another program changed or removed this item", where=memory.origin.file, yours=None
-    )
+    raise Conflict("another program changed or removed this item", where=memory.origin.file)
 
 
 def _edit_item(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
     changed = changed_values(change, memory, frozenset({"content", "tags"}))
     edits: tuple[Edit, ...] = ()
-    entry: dict[str, object] = {}
     if "content" in changed:
         folder = _folder(memory, context)
         before, index = open_index(folder, context)
@@ -86,8 +82,8 @@ def _edit_item(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
         if new_text != item.text:
             body = replace_item(index.document.body, item, new_text)
             edits = (index_edit(folder, before, index, body),)
-            entry[TEXT_KEY] = _kept_name(memory.id, item, new_text)
-            edits += context.sidecar_entry(memory).set(**entry)
+            name = _kept_name(memory.id, item, new_text)
+            edits += context.sidecar_entry(memory).set(**{TEXT_KEY: name})
     if "tags" in changed:
         edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
     return plan_one(change, memory, edits)
@@ -158,11 +154,13 @@ def _delete(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
         return _delete_item(change, memory, context)
     edits = deletion_edits(open_document(memory, context), context)
     others = list(context.view.memories(context.label))
-    lines = [m for m in others if m.type == INDEX_LINE and _leads_to(m, memory)]
+    lines = [m for m in others if m.type == INDEX_LINE and Link(INDEXES, memory.id) in m.links]
     if memory.entity != INSTRUCTIONS and lines:
         folder = _folder(memory, context)
         was, index = open_index(folder, context)
-        body = _without_lines(index, {line.id for line in lines})
+        body, ids = index.document.body, {line.id for line in lines}
+        for item in reversed([item for id, item in index.items if id in ids]):
+            body = remove_item(body, item)
         edits += (index_edit(folder, was, index, body),)
         for line in lines:
             edits += context.sidecar_entry(line).removal()
@@ -189,17 +187,6 @@ def _imported(memory: Memory, context: ClaudeContext) -> tuple[str, ...]:
                 with suppress(RefError):
                     waiting.append(context.view.get(ref))
     return tuple(found)
-
-
-def _leads_to(line: Memory, memory: Memory) -> bool:
-    return any(link.relation == INDEXES and link.target == memory.id for link in line.links)
-
-
-def _without_lines(index: IndexFile, ids: Iterable[str]) -> str:
-    body = index.document.body
-    for item in reversed([item for id, item in index.items if id in ids]):
-        body = remove_item(body, item)
-    return body
 
 
 def _shard_of(memory: Memory) -> str:

@@ -139,12 +139,10 @@ def new_topic(name: str, title: str, description: str, type: str, body: str, new
     text = body if body.endswith("\n") else body + "\n"
     if text.startswith(("---\n", f"{BYTE_ORDER_MARK}---\n")):
         text = f"\n{text}"
-    if not newer:
-        text = set_field(f"---\n---\n\n{text}", "name", title)
-        text = set_field(text, "description", description)
-        return set_field(text, "type", checked_type(type))
-    text = set_field(f"---\n---\n\n{text}", "name", name)
+    text = set_field(f"---\n---\n\n{text}", "name", name if newer else title)
     text = set_field(text, "description", description)
+    if not newer:
+        return set_field(text, "type", checked_type(type))
     cut = split(text)
     block = f"metadata: \n  node_type: memory\n  type: {checked_type(type)}\n"
     return text[: cut.end] + block + text[cut.end :]

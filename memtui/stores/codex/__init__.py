@@ -24,10 +24,8 @@ SUFFIX = ".md"
 
 def detect(path: Path) -> Path | None:
     """The folder of memories that this path is, or directly holds."""
-    for folder in (path, path / "memories", path / ".codex" / "memories"):
-        if _is_memories(folder):
-            return folder
-    return None
+    folders = (path, path / "memories", path / ".codex" / "memories")
+    return next(filter(_is_memories, folders), None)
 
 
 def _is_memories(folder: Path) -> bool:

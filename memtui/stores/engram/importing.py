@@ -30,6 +30,7 @@ from memtui.stores.engram.rows import OpenDatabase, imported_session_row, sessio
 from memtui.stores.engram.schema import OBSERVATION_COLUMNS
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import entity_parts, extra_in, kind_change, lost_names, short_hash
+from memtui.stores.plans import plan_duplicate
 from memtui.stores.values import created_of, from_iso
 
 _FROM_EXTRA = OBSERVATION_COLUMNS - {"id", "type", "title", "content", "pinned", "normalized_hash"}
@@ -59,8 +60,7 @@ class ImportPlanner(OpenDatabase):
         sync_id = text(extra.get("sync_id")) or rules.sync_id_of("obs", id)
         existing = self._number("observations", sync_id)
         if existing is not None:
-            reason = "this observation already exists"
-            return Plan((change,), (), Outcome.DEDUPE, reason, refs=(f"{self.label}:{existing}",))
+            return plan_duplicate(change, "this observation", f"{self.label}:{existing}")
         row = {"id": self.number, "sync_id": sync_id, **self._columns(change, extra)}
         row = {name: value for name, value in row.items() if value is not None}
         row = self.schema.known("observations", row)
@@ -108,21 +108,20 @@ class ImportPlanner(OpenDatabase):
         sync_id = text(row.setdefault("sync_id", rules.sync_id_of("prompt", id)))
         existing = self._number("user_prompts", sync_id)
         if existing is not None:
-            refs = (f"{self.label}:{PROMPT}{existing}",)
-            return Plan((change,), (), Outcome.DEDUPE, "this prompt already exists", refs=refs)
+            return plan_duplicate(change, "this prompt", f"{self.label}:{PROMPT}{existing}")
         row["content"] = _text_field(change, "content")
         edit = RowEdit(self.path, "user_prompts", {"sync_id": sync_id}, None, row)
         return Plan((change,), (*self._bare_session(row), edit), Outcome.ADDED)
 
     def _session(self, change: Change, own: str, extra: Row) -> Plan:
-        refs = (f"{self.label}:{SESSION}{own}",)
-        if self._has_session(own):
-            return Plan((change,), (), Outcome.DEDUPE, "this session already exists", refs=refs)
+        ref = f"{self.label}:{SESSION}{own}"
+        if self.fetch("SELECT id FROM sessions WHERE id = ?", (own,)) is not None:
+            return plan_duplicate(change, "this session", ref)
         columns = {name: extra[name] for name in _SESSION_COLUMNS if extra.get(name) is not None}
         columns |= {"id": own, "summary": _text_field(change, "content")}
         row = imported_session_row(self.schema, columns)
         edit = RowEdit(self.path, "sessions", {"id": own}, None, row)
-        return Plan((change,), (edit,), Outcome.ADDED, refs=refs)
+        return Plan((change,), (edit,), Outcome.ADDED, refs=(ref,))
 
     def _relations(self, extra: Row) -> tuple[RowEdit, ...]:
         """The relations from this observation that the database does not hold."""
@@ -148,9 +147,6 @@ class ImportPlanner(OpenDatabase):
             text(row.get("project")),
             text(row.get("created_at")) or rules.timestamp(self.moment),
         )
-
-    def _has_session(self, session: str) -> bool:
-        return self.fetch("SELECT id FROM sessions WHERE id = ?", (session,)) is not None
 
     def _number(self, table: str, sync_id: str) -> int | None:
         if not self.schema.has(table, "sync_id"):

@@ -26,10 +26,7 @@ SUFFIX = ".md"
 
 def detect(path: Path) -> Path | None:
     """The settings folder that this path is, or directly holds."""
-    for folder in (path, path / ".gemini"):
-        if _is_settings(folder):
-            return folder
-    return None
+    return next(filter(_is_settings, (path, path / ".gemini")), None)
 
 
 def _is_settings(folder: Path) -> bool:

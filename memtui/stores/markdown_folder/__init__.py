@@ -54,10 +54,7 @@ def detect(path: Path) -> Path | None:
         folders.append(path / "memories")
     if path.parent.name == "agents":
         folders.append(path / "memory")
-    for folder in folders:
-        if profile_of(folder) is not PLAIN:
-            return folder
-    return None
+    return next((folder for folder in folders if profile_of(folder) is not PLAIN), None)
 
 
 def plain_folder(path: Path) -> Path | None:
@@ -85,18 +82,14 @@ def profile_of(folder: Path) -> Profile:
         return SERENA if _has_notes(folder) or has_entry(folder, _holds_notes) else PLAIN
     if sum(os.path.isfile(folder / f"{n}{SUFFIX}") for n in BANK_NAMES) >= FEWEST_OF_BANK:
         return BANK
-    if _has_notes(folder / "system") and (_is_agents(folder) or _is_described(folder / "system")):
+    is_agents = folder.name == "memory" and folder.parent.parent.name == "agents"  # Letta's place
+    if _has_notes(folder / "system") and (is_agents or _is_described(folder / "system")):
         return MEMFS
     if any(os.path.isdir(folder / mark) for mark in _VAULTS):
         return VAULT
     if _has_permalinks(folder):
         return BASIC
     return PLAIN
-
-
-def _is_agents(folder: Path) -> bool:
-    """Whether it lies where Letta keeps an agent's memory: `agents/<id>/memory`."""
-    return folder.name == "memory" and folder.parent.parent.name == "agents"
 
 
 def _is_described(folder: Path) -> bool:

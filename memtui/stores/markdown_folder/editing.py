@@ -9,7 +9,6 @@ from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
-from memtui.files.frontmatter import set_field
 from memtui.model import Memory
 from memtui.stores.document_editing import (
     OpenDocument,
@@ -23,6 +22,7 @@ from memtui.stores.document_editing import (
     plan_file_import,
     titled_text,
     with_content,
+    with_fields,
     with_heading,
     with_named_title,
     with_tags,
@@ -175,9 +175,7 @@ def note_text(change: Change, context: NoteContext, path: str, title: str) -> st
     text = titled_text("" if context.profile is BASIC else title, content_of(change))
     if text.startswith("---\n"):
         text = f"\n{text}"
-    for key, value in _front(change, context, path, title).items():
-        text = set_field(text, key, value)
-    return text
+    return with_fields(text, _front(change, context, path, title))
 
 
 def _front(change: Change, context: NoteContext, path: str, title: str) -> dict[str, Any]:
@@ -208,9 +206,6 @@ def _description(content: str, title: str) -> str:
     return plain[:LONGEST_DESCRIPTION] or "a note"
 
 
-# ---- importing -----------------------------------------------------------------------------------
-
-
 # ---- importing ----------------------------------------------------------------------------------
 
 
@@ -236,10 +231,7 @@ def _text(change: Change, context: NoteContext, path: str) -> str:
     title = str(change.fields.get("title") or "") if context.profile.frontmatter else ""
     text = note_text(change, context, path, " ".join(title.split()))
     front = extra_in(change).get(FRONTMATTER)
-    if context.profile.tags and isinstance(front, dict):
-        for key, value in front.items():
-            text = set_field(text, key, value)
-    return text
+    return with_fields(text, front) if context.profile.tags and isinstance(front, dict) else text
 
 
 def _sidecar_values(change: Change, context: NoteContext) -> dict[str, Any]:

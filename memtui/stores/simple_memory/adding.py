@@ -28,7 +28,7 @@ from memtui.stores.importing import (
     text_with_title,
     texts_in,
 )
-from memtui.stores.plans import plan_duplicate, planned_before
+from memtui.stores.plans import plan_duplicate
 from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
@@ -156,22 +156,15 @@ def new_record_value(
             **place,
         }
     if record_kind is EPISODES:
-        local_time = _local(created_at)
+        # Local time without a zone, as the white paper writes the start of an episode.
+        start = created_at.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
         title = str(change.fields.get("title") or text.strip().partition("\n")[0])
-        links: dict[str, Any] = {"participants": [], "facts": []}
-        return {
-            "title": title,
-            "summary": text,
-            "start": local_time,
-            "end": local_time,
-            **links,
-            **place,
-        }
+        new = {"title": title, "summary": text, "start": start, "end": start}
+        return {**new, "participants": [], "facts": [], **place}
     kind = parse_schema_kind(change.fields.get("type") or DEFAULT_KIND)
     proposed = change.fields.get("status") == PROPOSED
     status = PROPOSED if proposed else CONFIRMED
-    new = {"kind": kind, "text": text, "status": status, "evidence": []}
-    return {**new, **place, "version": 1}
+    return {"kind": kind, "text": text, "status": status, "evidence": [], **place, "version": 1}
 
 
 def _fact_words(text: str) -> dict[str, str]:
@@ -198,11 +191,6 @@ def _today(now: datetime) -> str:
     return now.date().isoformat()
 
 
-def _local(now: datetime) -> str:
-    """Local time without a zone, as the white paper writes the start of an episode."""
-    return now.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
-
-
 def new_id(record_kind: RecordKind, text: str, context: RecordContext) -> str:
     """An id that the store neither has nor names, dangling references included.
 
@@ -214,18 +202,11 @@ def new_id(record_kind: RecordKind, text: str, context: RecordContext) -> str:
         for memory in context.view.memories(context.label)
         for name in (memory.id, *(link.target for link in memory.links))
     }
+    used |= {ref.removeprefix(f"{context.label}:") for ref in context.planned_refs}
     seed = f"{text}\0{context.now.isoformat()}".encode("utf-8", "surrogatepass")
-    used.update(
-        ref.removeprefix(f"{context.label}:")
-        for plan in planned_before(context.view)
-        for ref in plan.refs
-    )
     number = int.from_bytes(hashlib.blake2b(seed, digest_size=16).digest(), "big")
-    digits = format(number, "x" if record_kind.base == 16 else "d")
-    length = next(
-        n for n in range(ID_DIGITS, len(digits)) if record_kind.prefix + digits[:n] not in used
-    )
-    return record_kind.prefix + digits[:length]
+    ids = (record_kind.id_of(number, length) for length in range(ID_DIGITS, 33))
+    return next(id for id in ids if id not in used)
 
 
 # ---- importing -----------------------------------------------------------------------------------
@@ -348,12 +329,7 @@ def convert(memory: Memory) -> ConvertedMemory:
 
 def _id(kind: str, ref: str) -> str:
     """An id derived from the ref of the memory."""
-    record_kind = RECORD_KIND_OF[kind]
-    number = int(short_hash(ref, 12), 16)
-    return (
-        record_kind.prefix
-        + format(number, "x" if record_kind.base == 16 else "d")[:CONVERTED_ID_DIGITS]
-    )
+    return RECORD_KIND_OF[kind].id_of(int(short_hash(ref, 12), 16), CONVERTED_ID_DIGITS)
 
 
 def _kind(memory: Memory) -> str:

@@ -211,6 +211,10 @@ class RecordKind:
     text_key: str
     """Key of the record's main text."""
 
+    def id_of(self, number: int, digits: int) -> str:
+        """The id of a large number, of which it has the first digits."""
+        return self.prefix + format(number, "x" if self.base == 16 else "d")[:digits]
+
 
 FACTS = RecordKind(FACTS_FILE, "fact", "fact_", 16, "a fact", "o")
 EPISODES = RecordKind(EPISODES_FILE, "episode", "ep_", 10, "an episode", "summary")

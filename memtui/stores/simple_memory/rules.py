@@ -15,7 +15,7 @@ from memtui.changes import Change, Edit, SidecarEdit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
-from memtui.model import IMPORTANCES, Memory
+from memtui.model import Memory
 from memtui.stores.format import UpkeepRules
 from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory.records import (
@@ -32,8 +32,10 @@ from memtui.stores.values import (
     RATING_OF,
     changed_values,
     check_unchanged,
+    checked_importance,
     content_of,
     is_number,
+    memory_name,
     text_of,
     whole_number,
 )
@@ -115,21 +117,13 @@ def _object(text: str, target: RecordTarget) -> object:
 def _next_version(target: RecordTarget, draft: RecordDraft, context: RecordContext) -> None:
     version = whole_number(target.value.get("version"), 1)
     draft.members["version"] = version + 1
-    former = former_version(target.memory, f"{target.memory.id}@v{version}")
+    name = memory_name(target.memory.store, f"{target.memory.id}@v{version}")
+    successors = (target.memory.id,)
+    former = replace(
+        target.memory, **name, status="superseded", pinned=False, superseded_by=successors
+    )
     draft.sidecar_entry["supersedes"] = [former.id]
     draft.more = context.record_entry_edits(former.id, kept=kept_value(former))
-
-
-def former_version(memory: Memory, id: str) -> Memory:
-    """The memory before the edit, under another id."""
-    return replace(
-        memory,
-        id=id,
-        ref=f"{memory.store}:{id}",
-        status="superseded",
-        pinned=False,
-        superseded_by=(memory.id,),
-    )
 
 
 def _title(value: object, target: RecordTarget, draft: RecordDraft) -> None:
@@ -147,9 +141,7 @@ def _type(value: object, target: RecordTarget, draft: RecordDraft) -> None:
 
 
 def _importance(value: object, target: RecordTarget, draft: RecordDraft) -> None:
-    if value not in IMPORTANCES:
-        raise Refused(f"the importance is one of {', '.join(IMPORTANCES)}")
-    word = str(value)
+    word = checked_importance(value)
     if not has_member(target.raw, "importance"):
         draft.sidecar_entry["rating"] = RATING_OF[word]
         return

@@ -20,9 +20,9 @@ from memtui.stores.document_editing import (
     named_stem,
     new_document_file,
     open_document,
-    read_text,
     titled_text,
     with_content,
+    with_fields,
     with_heading,
     with_named_title,
     with_tags,
@@ -30,6 +30,7 @@ from memtui.stores.document_editing import (
 from memtui.stores.importing import texts_in
 from memtui.stores.markdown_documents import outline, words_of
 from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one
+from memtui.stores.scanning import read_text
 from memtui.stores.values import (
     RATING_OF,
     changed_values,
@@ -118,9 +119,8 @@ def _add(change: Change, context: DocumentContext) -> Plan:
 
 
 def _retire(change: Change, memory: Memory, context: DocumentContext) -> Plan:
-    return plan_one(
-        change, memory, with_state(open_document(memory, context), RETIRED_WORD), ends=True
-    )
+    edits = with_state(open_document(memory, context), RETIRED_WORD)
+    return plan_one(change, memory, edits, ends=True)
 
 
 def _restore(change: Change, memory: Memory, context: DocumentContext) -> Plan:
@@ -270,9 +270,7 @@ def new_document(change: Change, context: DocumentContext) -> tuple[str, TextEdi
     if folder.split("/")[0] == JOURNAL:
         stem = f"{created_of(change, context.now).date().isoformat()}-{stem}"
     path, file = new_document_file(folder, stem, context)
-    text = titled_text(title, content)
-    for key, value in _fields(change, context, folder).items():
-        text = set_field(text, key, value)
+    text = with_fields(titled_text(title, content), _fields(change, context, folder))
     return path, TextEdit(str(file), None, text)
 
 

@@ -33,7 +33,6 @@ from typing import Any
 
 from memtui.changes import Change, Plan
 from memtui.dataclass import dataclass, field
-from memtui.files.frontmatter import set_field
 from memtui.model import CURRENT, Link, Memory
 from memtui.stores import workspace
 from memtui.stores.document_editing import (
@@ -41,6 +40,7 @@ from memtui.stores.document_editing import (
     imported_file,
     plan_file_import,
     titled_text,
+    with_fields,
 )
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
@@ -235,10 +235,7 @@ def plan_import(change: Change, context: DocumentContext) -> Plan:
 
 def _text(change: Change, context: DocumentContext) -> str:
     title = "" if "created_from" in extra_in(change) else str(change.fields.get("title") or "")
-    text = titled_text(title, content_of(change))
-    for key, value in _front(change, context).items():
-        text = set_field(text, key, value)
-    return text
+    return with_fields(titled_text(title, content_of(change)), _front(change, context))
 
 
 def _front(change: Change, context: DocumentContext) -> dict[str, Any]:

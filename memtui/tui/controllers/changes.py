@@ -274,7 +274,7 @@ class ChangeActions:
             choices = ((THEIRS, "keep the version on disk"),)
             self.screen.app.push_screen(ConflictScreen(error, choices=choices))
         else:
-            self.screen.app.notify(f"No changes. {error}", severity="error", timeout=8)
+            self.screen.app.notify(f"No changes: {error}", severity="error", timeout=8)
 
 
 class WritingController:

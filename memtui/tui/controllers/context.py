@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from memtui import text
-from memtui.tui.app_interface import Choice
 from memtui.tui.controllers.viewing import copy_text
 
 if TYPE_CHECKING:
@@ -128,37 +127,6 @@ class ContextActions:
     def act(self, action_id: str) -> None:
         """Carry out an action of the browse screen."""
         self._screen.action_act(action_id)
-
-    # Questions
-
-    def ask_id(self, answered: Callable[[str], None]) -> None:
-        """Ask for the id of a memory; called back with its ref, or the id as it was typed."""
-        from memtui.tui.dialogs.prompts import PromptDialog
-
-        hint = "Its id as the pack cites it, or a ref. Its whole text comes into the pack."
-        dialog = PromptDialog("Page in", hint=hint, placeholder="Id", accept="page in")
-        self._screen.app.ask(dialog, answered)
-
-    def ask_types(self, built: BuiltPack, answered: Callable[[tuple[str, ...]], None]) -> None:
-        """Ask which types the recipe prefers."""
-        from memtui.tui.dialogs.picker import Picker
-
-        chosen = built.request.types
-        known = {**built.types, **{name: 0 for name in chosen if name not in built.types}}
-        choices = [
-            Choice(name, name, count, chosen=name in chosen, field="type")
-            for name, count in known.items()
-            if name
-        ]
-        empty = "no memory has a type"
-        self._screen.app.ask(
-            Picker("Prefer types", choices, empty=empty, accept="prefer"), answered
-        )
-
-    def ask_other(self, named: Sequence[tuple[str, str]], answered: Callable[[str], None]) -> None:
-        """Let the user choose what to compare with, by name and description."""
-        choices = [Choice(name, name, note=about) for name, about in named]
-        self._screen.app.pick("Compare with", choices, answered, accept="compare")
 
     # Out of the program
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memtui import text
@@ -12,10 +11,8 @@ from memtui.tui.app_interface import Choice
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
-    from memtui.insight.comparison import Difference
     from memtui.library import Library, SearchResult
     from memtui.library.finding import SimilarMemories
-    from memtui.progress import IsCancelled
     from memtui.query import TimeCondition
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.dialogs.why import Hit
@@ -61,26 +58,18 @@ class InsightActions:
 
     def _compare(self) -> None:
         """Show what changed since the last session, or in the last days."""
-        from memtui.library.time_views import compare_times
         from memtui.tui.dialogs.comparison import ComparedTimes, ComparisonScreen
 
         screen, now = self._screen, self._screen.now()
         query = replace(screen.view.query(now), since=None, until=None)
         filter_query = None if query.is_empty else query
 
-        def compare(
-            library: Library, since: datetime, until: datetime | None, cancelled: IsCancelled
-        ) -> Sequence[Difference]:
-            views = screen.worker.past_views(library)
-            return compare_times(views, since, until, filter_query, cancelled)
-
         if screen.last_seen is not None:
             span = ComparedTimes(screen.last_seen, name="since you last looked")
         else:
             since = now - timedelta(days=DEFAULT_DAYS)
             span = ComparedTimes(since, name=f"last {DEFAULT_DAYS} days")
-        is_filtered = filter_query is not None
-        comparison = ComparisonScreen(span, screen.worker, compare, screen.now, is_filtered)
+        comparison = ComparisonScreen(span, screen.worker, filter_query, screen.now)
         screen.app.ask(comparison, screen.go_to_memory)
 
     # As of a time

@@ -181,7 +181,7 @@ class JournalActions(WritingController):
 
 
 class RepairActions(WritingController):
-    """Lists, shows, edits and restores files that cannot be read; implements `FaultHost`."""
+    """Lists, shows, edits and restores files that cannot be read."""
 
     def handlers(self) -> ActionHandlers:
         return {"unreadable": self._list}
@@ -191,40 +191,34 @@ class RepairActions(WritingController):
 
         library = self._writer.library
         if library is not None:
-            screen = UnreadableScreen(lambda: library.snapshot.stores, self)
+            acts: dict[str, Callable[[Fault], None]] = {
+                "show": partial(self._inspect, self._show_broken),
+                "edit": self._edit,
+                "restore": partial(self._inspect, self._restore),
+                "reveal": lambda fault: terminal.open_folder(self._screen.app, fault.path),
+            }
+            screen = UnreadableScreen(lambda: library.snapshot.stores, acts, self._has_copy)
             self._screen.app.push_screen(screen)
 
-    def _store_of(self, fault: Fault) -> WritableStore:
-        library = self._writer.library
-        assert library is not None, "it has said which files are unreadable"
-        return library.store(fault.store.label)
-
-    def has_copy(self, fault: Fault) -> bool:
+    def _has_copy(self, fault: Fault) -> bool:
         state = self._screen.app.launch.state
         if state is None or fault.store.read_only or broken_files.is_database(fault.path):
             return False
         return backups.last_good(fault.path, state) is not None
 
-    def edit(self, fault: Fault) -> None:
+    def _edit(self, fault: Fault) -> None:
         line = broken_files.fault_line(fault.item.reason)
         terminal.open_source(self._screen.app, Place(fault.item.file, max(1, line)))
         self._screen.worker.refresh()
 
-    def reveal(self, fault: Fault) -> None:
-        terminal.open_folder(self._screen.app, fault.path)
-
-    def show(self, fault: Fault) -> None:
-        self._inspect(fault, partial(self._show_broken, self._store_of(fault)))
-
-    def restore(self, fault: Fault) -> None:
-        self._inspect(fault, partial(self._restore, self._store_of(fault)))
-
-    def _inspect(self, fault: Fault, done: Callable[[BrokenFile], None]) -> None:
-        store, state = self._store_of(fault), self._screen.app.launch.state
+    def _inspect(self, then: Callable[[WritableStore, BrokenFile], None], fault: Fault) -> None:
+        library, state = self._writer.library, self._screen.app.launch.state
+        assert library is not None, "it has said which files are unreadable"
+        store = library.store(fault.store.label)
         self._writer.worker.run(
             "unreadable",
             lambda *_: broken_files.inspect_file(store, fault.item.file, fault.item.reason, state),
-            done,
+            partial(then, store),
             self._changes.failed,
             holds_keys=True,
         )

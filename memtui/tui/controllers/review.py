@@ -373,7 +373,7 @@ def _with_badges(queue: Queue) -> ReviewState:
 
 def _diff_lines(library: Library, planned: Planned) -> tuple[DiffLine, ...]:
     """Return the diff of a plan, with secrets masked and paths relative to their stores."""
-    from memtui.upkeep.proposals import mask_diffs
+    from memtui.upkeep.proposals import mask_diff
 
     diffs = name_below(planned.diffs(), {store.label: store.root for store in library.stores})
-    return tuple(diff_files(mask_diffs(diffs)))
+    return tuple(diff_files(map(mask_diff, diffs)))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import text
 
 if TYPE_CHECKING:
-    from memtui.library import Library
     from memtui.library.store_catalog import KnownStore, StoreCatalog, StoreSummary
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.jobs import Job
@@ -24,6 +22,8 @@ class StoreActions:
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
+        self._catalog: StoreCatalog | None = None
+        """The last one that was shown."""
         self._known: set[str] | None = None
         """Keys of the stores that were there at the last look."""
         self._fresh: set[str] = set()
@@ -77,34 +77,28 @@ class StoreActions:
             screen.app.notify("These stores were opened by a program.", severity="warning")
             return
         dialog = StoreChooser(screen.now(), frozenset(self._fresh))
-        catalog: list[StoreCatalog] = []
         library = screen.worker.library
 
         def found(answer: tuple[StoreCatalog, list[StoreSummary]]) -> None:
-            catalog[:] = [answer[0]]
-            dialog.set_places(answer[0].places())
-            dialog.set_stores(answer[1], counted=False)
+            catalog, stores = answer
+            self._catalog, dialog.places = catalog, catalog.places()
+            dialog.set_stores(stores, counted=False)
             show = dialog.if_open(partial(dialog.set_stores, counted=True))
-            screen.worker.jobs.start("stores-read", lambda _: catalog[0].summarize(library), show)
+            screen.worker.jobs.start("stores-read", lambda _: catalog.summarize(library), show)
 
         def describe(_: Job) -> tuple[StoreCatalog, list[StoreSummary]]:
             known = make()
             return known, known.describe(known.known())
 
-        screen.app.push_screen(dialog, lambda keys: self._open(catalog, library, keys))
+        screen.app.push_screen(dialog, self._open)
         screen.worker.jobs.start("stores-find", describe, dialog.if_open(found))
 
-    def _open(
-        self,
-        catalogs: Sequence[StoreCatalog],
-        library: Library | None,
-        keys: tuple[str, ...] | None,
-    ) -> None:
+    def _open(self, keys: tuple[str, ...] | None) -> None:
         """Open the stores with these keys, if they are not the open ones."""
         self._fresh.clear()
-        if keys is None or not catalogs:
+        catalog, library, app = self._catalog, self._screen.worker.library, self._screen.app
+        if keys is None or catalog is None:
             return
-        catalog, app = catalogs[0], self._screen.app
         if self._screen.worker.is_writing:
             app.notify("A change is being written; try again.", severity="warning")
             return

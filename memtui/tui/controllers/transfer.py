@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from memtui import text
@@ -10,10 +10,8 @@ from memtui.tui.app_interface import Choice
 from memtui.tui.controllers.changes import WritingController
 
 if TYPE_CHECKING:
-    from memtui.errors import MemtuiError
     from memtui.model import Memory
     from memtui.tui.actions import ActionHandlers
-    from memtui.upkeep.similar_memories import StoreComparison
 
 
 class TransferActions(WritingController):
@@ -101,42 +99,10 @@ class TransferActions(WritingController):
         )
 
     def _show_comparison(self, left: str, right: str, entity: str) -> None:
-        from memtui.tui.dialogs.import_ import copy_at_once, preview_copy
         from memtui.tui.dialogs.stores import StoreComparisonScreen
 
-        screen = self._screen
-
-        def ask(subject: str, show: Callable[[StoreComparison], None]) -> None:
-            screen.worker.run(
-                "compare", lambda library, _: library.compare(left, right, subject), show
-            )
-
-        def preview(memory: Memory, target: str, tell: Callable[[str], None]) -> None:
-            screen.worker.run(
-                "preview of a copy",
-                lambda library, _: preview_copy(memory, target, library),
-                tell,
-                lambda error: tell(f"not possible: {error.what}"),
-            )
-
-        def copy(memory: Memory, target: str, copied: Callable[[bool], None]) -> None:
-            if why := self._selection.can_write():
-                screen.app.notify(text.one_line(why), severity="warning")
-                return
-
-            def done(is_written: bool) -> None:
-                undo = screen.app.hint("undo") if is_written else ""
-                outcome = "Copied 1 memory to" if is_written else "No changes: nothing to add in"
-                screen.app.notify(f"{outcome} {text.one_line(target)}{undo}")
-                copied(is_written)
-
-            def failed(error: MemtuiError) -> None:
-                screen.app.notify(text.one_line(str(error)), severity="warning")
-
-            self._writer.write(lambda library: copy_at_once(memory, target, library), done, failed)
-
-        dialog = StoreComparisonScreen((left, right), entity, ask, preview, copy)
-        screen.app.ask(dialog, screen.go_to_memory)
+        dialog = StoreComparisonScreen((left, right), entity, self._writer)
+        self._screen.app.ask(dialog, self._screen.go_to_memory)
 
     def _copy(self) -> None:
         from memtui.tui.dialogs.import_ import CopyScreen

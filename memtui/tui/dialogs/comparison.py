@@ -21,9 +21,8 @@ from memtui.insight.comparison import (
     text_of,
     to_markdown,
 )
-from memtui.library import Library
-from memtui.progress import IsCancelled
-from memtui.query import TimeCondition
+from memtui.library.time_views import compare_times
+from memtui.query import Query, TimeCondition
 from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import PageDialog
@@ -45,8 +44,6 @@ NARROW = 50
 """Columns below which a change is told by its sign alone."""
 LONGEST = 8_000
 """Characters of a text that are compared on the screen."""
-
-CompareTimes = Callable[["Library", datetime, "datetime | None", IsCancelled], Sequence[Difference]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,14 +138,12 @@ class ComparisonScreen(PageDialog[str]):
         self,
         span: ComparedTimes,
         worker: LibraryWorker,
-        compare: CompareTimes,
+        filter_query: Query | None,
         now: Callable[[], datetime],
-        filtered: bool = False,
     ) -> None:
-        """`filtered`: only memories that pass the filters of the list are compared."""
+        """`filter_query`: what the memories that are compared must pass; None: nothing."""
         super().__init__()
-        self._span, self._worker, self._compare, self._now = span, worker, compare, now
-        self._filtered = filtered
+        self._span, self._worker, self._filter, self._now = span, worker, filter_query, now
         self.found: Sequence[Difference] = ()
         self._kinds: frozenset[str] = frozenset()
         """Kinds that are shown; all if empty."""
@@ -182,7 +177,13 @@ class ComparisonScreen(PageDialog[str]):
 
         self._worker.run(
             "compare",
-            lambda library, job: self._compare(library, span.since, span.until, job.is_cancelled),
+            lambda library, job: compare_times(
+                self._worker.past_views(library),
+                span.since,
+                span.until,
+                self._filter,
+                job.is_cancelled,
+            ),
             self.if_open(done),
             self.if_open(failed),
             present=True,
@@ -212,7 +213,7 @@ class ComparisonScreen(PageDialog[str]):
                     f"{text.one_line(store)} {text.number(sum(kinds.values()))}"
                     for store, kinds in stores.items()
                 ]
-        self.say_head([*parts, *(["filtered"] if self._filtered else [])])
+        self.say_head([*parts, *(["filtered"] if self._filter is not None else [])])
 
     @on(DifferenceList.Moved)
     def _moved(self) -> None:

@@ -18,6 +18,7 @@ from memtui.context import Pack, PackEntry, Recipe
 from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK
+from memtui.tui.app_interface import Choice
 from memtui.tui.context_packs import (
     BuiltPack,
     ItemKind,
@@ -28,6 +29,8 @@ from memtui.tui.context_packs import (
     list_items,
 )
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
+from memtui.tui.dialogs.picker import Picker
+from memtui.tui.dialogs.prompts import PromptDialog
 from memtui.tui.pack_explanation import (
     describe_budget,
     describe_compared,
@@ -127,16 +130,13 @@ class PackScreen(FittingDialog[str]):
 
     def _done(self, built: BuiltPack) -> None:
         former, self.built, self.working = self.built, built, False
-        requests = [replace(each.request, other="") for each in (former, built) if each]
-        if former is not None and requests[0] == requests[1]:
-            if former.pack.text != built.pack.text:
-                self._before = former.pack
-        elif former is not None:
+        request = replace(built.request, other="")
+        if former is not None and replace(former.request, other="") != request:
             self._before = None
-        is_other = former is None or (
-            (former.request.task, former.request.recipe)
-            != (built.request.task, built.request.recipe)
-        )
+        elif former is not None and former.pack.text != built.pack.text:
+            self._before = former.pack
+        asked_before = former and (former.request.task, former.request.recipe)
+        is_other = asked_before != (request.task, request.recipe)
         self._show(is_other=is_other)
 
     def _failed(self, error: MemtuiError) -> None:
@@ -293,7 +293,7 @@ class PackScreen(FittingDialog[str]):
             "help": self._help,
             "pack.open": lambda: self.dismiss(self.entry.ref if self.entry else None),
             "pack.page_in": lambda: self._page_in(self.entry.ref if self.entry else ""),
-            "pack.page_in.id": lambda: self._host.ask_id(self._page_in),
+            "pack.page_in.id": self._ask_id,
             "pack.less": lambda: self._slider.action_step(-1),
             "pack.more": lambda: self._slider.action_step(1),
             "pack.recipe.next": lambda: self._recipe.action_step(1),
@@ -345,9 +345,22 @@ class PackScreen(FittingDialog[str]):
         if ref:
             self.ask(replace(self.request, page_in=self.request.page_in ^ {ref}))
 
+    def _ask_id(self) -> None:
+        hint = "Its id as the pack cites it, or a ref. Its whole text comes into the pack."
+        dialog = PromptDialog("Page in", hint=hint, placeholder="Id", accept="page in")
+        self.app.ask(dialog, self._page_in)
+
     def _choose_types(self) -> None:
         if self.built is not None:
-            self._host.ask_types(self.built, lambda t: self.ask(replace(self.request, types=t)))
+            chosen = self.built.request.types
+            counts = {**dict.fromkeys(chosen, 0), **self.built.types}
+            choices = [
+                Choice(name, name, count, chosen=name in chosen, field="type")
+                for name, count in counts.items()
+                if name
+            ]
+            picker = Picker("Prefer types", choices, empty="no memory has a type", accept="prefer")
+            self.app.ask(picker, lambda types: self.ask(replace(self.request, types=types)))
 
     # Comparing
 
@@ -355,10 +368,11 @@ class PackScreen(FittingDialog[str]):
         if self.is_comparing:
             self._end_comparison()
             return
-        others = [recipe for recipe in self._recipes.values() if recipe.name != self.request.recipe]
-        named = [(BEFORE_CHANGE, "this pack, before the stores changed")] if self._before else []
-        named += [(recipe.name, recipe.description) for recipe in others]
-        self._host.ask_other(named, self._compare_with)
+        named = {BEFORE_CHANGE: "this pack, before the stores changed"} if self._before else {}
+        named |= {name: recipe.description for name, recipe in self._recipes.items()}
+        named.pop(self.request.recipe)
+        choices = [Choice(name, name, note=about) for name, about in named.items()]
+        self.app.pick("Compare with", choices, self._compare_with, accept="compare")
 
     def _compare_with(self, other: str) -> None:
         self._comparison.display, self._list.display = True, False

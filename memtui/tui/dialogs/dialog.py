@@ -89,7 +89,7 @@ class TintedScreen(Visual):
 class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A modal screen, dismissed once; keys of the browse screen do not reach through."""
 
-    BINDINGS = [("ctrl+c", "app.simulate_key('escape')")]
+    BINDINGS = [("ctrl+c", "app.simulate_key('escape')"), ("escape", "dismiss")]
     app: AppInterface
     _is_answered = False
     _filled_for = Size(0, 0)
@@ -205,13 +205,6 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     @on(RowList.Moved)
     def _row_moved(self) -> None:
         self.update_keys()
-
-    def keep_draft(self, *, last: bool = False) -> bool:
-        """Save unsaved input as a draft; returns whether there is any. Raises SaveError.
-
-        `last`: the app ends, so that another program may offer it.
-        """
-        return False
 
     def action_act(self, action_id: str) -> None:
         if action_id in ("escape", "quit"):

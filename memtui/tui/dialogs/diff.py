@@ -97,6 +97,9 @@ NOT_THERE = "(deleted)"
 THEIRS, MINE, BOTH = "theirs", "mine", "both"
 
 
+CONFLICT_CHOICES = ((THEIRS, "use theirs"), (MINE, "keep mine"), (BOTH, "edit both"))
+
+
 class ConflictScreen(TextDialog[str]):
     """Shows base, theirs and ours of a conflicting edit; nothing is chosen by default.
 
@@ -115,11 +118,7 @@ class ConflictScreen(TextDialog[str]):
         self,
         conflict: Conflict,
         *,
-        choices: Sequence[tuple[str, str]] = (
-            (THEIRS, "use theirs"),
-            (MINE, "keep mine"),
-            (BOTH, "edit both"),
-        ),
+        choices: Sequence[tuple[str, str]] = CONFLICT_CHOICES,
     ) -> None:
         super().__init__()
         self._conflict = conflict

@@ -31,7 +31,7 @@ from memtui.tui.change_forms import (
 )
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
-from memtui.tui.dialogs.diff import BOTH, MINE, THEIRS, ConflictScreen, DiffScreen
+from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
 from memtui.tui.jobs import Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
@@ -193,9 +193,10 @@ class FormScreen(FittingDialog[Planned]):
         Raises:
             Conflict: another program changed a field that was also changed here.
         """
-        if self._base is not None:
-            now = library.get(self._base.ref)
-            conflict = changed_underneath(self._base, now, values)
+        if (base := self._base) is not None:
+            if self._saving:  # stores compare the text with what was read, and no other field
+                library.refresh_files([base.origin.file])
+            conflict = changed_underneath(base, library.get(base.ref), values)
             if conflict is not None:
                 raise conflict
         plan = preview_possible if self._form.as_possible else preview
@@ -323,7 +324,11 @@ class FormScreen(FittingDialog[Planned]):
 
         def seen(_: bool) -> None:
             self._saving = False
-            self.app.push_screen(ConflictScreen(conflict), partial(self._decided, conflict))
+            # Both can be edited only where they are the text, and not other fields or a record.
+            is_text = any(prose.raw == conflict.yours for prose in self.query(TextInput))
+            choices = CONFLICT_CHOICES if is_text else CONFLICT_CHOICES[:-1]
+            dialog = ConflictScreen(conflict, choices=choices)
+            self.app.push_screen(dialog, partial(self._decided, conflict))
 
         self._writer.worker.run(
             "draft",

@@ -130,8 +130,7 @@ class GraphScreen(PageDialog[str]):
     def lay_out(self, keep: Node | None = None) -> None:
         if self._found is None:
             return
-        selected = self.graph.selected
-        keep = keep or (selected.node if selected is not None else None)
+        keep = keep or self._node
         width, height = self.graph.room
         layout = graph_layout.lay_out(
             self._found,
@@ -170,6 +169,11 @@ class GraphScreen(PageDialog[str]):
         return f"no links{make}"
 
     # What is selected
+
+    @property
+    def _node(self) -> Node | None:
+        """The selected node; None for a count of those that are not drawn."""
+        return self.graph.selected.node if self.graph.selected else None
 
     @on(GraphView.Moved)
     def _moved(self) -> None:
@@ -230,7 +234,7 @@ class GraphScreen(PageDialog[str]):
 
     def keys(self) -> list[tuple[str, str]]:
         placed, depth = self.graph.selected, self._filter.depth
-        node = placed.node if placed is not None else None
+        node = self._node
         is_memory = node is not None and self._texts.memory(node) is not None
         is_end = node is None or node == self._start or node.kind == NodeKind.UNKNOWN
         keys = {
@@ -267,8 +271,7 @@ class GraphScreen(PageDialog[str]):
         self.app.pick("Not drawn", choices, centre, accept="centre")
 
     def action_centre(self) -> None:
-        placed = self.graph.selected
-        node = placed.node if placed is not None else None
+        node = self._node
         if node is not None and node != self._start and node.kind != NodeKind.UNKNOWN:
             self._go_to_centre(node)
 

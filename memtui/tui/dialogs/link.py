@@ -79,7 +79,6 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
     box_classes = "full"
     heading = "Link to another memory"
     BINDINGS = [
-        ("escape", "dismiss"),
         Binding("enter", "link", priority=True),
     ]
 

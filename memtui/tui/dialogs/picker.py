@@ -37,7 +37,6 @@ class Picker(FittingDialog[tuple[str, ...]]):
 
     AUTO_FOCUS = "FilterInput, ChoiceList"
     BINDINGS = [
-        ("escape", "dismiss"),
         Binding("enter", "accept", priority=True),
         Binding("space", "toggle_choice", priority=True),
     ]
@@ -215,7 +214,6 @@ class BookmarkScreen(TextDialog[str]):
     box_classes = "tall"
     leave = "cancel"
     BINDINGS = [
-        ("escape", "dismiss"),
         ("down", "move('move.down')"),
         ("up", "move('move.up')"),
     ]

@@ -42,8 +42,6 @@ QUESTION_CELLS = 76
 class ConfirmDialog(FittingDialog[str]):
     """A question answered with one key; dismissed with its value, None on escape."""
 
-    BINDINGS = [("escape", "dismiss")]
-
     def __init__(
         self,
         title: str,
@@ -81,7 +79,6 @@ class LineDialog(FittingDialog[Result]):
     """Asks for one line."""
 
     AUTO_FOCUS = "Input"
-    BINDINGS = [("escape", "dismiss")]
 
     def __init__(self, title: str, value: str, placeholder: str, accept: str) -> None:
         """`accept`: label of enter."""

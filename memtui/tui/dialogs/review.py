@@ -178,13 +178,13 @@ class ReviewScreen(FittingDialog[None]):
         self.update_keys()
 
     def keys(self) -> list[tuple[str, str]]:
-        row = self._list.current
+        row, proposal = self._list.current, self._proposal
         keys: list[tuple[str, str]] = []
-        if row is not None and row.proposal is not None:
+        if row is not None and proposal is not None:
             if not row.is_hint:
                 keys += [("a", "accept"), ("e", "edit")]
             keys += [("x", "decline"), ("s", "snooze"), ("enter", "go to")]
-            if self._host.has_model and _takes_model(row.proposal):
+            if self._host.has_model and _takes_model(proposal):
                 keys.append(("m", "model"))
             if not row.is_hint and row.count > 1:
                 keys.append(("A", "all"))
@@ -201,20 +201,23 @@ class ReviewScreen(FittingDialog[None]):
     @on(ReviewList.Moved)
     def _moved(self) -> None:
         self._detail = None
-        row = self._list.current
-        if row is not None and row.proposal is not None:
-            proposal = row.proposal
-
-            def seen(detail: ProposalDetail) -> None:
-                now = self._list.current
-                if now is not None and now.proposal is not None and now.proposal.id == proposal.id:
-                    self._detail = detail
-                    self._draw()
-
-            self._host.look(proposal, self.if_open(seen))
-        else:
-            self._draw()
         self.update_keys()
+        if (proposal := self._proposal) is None:
+            self._draw()
+            return
+
+        def seen(detail: ProposalDetail) -> None:
+            now = self._proposal
+            if now is not None and now.id == proposal.id:
+                self._detail = detail
+                self._draw()
+
+        self._host.look(proposal, self.if_open(seen))
+
+    @property
+    def _proposal(self) -> Proposal | None:
+        """The one under the cursor; None on a heading."""
+        return self._list.current.proposal if self._list.current else None
 
     def _draw(self) -> None:
         sheet, row = self.query_one("#review-detail", TextWindow), self._list.current
@@ -252,12 +255,9 @@ class ReviewScreen(FittingDialog[None]):
 
     @on(ReviewList.Opened)
     def action_open(self) -> None:
-        row = self._list.current
-        if row is None:
-            return
-        if row.proposal is not None:
-            self._host.open_memories(row.proposal)
-        else:
+        if self._proposal is not None:
+            self._host.open_memories(self._proposal)
+        elif (row := self._list.current) is not None:
             self._set_open(row, not row.is_open)
 
     def action_unfold(self, is_open: bool) -> None:
@@ -279,14 +279,12 @@ class ReviewScreen(FittingDialog[None]):
             self._host.accept(proposals, preview=whole_group or row.proposal is None)
 
     def action_edit(self) -> None:
-        row = self._list.current
-        if row is not None and row.proposal is not None and not row.is_hint:
-            self._host.edit(row.proposal)
+        if self._proposal is not None and not self._proposal.is_hint:
+            self._host.edit(self._proposal)
 
     def action_model(self) -> None:
-        row = self._list.current
-        if row is not None and row.proposal is not None and _takes_model(row.proposal):
-            self._host.ask_model(row.proposal)
+        if self._proposal is not None and _takes_model(self._proposal):
+            self._host.ask_model(self._proposal)
 
     def action_decide(self, snooze: bool) -> None:
         self._host.decide(self._selected(), snooze=snooze)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 
 from rich.segment import Segment
@@ -19,7 +19,9 @@ from memtui.dataclass import dataclass
 from memtui.library.store_catalog import StoreSummary, project_name
 from memtui.model import Memory
 from memtui.tui.appearance import wrapped
+from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.dialogs.dialog import FittingDialog
+from memtui.tui.dialogs.import_ import copy_at_once, preview_copy
 from memtui.tui.widgets.text_window import RowList, TextWindow
 from memtui.upkeep.similar_memories import StoreComparison
 
@@ -126,7 +128,8 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
 
     def __init__(self, now: datetime, fresh: Collection[str] = ()) -> None:
         super().__init__()
-        self._places: Sequence[tuple[str, Sequence[str]]] = ()
+        self.places: Sequence[tuple[str, Sequence[str]]] = ()
+        """Those that are searched for stores, shown if none is found."""
         self._list = StoreList(now, fresh)
         self._is_empty = False
         """No store was found: the places that were searched are shown."""
@@ -150,10 +153,6 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
             self._show_places()
         elif self._list.line_count():
             self.fit(rows=self._list.line_count() + DETAIL_ROWS)
-
-    def set_places(self, places: Sequence[tuple[str, Sequence[str]]]) -> None:
-        """Set the places that are searched for stores, shown if none is found."""
-        self._places = places
 
     def set_stores(self, stores: Sequence[StoreSummary], *, counted: bool) -> None:
         """Show these stores; `counted`: they have been read."""
@@ -190,7 +189,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
         lines = [[Segment(" No memory stores were found.", palette.heading)], []]
         explanation = "memtui opens what your agents keep by themselves. It looked in these places:"
         lines += wrapped(explanation, palette.text, width)
-        for program, places in self._places:
+        for program, places in self.places:
             if places:
                 name = text.pad(program, PROGRAM_CELLS)
                 where = text.cut(", ".join(places), width - PROGRAM_CELLS - 4)
@@ -289,24 +288,12 @@ class StoreComparisonScreen(FittingDialog[str]):
         ("e", "narrow"),
     ]
 
-    def __init__(
-        self,
-        labels: tuple[str, str],
-        entity: str,
-        ask: Callable[[str, Callable[[StoreComparison], None]], None],
-        preview: Callable[[Memory, str, Callable[[str], None]], None],
-        copy: Callable[[Memory, str, Callable[[bool], None]], None],
-    ) -> None:
-        """Create the screen; the comparison is computed once it is shown.
-
-        `entity`: what can be narrowed to, empty for nothing. `ask` compares, about an entity or
-        everything; `preview` says what copying a memory to a store loses; `copy` copies it. Each
-        calls back.
-        """
+    def __init__(self, labels: tuple[str, str], entity: str, writer: ChangeWorker) -> None:
+        """`entity`: what can be narrowed to, empty for nothing."""
         super().__init__()
         self.heading = " and ".join(labels)
         self._labels, self._entity = labels, entity
-        self._ask, self._preview, self._copy = ask, preview, copy
+        self._writer = writer
         self._is_narrowed = False
 
     def content(self) -> ComposeResult:
@@ -328,7 +315,12 @@ class StoreComparisonScreen(FittingDialog[str]):
         box = self.query_one(".box")
         about = f"about {text.one_line(self._entity)}" if self._is_narrowed else ""
         box.border_subtitle = Content(about)
-        self._ask(self._entity if self._is_narrowed else "", self.if_open(self._show))
+        subject = self._entity if self._is_narrowed else ""
+        self._writer.worker.run(
+            "compare",
+            lambda library, _: library.compare(*self._labels, subject),
+            self.if_open(self._show),
+        )
 
     def _show(self, found: StoreComparison) -> None:
         self.query_one(ComparisonList).show_rows(
@@ -355,7 +347,12 @@ class StoreComparisonScreen(FittingDialog[str]):
                 words = f"copy to {text.one_line(self._other(memory))}: {text.one_line(loss)}"
                 line.update(Content(text.cut(words, max(20, self.inner_width - 2))))
 
-        self._preview(memory, self._other(memory), self.if_open(tell))
+        self._writer.worker.run(
+            "preview of a copy",
+            lambda library, _: preview_copy(memory, self._other(memory), library),
+            self.if_open(tell),
+            self.if_open(lambda error: tell(f"not possible: {error.what}")),
+        )
 
     def action_go(self) -> None:
         memory = self.query_one(ComparisonList).memory
@@ -364,8 +361,23 @@ class StoreComparisonScreen(FittingDialog[str]):
 
     def action_copy(self) -> None:
         memory = self.query_one(ComparisonList).memory
-        if memory is not None:
-            self._copy(memory, self._other(memory), self.if_open(lambda _: self._compare()))
+        if memory is None:
+            return
+        if self.app.launch.state is None:
+            self.app.report_refusal("this session only reads")
+            return
+        target = self._other(memory)
+
+        def done(is_written: bool) -> None:
+            undo = self.app.hint("undo") if is_written else ""
+            outcome = "Copied 1 memory to" if is_written else "No changes: nothing to add in"
+            self.app.notify(f"{outcome} {text.one_line(target)}{undo}")
+            if self.is_open:
+                self._compare()
+
+        self._writer.write(
+            lambda library: copy_at_once(memory, target, library), done, self.app.report_error
+        )
 
     def action_narrow(self) -> None:
         if self._entity:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
 
 from rich.segment import Segment
 from rich.style import Style
@@ -36,25 +35,6 @@ class Fault:
     @property
     def path(self) -> Path:
         return Path(self.item.file)
-
-
-class FaultHost(Protocol):
-    """What can be done with a fault; implemented by the controller."""
-
-    def has_copy(self, fault: Fault) -> bool:
-        """Whether there is a good copy that may be restored."""
-
-    def show(self, fault: Fault) -> None:
-        """Show the file as it is."""
-
-    def edit(self, fault: Fault) -> None:
-        """Open the file in the editor, at the line of the fault."""
-
-    def restore(self, fault: Fault) -> None:
-        """Replace the file by its last good copy."""
-
-    def reveal(self, fault: Fault) -> None:
-        """Show the file in its folder."""
 
 
 FaultRow = tuple[Sequence[tuple[str, Style]], Fault | None]
@@ -99,10 +79,15 @@ class UnreadableScreen(FittingDialog[None]):
         ("o", "act_on('reveal')"),
     ]
 
-    def __init__(self, stores: Callable[[], Sequence[StoreState]], host: FaultHost) -> None:
+    def __init__(
+        self,
+        stores: Callable[[], Sequence[StoreState]],
+        acts: Mapping[str, Callable[[Fault], None]],
+        has_copy: Callable[[Fault], bool],
+    ) -> None:
         """`stores`: the stores as they are now; asked again while the list is open."""
         super().__init__()
-        self._stores, self._host = stores, host
+        self._stores, self._acts, self._has_copy = stores, acts, has_copy
         self._shown: Sequence[StoreState] = ()
 
     def content(self) -> ComposeResult:
@@ -139,7 +124,7 @@ class UnreadableScreen(FittingDialog[None]):
             found = [("enter", "show", "show")]
             if not is_database(fault.path):
                 found.append(("e", "$EDITOR at the error", "edit"))
-        if self._host.has_copy(fault):
+        if self._has_copy(fault):
             found.append(("r", "restore last good copy", "restore"))
         return [*found, ("o", "open folder", "reveal")]
 
@@ -147,7 +132,7 @@ class UnreadableScreen(FittingDialog[None]):
         """Run an action on the fault under the cursor, if it is possible."""
         fault = self.query_one(FaultList).fault
         if fault is not None and act in {act for _, _, act in self._possible_acts()}:
-            getattr(self._host, act)(fault)
+            self._acts[act](fault)
 
 
 def _store(store: StoreState, width: int, palette: Palette) -> Iterator[FaultRow]:

@@ -55,7 +55,7 @@ class BrowseScreen(SearchableScreen):
         self._sessions = sessions
         self._shows_cached = shows_cached
         self.last_seen = sessions.seen
-        self._is_restored = False
+        self._selected_before = sessions.last.selected
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
         self._reading = MemoryActions(self)
@@ -169,11 +169,6 @@ class BrowseScreen(SearchableScreen):
     @on(messages.RefChosen)
     def _ref_chosen(self, event: messages.RefChosen) -> None:
         self._reading.follow(event.ref)
-
-    def restore_selection(self) -> None:
-        ref = self._sessions.last.selected
-        if not self._is_restored and ref and self.memories.go_to(ref):
-            self._is_restored = True
 
     # The stores come in
 

@@ -48,6 +48,8 @@ class SearchableScreen(PaneScreen):
         """Number of the first search over all memories; before it, stores were being read."""
         self._is_whole = False
         """That search has been answered."""
+        self._selected_before = ""
+        """Ref of the memory that the last session ended on, until the cursor is on it."""
         self._awaited_ref = ""
         """Ref of a memory to stand on as soon as it is in the list."""
 
@@ -193,8 +195,9 @@ class SearchableScreen(PaneScreen):
         )
         self.status_text.show_results(found)
         self.search_bar.line.found(found.facets)
-        if not (stays or self._is_whole):
-            self.restore_selection()
+        is_first = not (stays or self._is_whole) and self._selected_before
+        if is_first and self.memories.go_to(self._selected_before):
+            self._selected_before = ""
         if self._awaited_ref and self.memories.go_to(self._awaited_ref):
             self._awaited_ref = ""
         self._is_whole = is_whole
@@ -219,9 +222,6 @@ class SearchableScreen(PaneScreen):
     def is_settled(self) -> bool:
         """Whether the list shows the complete results of the current view."""
         return self._is_whole and self._answered == self.view
-
-    def restore_selection(self) -> None:
-        """Move to the memory that the last session ended on, if it has been read."""
 
     def go_to_memory(self, ref: str) -> None:
         """Show this memory now; the list's cursor stays if the list does not contain it."""

@@ -278,8 +278,8 @@ def draw_growth(growth: Growth, y: int, width: int, height: int, palette: Palett
     store = stores[y]
     points = growth.lines[store]
     longest = max(text.width(text.one_line(name)) for name in stores)
-    name = text.cut_line(store, min(longest, STORE_CELLS, max(6, width // 4)))
     room = min(longest, STORE_CELLS, max(6, width // 4))
+    name = text.cut_line(store, room)
     number = text.number(points[-1])
     cells = max(1, width - room - len(number) - 3)
     return Strip(

@@ -217,6 +217,13 @@ class SelectingScreen(Screen[Result]):
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
 
+    def keep_draft(self, *, last: bool = False) -> bool:
+        """Save unsaved input as a draft; returns whether there is any. Raises SaveError.
+
+        `last`: the app ends, so that another program may offer it.
+        """
+        return False
+
     def _screen_resized(self, size: Size) -> None:
         """Lay out for the present size.
 

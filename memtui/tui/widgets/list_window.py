@@ -7,7 +7,7 @@ and scrollbar; Textual's scrolling is not used, since it lays out the whole scre
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 
 from rich.segment import Segment
 from textual import events
@@ -236,17 +236,18 @@ class ListWindow(ThemedWidget, can_focus=True):
     # Keys and mouse
 
     def action_move(self, action_id: str) -> None:
-        moves: dict[str, Callable[[], None]] = {
-            "move.down": lambda: self._step(1),
-            "move.up": lambda: self._step(-1),
-            "move.page_down": lambda: self._step(self.page),
-            "move.page_up": lambda: self._step(-self.page),
-            "move.half_down": lambda: self._step(max(1, self.page // 2)),
-            "move.half_up": lambda: self._step(-max(1, self.page // 2)),
-            "move.first": lambda: self._step(-self.line_count()),
-            "move.last": lambda: self._step(self.line_count()),
+        page, count = self.page, self.line_count()
+        moves = {
+            "move.down": 1,
+            "move.up": -1,
+            "move.page_down": page,
+            "move.page_up": -page,
+            "move.half_down": max(1, page // 2),
+            "move.half_up": -max(1, page // 2),
+            "move.first": -count,
+            "move.last": count,
         }
-        moves[action_id]()
+        self._step(moves[action_id])
 
     def _step(self, lines: int) -> None:
         if self.has_cursor:

@@ -326,14 +326,16 @@ class MemoryList(ListWindow):
     def _texts(self, memory: Memory, room: int) -> list[str]:
         """The rows of text: the headline, then what follows it in the memory.
 
-        In a search it is followed by the passage that matched, unless the headline has its words.
+        In a search it is followed by the passage that matched, unless what there is room for of the
+        headline has its words.
         """
         headline = text.one_line(memory.headline, MAX_READ)
-        passage = self._passage(memory, headline)
+        beginning = text.cut(headline, room)
+        passage = self._passage(memory, beginning)
         if passage is not None:
             if self._text_rows > 1:
                 found = text.excerpt(memory.content, passage, self._words, room)
-                return [text.cut(headline, room), found]
+                return [beginning, found]
             if not memory.title:
                 return [text.excerpt(memory.content, passage, self._words, room)]
             title = text.cut(headline, max(room // 3, room - PASSAGE_WIDTH))
@@ -342,25 +344,33 @@ class MemoryList(ListWindow):
             title = text.cut(headline, room - text.width(PASSAGE_SIGN + found))
             return [title + PASSAGE_SIGN + found]
         if self._text_rows == 1:
-            return [text.cut(headline, room)]
+            return [self._title_excerpt(headline, beginning, room)]
         title = memory.title.strip()
         lines = (line.strip() for line in memory.content[:MAX_READ].split("\n"))
         content = text.one_line(" ".join(line for line in lines if line.lstrip("# ") != title))
         if title:
-            return [text.cut(headline, room), text.cut(content, room)]
+            return [self._title_excerpt(headline, beginning, room), text.cut(content, room)]
         first, *rest = text.wrap(content or headline, room)
         return [first, text.cut(" ".join(rest), room)]
 
-    def _passage(self, memory: Memory, headline: str) -> text.Passage | None:
-        """The passage that matched, if it has words of the search that the headline lacks."""
+    def _title_excerpt(self, title: str, beginning: str, room: int) -> str:
+        """The beginning of a title, or its matched passage if the matches lie behind it."""
+        if beginning == title or text.count_words(beginning, self._words):
+            return beginning
+        passage = text.find_passage(title, self._words)
+        return text.excerpt(title, passage, self._words, room) if passage else beginning
+
+    def _passage(self, memory: Memory, beginning: str) -> text.Passage | None:
+        """The passage that matched, if it has words of the search that the beginning lacks."""
         if not self._words:
             return None
         if memory.ref not in self._passages:
-            passage = text.find_passage(memory.content[:MAX_SEARCHED_CHARS], self._words)
-            if passage is not None and passage.words <= text.count_words(headline, self._words):
-                passage = None
-            self._passages[memory.ref] = passage
-        return self._passages[memory.ref]
+            content = memory.content[:MAX_SEARCHED_CHARS]
+            self._passages[memory.ref] = text.find_passage(content, self._words)
+        passage = self._passages[memory.ref]
+        if passage is None or passage.words <= text.count_words(beginning, self._words):
+            return None
+        return passage
 
     def draw_empty(self, y: int, width: int) -> Strip:
         first = max(0, (self.size.height - len(self._empty)) // 2 - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
@@ -13,10 +14,8 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.context import PackEntry
-from memtui.dataclass import dataclass
 from memtui.tui.context_packs import ComparedEntry, ItemKind, PackDifference, PackItem
 from memtui.tui.widgets.line_api import FocusableWidget
-from memtui.tui.widgets.list_window import ListWindow
 from memtui.tui.widgets.text_window import RowList
 
 LONGEST = 20_000
@@ -30,8 +29,7 @@ OUT_SIGN = "×"
 NO_BUDGET = "no budget"
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class PackRow(NamedTuple):
     """One screen row of an item."""
 
     item: int
@@ -39,29 +37,22 @@ class _Row:
     number: int
     """Of the rows of the item, from 0."""
 
-    @property
-    def is_first(self) -> bool:
-        return not self.number
 
-
-class PackList(ListWindow):
+class PackList(RowList[PackRow]):
     """The text of a pack in rows; the cursor stands on an item."""
 
-    class Moved(Message):
-        """The cursor moved to another item."""
+    is_lit = False
 
     def __init__(self) -> None:
         super().__init__(id="pack")
         self.items: Sequence[PackItem] = ()
-        self._rows: list[_Row] = []
         self._laid_out = 0
         self._current = -1
-        self._empty = ""
 
     @property
     def at(self) -> int:
         """Position of the item under the cursor; -1 without items."""
-        return self._rows[self.cursor].item if self.cursor < len(self._rows) else -1
+        return self.current.item if self.current else -1
 
     @property
     def item(self) -> PackItem | None:
@@ -74,16 +65,15 @@ class PackList(ListWindow):
         """
         before, row = self.item, self.cursor
         is_first = not self.items or is_other
-        self.items, self._empty = items, empty
+        self.items, self.empty = items, empty
         self._lay_out()
         at = None if is_first else _find_item(items, before)
         if is_first:
             at = next((n for n, item in enumerate(items) if item.entry and item.is_in), None)
         if at is not None:
-            row = next(n for n, one in enumerate(self._rows) if one.item == at)
-        self.reset(cursor=row, top=0 if is_first else self.top)
-        self.cursor = self._nearest(self.cursor, up=False)
-        self._keep_in_view()
+            row = next(n for n, one in enumerate(self.rows) if one.item == at)
+        self.top = 0 if is_first else self.top
+        self.show_rows(self.rows, cursor=row)
         self._current = self.at
         self.post_message(self.Moved())
 
@@ -92,7 +82,7 @@ class PackList(ListWindow):
         self._laid_out = width
         tokens = TOKENS_WIDTH if width >= TOKENS_FROM else 0
         room = max(8, width - 3 - tokens)
-        self._rows = []
+        self.rows = []
         for number, item in enumerate(self.items):
             shown = text.visible(item.text[:LONGEST].removesuffix("\n"))
             if item.kind in (ItemKind.SECTION, ItemKind.NOTE):
@@ -102,60 +92,51 @@ class PackList(ListWindow):
                 lines = lines[:1]
             if len(item.text) > LONGEST:
                 lines.append(f"… {text.number(len(item.text) - LONGEST)} more characters")
-            self._rows += [_Row(number, line, at) for at, line in enumerate(lines)]
+            self.rows += [PackRow(number, line, at) for at, line in enumerate(lines)]
 
     def on_resize(self) -> None:
         at = self.at
         if self._laid_out != self.size.width:
             self._lay_out()
             if at >= 0:
-                self.cursor = next(n for n, one in enumerate(self._rows) if one.item == at)
+                self.cursor = next(n for n, one in enumerate(self.rows) if one.item == at)
         self.reset(cursor=self.cursor, top=self.top)
 
     def cursor_moved(self) -> None:
         if self.at != self._current:
             self._current = self.at
             self.redraw()
-            self.post_message(self.Moved())
-
-    def line_count(self) -> int:
-        return len(self._rows)
+            super().cursor_moved()
 
     def selectable(self, index: int) -> bool:
-        row = self._rows[index]
+        row = self.rows[index]
         is_text = self.items[row.item].kind is not ItemKind.FRAME
         return is_text and row.number % STOP_EVERY == 0
 
     def draw_empty(self, y: int, width: int) -> Strip:
-        lines = text.wrap(self._empty, max(8, width - 2))
+        lines = text.wrap(self.empty, max(8, width - 2))
         return Strip([Segment(f" {lines[y]}", self.palette.dim)] if y < len(lines) else [])
 
-    def draw(self, index: int, width: int, *, selected: bool) -> Strip:
-        row = self._rows[index]
-        item, palette = self.items[row.item], self.palette
-        ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
-        bar = Segment("▌" if row.item == self._current else " ", palette.accent + ground)
+    def has_bar(self, index: int, *, selected: bool) -> bool:
+        return self.rows[index].item == self._current
+
+    def draw_row(self, row: PackRow, width: int) -> Sequence[tuple[str, Style]]:
+        item, palette, is_first = self.items[row.item], self.palette, not row.number
         if item.kind is ItemKind.SECTION:
-            return Strip([bar, *self._section(item, row.words, width - 1, ground)])
+            return self._section(item, row.words, width - 1)
         if item.kind is ItemKind.NOTE:
-            sign = "· " if row.is_first else "  "
-            return Strip([bar, Segment(sign + row.words, palette.warning + ground)])
+            return [(("· " if is_first else "  ") + row.words, palette.warning)]
         style = palette.text if item.kind is ItemKind.ENTRY else palette.dim
         if not item.is_in:
             style = palette.removed if item.is_over_budget else palette.faint
-        sign = OUT_SIGN if not item.is_in and item.entry and row.is_first else " "
-        segments = [
-            bar,
-            Segment(sign, palette.warning + ground),
-            Segment(row.words, style + ground),
-        ]
-        if width >= TOKENS_FROM and row.is_first and item.entry is not None:
+        sign = OUT_SIGN if not item.is_in and item.entry and is_first else " "
+        tokens = ""
+        if width >= TOKENS_FROM and is_first and item.entry is not None:
             room = max(0, width - 2 - text.width(row.words) - TOKENS_WIDTH)
-            tokens = f"{text.number(item.entry.tokens):>{TOKENS_WIDTH - 1}} "
-            segments += [Segment(" " * room, ground), Segment(tokens, palette.dim + ground)]
-        return Strip(segments)
+            tokens = f"{' ' * room}{text.number(item.entry.tokens):>{TOKENS_WIDTH - 1}} "
+        return [(sign, palette.warning), (row.words, style), (tokens, palette.dim)]
 
-    def _section(self, item: PackItem, words: str, width: int, ground: Style) -> list[Segment]:
+    def _section(self, item: PackItem, words: str, width: int) -> list[tuple[str, Style]]:
         section, palette = item.section, self.palette
         entries = len({e.ref for e in section.entries if e.ref}) if section else 0
         counts = (
@@ -166,10 +147,10 @@ class PackList(ListWindow):
         title = text.cut(words, max(4, width - text.width(counts) - 5))
         rule = "─" * max(1, width - text.width(title) - text.width(counts) - 4)
         return [
-            Segment("─ ", palette.rule + ground),
-            Segment(title, (palette.heading if item.is_in else palette.faint) + ground),
-            Segment(f" {rule}", palette.rule + ground),
-            Segment(counts, palette.dim + ground),
+            ("─ ", palette.rule),
+            (title, palette.heading if item.is_in else palette.faint),
+            (f" {rule}", palette.rule),
+            (counts, palette.dim),
         ]
 
 

@@ -23,7 +23,40 @@ UNREADABLE, REVIEW = "unreadable", "queue"
 """Key of the alert among the clickable spans."""
 
 
-class ChipLine(ThemedWidget):
+class ClickableLine(ThemedWidget):
+    """A line of pieces, some of which can be clicked."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._segments: list[Segment] = []
+        self._used = 0
+        """Cells of the segments."""
+        self._spans: list[tuple[int, int, str]] = []
+
+    def start_line(self) -> None:
+        self._segments, self._used, self._spans = [Segment(" ")], 1, []
+
+    def put(self, words: str, style: Style | None = None, key: str = "") -> None:
+        """Add a piece; a click on it calls `piece_clicked` if it has a key."""
+        end = self._used + text.width(words)
+        self._segments.append(Segment(words, style))
+        self._spans += [(self._used, end, key)] if key else []
+        self._used = end
+
+    def end_line(self) -> Strip:
+        strip = Strip(self._segments).adjust_cell_length(self.size.width)
+        return strip.apply_style(self.ground)
+
+    async def on_click(self, event: events.Click) -> None:
+        for start, end, key in self._spans:
+            if start <= event.x < end:
+                await self.piece_clicked(key)
+
+    async def piece_clicked(self, key: str) -> None:
+        await self.run_action(f"screen.act('{key}')")
+
+
+class ChipLine(ClickableLine):
     """Filter chips and a hint at the left; an alert and counts at the right."""
 
     def __init__(self) -> None:
@@ -34,7 +67,6 @@ class ChipLine(ThemedWidget):
         self._right = ""
         self._alerts = {UNREADABLE: "", REVIEW: ""}
         self._order = ""
-        self._spans: list[tuple[int, int, str]] = []
 
     def show(
         self,
@@ -74,58 +106,38 @@ class ChipLine(ThemedWidget):
     def render_line(self, y: int) -> Strip:
         width, palette = self.size.width, self.palette
         right = text.cut(self._right, width * 2 // 3)
-        room = width - text.width(right) - 3
-        alerts = self._fitting_alerts(room)
-        room -= sum(text.width(alert) + 2 for alert, _ in alerts)
-        segments: list[Segment] = [Segment(" ")]
-        used = 1
-        spans: list[tuple[int, int, str]] = []
-        for chip in self._chips:
+        end = width - text.width(right) - 1
+        alerts = self._fitting_alerts(end - 2)
+        start = end - sum(text.width(alert) + 2 for alert, _ in alerts)
+        room = start - 2
+        self.start_line()
+        for number, chip in enumerate(self._chips):
             label, value, close = _chip_words(chip)
-            if not spans:
-                value = text.cut(value, max(1, room - used - text.width(label + close)))
-            cells = text.width(label + value + close)
-            if used + cells > room:
-                segments.append(Segment("…", palette.dim))
-                used += 1
+            if not number:
+                value = text.cut(value, max(1, room - self._used - text.width(label + close)))
+            if self._used + text.width(label + value + close) > room:
+                self.put("…", palette.dim)
                 break
-            segments += [
-                Segment(label, palette.chip_label),
-                Segment(value, palette.chip),
-                Segment(close, palette.chip_label),
-                Segment(" "),
-            ]
-            spans.append((used, used + cells, chip.key))
-            used += cells + 1
+            self.put(label, palette.chip_label, chip.key)
+            self.put(value, palette.chip, chip.key)
+            self.put(close, palette.chip_label, chip.key)
+            self.put(" ")
         note, style = (self._hint, palette.warning)
         if not note and not self._chips:
             note, style = self._quiet, palette.faint
         is_sorted = any(chip.key == "sort" for chip in self._chips)
         if self._chips and self._order and not is_sorted:
-            parting = " · " if note else " "
-            cells = text.width(self._order + parting)
-            if used + cells <= room:
-                segments.append(Segment(self._order + parting, palette.faint))
-                used += cells
-        note = _fitting_note(text.one_line(note), max(0, room - used), whole=not self._chips)
-        segments.append(Segment(note, style))
-        used += text.width(note)
-        end = width - text.width(right) - 1
-        if alerts:
-            start = end - sum(text.width(alert) + 2 for alert, _ in alerts)
-            segments.append(Segment(" " * max(1, start - used)))
-            for alert, action_id in alerts:
-                style = palette.badge if action_id == UNREADABLE else palette.chip
-                segments += [Segment(alert, style), Segment("  ")]
-                spans.append((start, start + text.width(alert), action_id))
-                start += text.width(alert) + 2
-            used = end
-            segments.pop()
-            used -= 2
-        segments.append(Segment(" " * max(1, end - used)))
-        segments.append(Segment(right, palette.dim))
-        self._spans = spans
-        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)
+            order = self._order + (" · " if note else " ")
+            if self._used + text.width(order) <= room:
+                self.put(order, palette.faint)
+        room -= self._used
+        self.put(_fitting_note(text.one_line(note), max(0, room), whole=not self._chips), style)
+        self.put(" " * (start - self._used))
+        for alert, action_id in alerts:
+            self.put(alert, palette.badge if action_id == UNREADABLE else palette.chip, action_id)
+            self.put("  ")
+        self.put(right, palette.dim)
+        return self.end_line()
 
     def _fitting_alerts(self, room: int) -> list[tuple[str, str]]:
         """The alerts and their action; where there is little room, only the first, shortened."""
@@ -139,12 +151,11 @@ class ChipLine(ThemedWidget):
             alerts.pop()
         return alerts
 
-    async def on_click(self, event: events.Click) -> None:
-        for start, end, key in self._spans:
-            if start <= event.x < end and key in self._alerts:
-                await self.run_action(f"screen.act('{key}')")
-            elif start <= event.x < end and key:
-                self.post_message(ChipRemoved(key))
+    async def piece_clicked(self, key: str) -> None:
+        if key in self._alerts:
+            await super().piece_clicked(key)
+        else:
+            self.post_message(ChipRemoved(key))
 
 
 def _chip_words(chip: Chip) -> tuple[str, str, str]:
@@ -190,14 +201,13 @@ class Banner(ThemedWidget):
         return Strip([Segment(line, self.palette.badge + Style(bold=True))])
 
 
-class KeyLine(ThemedWidget):
+class KeyLine(ClickableLine):
     """Footer: as many keys with their labels as fit; a click runs the action."""
 
     def __init__(self, *, id: str = "keys") -> None:
         super().__init__(id=id)
         self._keys: Sequence[tuple[str, str, str]] = ()
         self._always: Sequence[tuple[str, str, str]] = ()
-        self._spans: list[tuple[int, int, str]] = []
 
     def show(
         self,
@@ -212,34 +222,21 @@ class KeyLine(ThemedWidget):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         tail = sum(len(key) + len(word) + 3 for key, word, _ in self._always)
-        segments: list[Segment] = [Segment(" ")]
-        used, spans = 1, []
-
-        def put(key: str, word: str, action_id: str) -> None:
-            nonlocal used
-            segments.append(Segment(key, self.palette.key))
-            segments.append(Segment(f" {word}", self.palette.dim))
-            segments.append(Segment("  "))
-            cells = text.width(key) + text.width(word) + 1
-            spans.append((used, used + cells, action_id))
-            used += cells + 2
-
+        self.start_line()
         for key, word, action_id in self._keys:
-            if used + text.width(key) + text.width(word) + 3 + tail > width:
+            if self._used + text.width(key) + text.width(word) + 3 + tail > width:
                 break
-            put(key, word, action_id)
-        if tail and used + tail <= width:
-            segments.append(Segment(" " * (width - used - tail)))
-            used = width - tail
+            self._put_key(key, word, action_id)
+        if tail and self._used + tail <= width:
+            self.put(" " * (width - self._used - tail))
             for key, word, action_id in self._always:
-                put(key, word, action_id)
-        self._spans = spans
-        return Strip(segments).adjust_cell_length(width).apply_style(self.ground)
+                self._put_key(key, word, action_id)
+        return self.end_line()
 
-    async def on_click(self, event: events.Click) -> None:
-        for start, end, action_id in self._spans:
-            if start <= event.x < end and action_id:
-                await self.run_action(f"screen.act('{action_id}')")
+    def _put_key(self, key: str, word: str, action_id: str) -> None:
+        self.put(key, self.palette.key, action_id)
+        self.put(f" {word}", self.palette.dim, action_id)
+        self.put("  ")
 
 
 class ProgressLine(ThemedWidget):

@@ -219,9 +219,13 @@ class RowList(ListWindow, Generic[Row]):
         palette, ground = self.palette, Style.null()
         if selected:
             ground = palette.cursor(focused=self.is_lit or self.has_focus)
-        bar = ("▌" if selected else " ", palette.accent)
+        bar = ("▌" if self.has_bar(index, selected=selected) else " ", palette.accent)
         parts = [bar, *self.draw_row(self.rows[index], width)]
         return Strip([Segment(words, style + ground) for words, style in parts])
+
+    def has_bar(self, index: int, *, selected: bool) -> bool:
+        """Whether the bar stands before a row."""
+        return selected
 
     @abstractmethod
     def draw_row(self, row: Row, width: int) -> Sequence[tuple[str, Style]]:

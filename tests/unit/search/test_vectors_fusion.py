@@ -52,7 +52,7 @@ def found(
     def match(terms: tuple[object, ...]) -> Match | None:
         return matching.match_terms([SEGMENT], len(MEMORIES), terms) if terms else None  # type: ignore[arg-type]
 
-    words = match(fusion.drop_meaning_terms(query.terms))
+    words = match(tuple(term for term in query.terms if not fusion.is_meaning(term)))
     barred = match(tuple(term for term in query.terms if term.negated))
     fused = finder.add_meaning(query, words, barred, near, COLUMNS, weights, way)
     return query, finder.find_hits(query, COLUMNS, fused, NOW, weights)
@@ -116,7 +116,7 @@ def test_what_is_embedded_of_a_query(line: str, text: str) -> None:
 def test_a_word_that_is_still_typed_is_embedded_once_it_is_one() -> None:
     def asked(line: str) -> str:
         terms = parse_query(line, NOW, typing=True).terms
-        return fusion.text_to_embed(terms, lambda word: fusion.is_indexed_word([SEGMENT], word))
+        return fusion.text_to_embed(terms, [SEGMENT])
 
     assert asked("token logi") == "token"
     assert asked("token login") == "token login"
@@ -143,7 +143,9 @@ def test_parts_add_up_and_all_words_stay_first(
     for slot, score in zip(list(hits.slots), list(hits.scores), strict=True):
         parts = finder.explain_hit(query, hits, COLUMNS, slot, NOW, weights)
         assert sum(part.value for part in parts) == pytest.approx(score, abs=1e-5)
-    held = [bool(hits.match.all_words[hits.match.find_position(slot)]) for slot in hits.slots]
+    held = [
+        bool(hits.match.all_words[hits.match.slots.tolist().index(slot)]) for slot in hits.slots
+    ]
     assert held == sorted(held, reverse=True)
     assert list(hits.scores) == sorted(hits.scores, reverse=True)
 
