@@ -109,7 +109,8 @@ class TerminalDriver(LinuxDriver):
 
         As Textual's, which wakes ten times a second to see whether an escape sequence goes on or
         the app ends, and so needs a fifth of a second to end; and which fails, and with it the
-        program, at bytes that are not UTF-8 and at the code of a key that is no character.
+        program, at bytes that are not UTF-8, at the code of a key that is no character, and at the
+        mouse of a terminal that is no pixels large.
         """
         parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
@@ -132,7 +133,7 @@ class TerminalDriver(LinuxDriver):
                         for sign in data:
                             try:
                                 found = list(parser.feed(sign))
-                            except (ValueError, OverflowError):
+                            except (ValueError, ArithmeticError):
                                 parser, found = XTermParser(self._debug), []
                             for event in found:
                                 self.process_message(event)
@@ -344,18 +345,17 @@ def _run_tool(command: list[str], words: str) -> bool:
     """Whether the tool took the text."""
     # UTF-16 with its mark is what clip.exe understands besides the code page of Windows.
     coding = "utf-16" if command[0].endswith("clip.exe") else "utf-8"
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    done = _run_briefly(command, input=words.encode(coding, "replace"), **silent)
+    return done is not None and done.returncode == 0
+
+
+def _run_briefly(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes] | None:
+    """Run a program that ends soon; None if it cannot be started or takes too long."""
     try:
-        done = subprocess.run(
-            command,
-            input=words.encode(coding, "replace"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=TOOL_SECONDS,
-            check=False,
-        )
+        return subprocess.run(command, timeout=TOOL_SECONDS, check=False, **options)
     except (OSError, subprocess.SubprocessError):
-        return False
-    return done.returncode == 0
+        return None
 
 
 def _osc_52_refusal(environ: Mapping[str, str]) -> str:
@@ -379,14 +379,6 @@ def _tmux_setting(environ: Mapping[str, str]) -> str:
     program = shutil.which("tmux", path=environ.get("PATH"))
     if program is None:
         return ""
-    try:
-        done = subprocess.run(
-            [program, "show-options", "-sv", "set-clipboard"],
-            capture_output=True,
-            env=dict(environ),
-            timeout=TOOL_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.decode("ascii", "replace").strip()
+    command = [program, "show-options", "-sv", "set-clipboard"]
+    done = _run_briefly(command, capture_output=True, env=dict(environ))
+    return done.stdout.decode("ascii", "replace").strip() if done is not None else ""
