@@ -278,9 +278,7 @@ def plan_merging(change: Change, memory: Memory, context: AnyList) -> Plan:
     others = context.others(change, memory)
     if any(is_kept(other) for other in others):
         raise Refused("one of them is not in its file", where=memory.ref)
-    own = context.sidecar.entry(memory.id)
-    lineage = dict.fromkeys([*own.get("supersedes", ()), *(other.id for other in others)])
-    edits: list[Edit] = list(context.sidecar_entry(memory).set(supersedes=list(lineage)))
+    edits: list[Edit] = [*context.sidecar_entry(memory).superseding(others)]
     refs: list[str] = []
     for shard in dict.fromkeys(context.shard_of(other) for other in others):
         file = context.open_list(shard, context.view)
