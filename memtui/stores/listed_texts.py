@@ -325,11 +325,6 @@ LIST_HANDLERS: Mapping[Act, ActHandler[Any]] = {
 """The handlers of every act that listed texts can hold."""
 
 
-def without_kept(memories: Iterable[Memory]) -> list[Memory]:
-    """The memories that stand in files."""
-    return [memory for memory in memories if not is_kept(memory)]
-
-
 # ---- ids of texts -------------------------------------------------------------------------------
 
 
