@@ -17,14 +17,9 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.long_run import VARIABLE
+from tests.long_run import VARIABLE, count
 
-settings.register_profile(
-    "memtui",
-    deadline=None,  # an example that a busy machine takes longer for is no fault
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("memtui")
+gc.disable()  # until all tests are known: what is collected stays until the end
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,13 +29,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--long"):
         os.environ[VARIABLE] = "1"  # for processes of tests too; test modules are imported later
+    settings.register_profile(
+        "memtui",
+        max_examples=count(60, 400),
+        deadline=None,  # an example that a busy machine takes longer for is no fault
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
+    settings.load_profile("memtui")
     given: dict[str, str] | None = getattr(config, "workerinput", None)
     if given is None:
-        folder = tempfile.TemporaryDirectory(prefix="memtui-bytecode-")
-        config.add_cleanup(folder.cleanup)
-        config.stash[SHARED] = folder.name
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         _keep_files_in_memory(config)
+        beside = os.environ.get(TEMPROOT)
+        folder = tempfile.TemporaryDirectory(prefix="memtui-bytecode-", dir=beside)
+        config.add_cleanup(folder.cleanup)
+        config.stash[SHARED] = folder.name
     else:
         config.stash[SHARED] = given[BYTECODE]
 
@@ -102,7 +105,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     _share_bytecode(session.config.stash[SHARED])
     gc.freeze()  # thousands of tests that stay until the end: no collection need look at them
-    gc.set_threshold(20_000, 20, 20)  # an app of a test is garbage as a whole, when it has ended
+    gc.set_threshold(400_000, 20, 20)  # an app of a test is garbage as a whole, when it has ended
+    gc.enable()
 
 
 _FIGURE = "figure"

@@ -58,8 +58,7 @@ def add(
     title: str,
     force: bool,
     stores: Sequence[str],
-    dry_run: bool,
-    as_json: bool,
+    **options: bool,
 ) -> int:
     """Prints the outcome and its reason: ADDED, DEDUPE, SUPERSEDED or REJECTED."""
     library = load_library(stores)
@@ -71,7 +70,7 @@ def add(
     if importance:
         fields["importance"] = importance
     change = Change(Act.ADD, library.stores[0].label, "", fields, force)
-    return apply_change(library, change, dry_run, as_json)
+    return apply_change(library, change, **options)
 
 
 @click.command("edit")
@@ -92,8 +91,7 @@ def edit(
     importance: str | None,
     tags: Sequence[str],
     stores: Sequence[str],
-    dry_run: bool,
-    as_json: bool,
+    **options: bool,
 ) -> int:
     """Without options the text opens in $EDITOR."""
     values = {
@@ -108,12 +106,12 @@ def edit(
     library = load_library(stores)
     memory = library.resolve(ref)
     if not fields:
-        return _edit_in_editor(library, memory, dry_run, as_json)
+        return _edit_in_editor(library, memory, **options)
     change = Change(Act.EDIT, memory.store, memory.ref, fields)
-    return apply_change(library, change, dry_run, as_json)
+    return apply_change(library, change, **options)
 
 
-def _edit_in_editor(library: Library, memory: Memory, dry_run: bool, as_json: bool) -> int:
+def _edit_in_editor(library: Library, memory: Memory, **options: bool) -> int:
     from memtui import config, paths
     from memtui.files.drafts import edit_text
 
@@ -123,7 +121,7 @@ def _edit_in_editor(library: Library, memory: Memory, dry_run: bool, as_json: bo
             print("No changes")
             return 0
         change = Change(Act.EDIT, memory.store, memory.ref, {"content": text})
-        return apply_change(library, change, dry_run, as_json)
+        return apply_change(library, change, **options)
 
 
 @click.command("supersede")
@@ -189,8 +187,7 @@ def merge(
     content: str | None,
     force: bool,
     stores: Sequence[str],
-    dry_run: bool,
-    as_json: bool,
+    **options: bool,
 ) -> int:
     """They are merged into REF; every OTHER is kept as history."""
     library = load_library(stores)
@@ -203,7 +200,7 @@ def merge(
     if content is not None:
         fields["content"] = content
     change = Change(Act.MERGE, memory.store, memory.ref, fields, force)
-    return apply_change(library, change, dry_run, as_json)
+    return apply_change(library, change, **options)
 
 
 @click.command("pin")
@@ -222,13 +219,13 @@ def _link_command(act: Act, help_text: str) -> click.Command:
     @click.argument("target")
     @change_options
     def command(
-        ref: str, relation: str, target: str, stores: Sequence[str], dry_run: bool, as_json: bool
+        ref: str, relation: str, target: str, stores: Sequence[str], **options: bool
     ) -> int:
         library = load_library(stores)
         memory = library.resolve(ref)
         fields = {"relation": relation, "target": library.link_target(memory, target)}
         change = Change(act, memory.store, memory.ref, fields)
-        return apply_change(library, change, dry_run, as_json)
+        return apply_change(library, change, **options)
 
     return command
 

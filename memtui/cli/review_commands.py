@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import clear_progress, confirm_owner, print_diffs, print_json, show_progress
 from memtui.cli.store_selection import load_library
-from memtui.errors import Refused
+from memtui.errors import Refused, find_nearest
 from memtui.text import counted, one_line, visible
 
 if TYPE_CHECKING:
@@ -258,16 +258,14 @@ def _scan(queue: ReviewQueue, kinds: Sequence[str], *, across: bool = False) -> 
 
 
 def _kinds(names: Sequence[str]) -> list[ProposalKind] | None:
-    from difflib import get_close_matches
-
     from memtui.upkeep.proposals import ProposalKind
 
     known = [str(kind) for kind in ProposalKind]
     requested = [name for text in names for name in text.split(",")]
     for name in requested:
         if name not in known:
-            similar = get_close_matches(name, known, 1)
-            advice = f"did you mean {similar[0]}?" if similar else f"one of: {', '.join(known)}"
+            similar = find_nearest(name, known)
+            advice = f"did you mean {similar}?" if similar else f"one of: {', '.join(known)}"
             raise click.UsageError(f"there is no kind {name!r}: {advice}")
     return [ProposalKind(name) for name in requested] or None
 
@@ -307,21 +305,14 @@ def _accept(
     planned = queue.plan(chosen)
     if not planned.has_edits:
         raise Refused("there is nothing to change", do="memtui review lists what is open")
-    number = None
-    if not dry_run:
-        apply: Callable[[], Any] = lambda: library.apply(planned)  # noqa: E731
-        number = confirm_owner(library, apply).id
+    number = None if dry_run else confirm_owner(library, lambda: library.apply(planned)).id
     if as_json:
-        record = {
-            "done": not dry_run,
-            "action": number,
-            "proposals": [proposal.id for proposal in chosen],
-        }
-        print_json(record)
+        ids = [proposal.id for proposal in chosen]
+        print_json({"done": not dry_run, "action": number, "proposals": ids})
     elif dry_run:
-        from memtui.upkeep.proposals import mask_diffs
+        from memtui.upkeep.proposals import mask_diff
 
-        print_diffs(mask_diffs(planned.diffs()))
+        print_diffs(map(mask_diff, planned.diffs()))
     else:
         print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
     return 0

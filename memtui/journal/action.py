@@ -90,15 +90,7 @@ def unpack(text: str) -> Any:
 
 
 def pack_parts(parts: tuple[StoreEdits, ...]) -> str:
-    return pack(
-        [
-            {
-                "store": store_edits.store,
-                "edits": [_edit_record(edit) for edit in store_edits.edits],
-            }
-            for store_edits in parts
-        ]
-    )
+    return pack([{"store": e.store, "edits": [*map(_edit_record, e.edits)]} for e in parts])
 
 
 def unpack_parts(text: str) -> tuple[StoreEdits, ...]:

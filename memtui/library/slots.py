@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 
-from memtui.errors import RefError
+from memtui.errors import RefError, find_nearest
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.search import columns as columns_of
@@ -233,8 +232,8 @@ def slot_of(text: str, slots: RefSlots) -> int:
         )
     found = exact or begins
     if not found:
-        similar = get_close_matches(text, slots, n=1)
-        advice = f"did you mean {visible(similar[0])}?" if similar else "memtui list shows the ids"
+        similar = find_nearest(text, slots)
+        advice = f"did you mean {visible(similar)}?" if similar else "memtui list shows the ids"
         raise RefError(f"no memory has the id {visible(text)!r}", do=advice)
     if len(found) > 1:
         shown = ", ".join(visible(ref) for ref in found[:3])

@@ -37,14 +37,9 @@ def build_scan(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unread
         os.stat(root)
     except OSError as error:
         return Scan((), (Unreadable(str(root), error_text(error)),))
-    finds: list[FoundShard] = []
-    faults: list[Unreadable] = []
-    for each in found:
-        if isinstance(each, Unreadable):
-            faults.append(each)
-        else:
-            finds.append(each)
-    shards = stamp_shards(sidecar, finds)
+    every = list(found)
+    faults = [each for each in every if isinstance(each, Unreadable)]
+    shards = stamp_shards(sidecar, [each for each in every if not isinstance(each, Unreadable)])
     shards += kept_shard(root, sidecar, shards)
     return Scan(tuple(shards), (*faults, *sidecar_faults(root, sidecar)))
 
@@ -95,6 +90,18 @@ def read_text(path: Path, root: Path) -> str:
         return decode(read_bytes(path, root))
     except UnreadableFile as error:
         raise as_refused(error, path) from None
+
+
+def read_texts(
+    files: Iterable[str], root: Path, faults: list[Unreadable]
+) -> Iterator[tuple[Path, str]]:
+    """The text of each file of a shard; those that cannot be read are added to `faults`."""
+    for file in files:
+        path = Path(file)
+        try:
+            yield path, decode(read_bytes(path, root))
+        except UnreadableFile as error:
+            faults.append(as_unreadable(error, path))
 
 
 IS_EMPTY = "it is empty, as after a write that was cut off"

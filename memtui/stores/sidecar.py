@@ -58,10 +58,6 @@ Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
 
 
-def _empty() -> Entry:
-    return _EMPTY
-
-
 @dataclass(frozen=True, slots=True)
 class ShardEntries:
     """The entries of one shard's memories."""
@@ -79,7 +75,7 @@ _NO_ENTRIES = ShardEntries((), "")
 class Sidecar:
     """The latest entry of every memory that has one."""
 
-    entries: Mapping[str, Entry] = field(default_factory=_empty)
+    entries: Mapping[str, Entry] = field(default_factory=dict)
     damaged: int = 0
     """Lines that could not be read."""
     fault: str = ""
@@ -347,10 +343,6 @@ def _missing_shards(sidecar: Sidecar, shards: Sequence[Shard]) -> list[str]:
 
 def read_kept_shard(sidecar: Sidecar, shards: Sequence[Shard], label: str) -> Reading:
     """The memories of `kept_shard`."""
-    memories = []
-    for key in _missing_shards(sidecar, shards):
-        for _, entry in sidecar.of_shard(key):
-            memory = kept_memory(entry, label)
-            if memory is not None:
-                memories.append(memory)
-    return Reading(tuple(memories))
+    missing = _missing_shards(sidecar, shards)
+    memories = (kept_memory(entry, label) for key in missing for _, entry in sidecar.of_shard(key))
+    return Reading(tuple(memory for memory in memories if memory is not None))

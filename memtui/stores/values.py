@@ -85,7 +85,7 @@ def from_iso(value: object) -> datetime | None:
 
 def from_milliseconds(value: object) -> datetime | None:
     """Convert milliseconds since 1970 to aware UTC; None if that is no valid time."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if not is_number(value):
         return None
     try:
         return _EPOCH + timedelta(milliseconds=value)
@@ -209,15 +209,12 @@ def with_unique_ids(memories: Sequence[Memory]) -> list[Memory]:
             found.append(memory)
             continue
         numbers[memory.id] += 1
-        found.append(_with_unique_id(memory, numbers[memory.id]))
+        number = numbers[memory.id]
+        id = memory.id if number == 1 else f"{memory.id}#{number}"
+        fault = f"the store holds the id {memory.id} more than once"
+        extra = {**memory.extra, "id": memory.id, UNADDRESSABLE: fault}
+        found.append(replace(memory, **memory_name(memory.store, id), extra=extra))
     return found
-
-
-def _with_unique_id(memory: Memory, number: int) -> Memory:
-    id = memory.id if number == 1 else f"{memory.id}#{number}"
-    fault = f"the store holds the id {memory.id} more than once"
-    extra = {**memory.extra, "id": memory.id, UNADDRESSABLE: fault}
-    return replace(memory, id=id, ref=f"{memory.store}:{id}", extra=extra)
 
 
 HIGH, MEDIUM = 4, 3

@@ -7,6 +7,7 @@ Two programs of ours on one store, each with its own journal, lose nothing (P3).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Set
 from dataclasses import fields, replace
 from datetime import datetime
@@ -19,6 +20,7 @@ import pytest
 
 from memtui.changes import Act, Change
 from memtui.errors import Conflict, MemtuiError, RefError, SaveError
+from memtui.files.sidecar_lines import FOLDER, read_entries
 from memtui.journal.action import ActionState
 from memtui.library import Library
 from memtui.library.planning import Planned
@@ -56,19 +58,29 @@ def do_first(library: Library, act: Act, among: list[Memory]) -> None:
     library.apply(planned)
 
 
+def _entries(data: bytes) -> str:
+    """What the lines of a sidecar say by now."""
+    entries = read_entries(data.decode("utf-8"))
+    return json.dumps({id: entry for id, entry in entries.items() if entry}, sort_keys=True)
+
+
 class FreshReadings:
-    """What a library opened anew reads: once for the same bytes in every file."""
+    """What a library opened anew reads: once for the same bytes in every file of the store and the
+    same entries in its sidecar, whose lines are only ever appended."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
-        self._found: dict[frozenset[tuple[str, bytes]], dict[str, Memory]] = {}
+        self._found: dict[frozenset[tuple[str, bytes | str]], dict[str, Memory]] = {}
 
     def add(self, library: Library) -> None:
         """A library that has just been opened is a reading already."""
         self._found[self._files()] = memories(library)
 
-    def _files(self) -> frozenset[tuple[str, bytes]]:
-        return frozenset(contents(self._place, beside=True).items())
+    def _files(self) -> frozenset[tuple[str, bytes | str]]:
+        return frozenset(
+            (name, _entries(data) if f"{FOLDER}/" in name and name.endswith(".jsonl") else data)
+            for name, data in contents(self._place, beside=True).items()
+        )
 
     def memories(self) -> dict[str, Memory]:
         files = self._files()

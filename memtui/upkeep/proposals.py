@@ -343,12 +343,8 @@ _AROUND = 40
 _ONLY_WITHIN = "\n(changed within a masked secret only)"
 
 
-def mask_diffs(diffs: Iterable[FileDiff]) -> list[FileDiff]:
-    """The diffs with the secrets masked in the lines that change, and in those around them."""
-    return [_masked_diff(diff) for diff in diffs]
-
-
-def _masked_diff(diff: FileDiff) -> FileDiff:
+def mask_diff(diff: FileDiff) -> FileDiff:
+    """The diff with the secrets masked in the lines that change, and in those around them."""
     before, after = (diff.before or "").split("\n"), (diff.after or "").split("\n")
     head = _common(before, after)
     tail = _common(before[head:][::-1], after[head:][::-1])

@@ -28,25 +28,25 @@ from memtui.upkeep.staleness import (
 
 Find = Callable[[Sequence[Memory], UpkeepContext], Iterator[Proposal]]
 
-BY_ENTITY: Mapping[ProposalKind, Find] = {
-    ProposalKind.DUPLICATE: find_duplicates,
-    ProposalKind.CONTRADICTION: find_contradictions,
-    ProposalKind.OPPOSED: find_opposed,
-    ProposalKind.SUPERSEDED: find_superseded,
-    ProposalKind.LONG_HISTORY: find_long_history,
+_FINDERS: Mapping[str, Mapping[ProposalKind, Find]] = {
+    "entity": {
+        ProposalKind.DUPLICATE: find_duplicates,
+        ProposalKind.CONTRADICTION: find_contradictions,
+        ProposalKind.OPPOSED: find_opposed,
+        ProposalKind.SUPERSEDED: find_superseded,
+        ProposalKind.LONG_HISTORY: find_long_history,
+    },
+    "store": {
+        ProposalKind.COMPACTION: find_compactions,
+        ProposalKind.MERGED_BRANCH: find_merged_branches,
+        ProposalKind.EXPIRY: find_expired,
+        ProposalKind.PATTERN: find_patterns,
+        ProposalKind.STALE_SUMMARY: find_stale_summaries,
+        ProposalKind.OUTDATED_SCHEMA: find_outdated_schema,
+    },
+    "scope": {ProposalKind.CLUSTER: find_clusters},
 }
-"""Findings among the memories of one entity."""
-BY_STORE: Mapping[ProposalKind, Find] = {
-    ProposalKind.COMPACTION: find_compactions,
-    ProposalKind.MERGED_BRANCH: find_merged_branches,
-    ProposalKind.EXPIRY: find_expired,
-    ProposalKind.PATTERN: find_patterns,
-    ProposalKind.STALE_SUMMARY: find_stale_summaries,
-    ProposalKind.OUTDATED_SCHEMA: find_outdated_schema,
-}
-"""Findings among all memories of one store."""
-BY_SCOPE: Mapping[ProposalKind, Find] = {ProposalKind.CLUSTER: find_clusters}
-"""Findings among the memories of a store that may be merged with one another."""
+"""Group -> findings among its memories; memories of one scope may be merged with one another."""
 _DAILY = frozenset({ProposalKind.EXPIRY, ProposalKind.LONG_HISTORY, ProposalKind.STALE_SUMMARY})
 """Findings that also depend on the day."""
 GROUPS_PER_REPORT = 64
@@ -134,9 +134,6 @@ def _stamp(kind: ProposalKind, digest: str, context: UpkeepContext) -> str:
     if kind is ProposalKind.MERGED_BRANCH:
         digest += "".join(f" {one}:{sorted(context.merged[one])}" for one in context.merged)
     return digest
-
-
-_FINDERS = {"store": BY_STORE, "scope": BY_SCOPE, "entity": BY_ENTITY}
 
 
 def _groups(memories: Iterable[Memory], context: UpkeepContext) -> dict[str, list[Memory]]:

@@ -29,6 +29,7 @@ from memtui.upkeep.proposals import (
     propose,
 )
 from memtui.upkeep.similarity import (
+    SimilarPair,
     groups_of,
     is_same_statement,
     jaccard,
@@ -65,14 +66,12 @@ def _rank(memory: Memory) -> tuple[object, ...]:
 def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     """Near-duplicates among the memories of one entity."""
     found = _statements(memories)
-    texts = [words_of(_text(one)) for one in found]
-    settings = context.settings
-    by_group: list[tuple[int, int]] = []
-    for pair in similar_pairs(texts, settings.duplicate, settings.fewest_words, context.step):
-        one, other = found[pair.first], found[pair.second]
-        if _may_be_merged(one, other, context) and is_same_statement(_text(one), _text(other)):
-            by_group.append((pair.first, pair.second))
-    for group in groups_of(by_group):
+    pairs = [
+        (pair.first, pair.second)
+        for pair in _find_similar(found, context)
+        if _may_be_merged(found[pair.first], found[pair.second], context)
+    ]
+    for group in groups_of(pairs):
         target, *others = sorted((found[at] for at in group), key=_rank, reverse=True)
         lowest = min(jaccard(words_of(_text(target)), words_of(_text(one))) for one in others)
         yield propose(
@@ -87,18 +86,24 @@ def find_duplicates(memories: Sequence[Memory], context: UpkeepContext) -> Itera
 def find_across(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     """Near-duplicates in different stores, as hints: nothing is ever merged across stores."""
     found = _statements(memories)
-    texts = [words_of(_text(one)) for one in found]
-    settings = context.settings
-    pairs = similar_pairs(texts, settings.duplicate, settings.fewest_words, context.step)
-    for pair in pairs:
+    for pair in _find_similar(found, context):
         one, other = found[pair.first], found[pair.second]
-        if one.store != other.store and is_same_statement(_text(one), _text(other)):
+        if one.store != other.store:
             yield propose(
                 ProposalKind.ACROSS,
                 [one, other],
                 f"{headline_of(one)} | {headline_of(other)}",
                 f"{pair.score:.0%} of the words are the same in {one.store} and {other.store}",
             )
+
+
+def _find_similar(found: Sequence[Memory], context: UpkeepContext) -> Iterator[SimilarPair]:
+    """The pairs of near-equal words that also say the same."""
+    texts, settings = [_text(one) for one in found], context.settings
+    words = list(map(words_of, texts))
+    for pair in similar_pairs(words, settings.duplicate, settings.fewest_words, context.step):
+        if is_same_statement(texts[pair.first], texts[pair.second]):
+            yield pair
 
 
 def _may_be_merged(one: Memory, other: Memory, context: UpkeepContext) -> bool:
@@ -242,7 +247,7 @@ def _order(shared: SharedMemory) -> tuple[object, ...]:
 
 def _passages(memory: Memory) -> list[str]:
     """The whole of a memory, then its lines where it has several; headings state nothing."""
-    whole = f"{memory.title}\n{memory.content}" if memory.title else memory.content
+    whole = _text(memory)
     lines = memory.content.split("\n")
     stated = [line for line in lines if line.strip() and not line.startswith("#")]
     return [whole, *stated] if len(lines) > 1 else [whole]

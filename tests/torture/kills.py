@@ -8,7 +8,7 @@ import select
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,12 +44,18 @@ def strangers(folder: Path, known: Iterable[str]) -> list[str]:
     return sorted(set(found) - set(known) - own)
 
 
-def at_every_point(folder: Path, rounds: int, seed: int, cases: Iterable[Case] = CASES) -> str:
+def at_every_point(
+    folder: Path,
+    rounds: int,
+    seed: int,
+    cases: Iterable[Case] = CASES,
+    choose: Callable[[list[str]], Sequence[str]] = list,
+) -> str:
     """T1. Kill the process every time a save passes a point, `rounds` times for each kind."""
     kills = new = 0
     points = set()
     for case in cases:
-        for fault in _passes(folder / f"{case.name}-passes", case):
+        for fault in choose(_passes(folder / f"{case.name}-passes", case)):
             points.add(fault.partition(":")[0])
             places = [folder / f"{case.name}-{fault}-{number}" for number in range(rounds)]
             begun = [_begun(place, case, fault, seed + n) for n, place in enumerate(places)]

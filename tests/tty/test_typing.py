@@ -1,4 +1,4 @@
-"""From a letter to its results on the screen, with 33,000 memories, in a real terminal."""
+"""From a letter to its results on the screen, with thousands of memories, in a real terminal."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ import pytest
 from memtui import __file__ as package
 from tests.bench import corpus
 from tests.bench.probe import Terminal
+from tests.long_run import count
 
 pytestmark = pytest.mark.slow
 
-MANY = 33_000
+MANY = count(11_000, 33_000)
 EVERY = 1_100
 """One fact in so many is about the lighthouse."""
 TYPED = "zqmarlin lantern"

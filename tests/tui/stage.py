@@ -150,6 +150,12 @@ def _wants_layout(screen: Screen[Any]) -> bool:
     )
 
 
+def _is_pool_busy() -> bool:
+    """A thread works: a replaced job counts as complete, and still has its last words to say."""
+    pool = asyncio.get_running_loop()._default_executor  # type: ignore[attr-defined]
+    return pool is not None and pool._idle_semaphore._value < len(pool._threads)
+
+
 @dataclass
 class Stage:
     """The running app, and what a test asks of it."""
@@ -192,17 +198,19 @@ class Stage:
 
     async def settle(self) -> None:
         """Wait until no worker runs and every message has been handled."""
-        for _ in range(3):
-            await self._handled()
-            await self._worked()
-        await self._handled()
+        await self._done(3)
         if self.browse.detail_controller.resting:
             self.browse.detail_controller.end_run()
-            for _ in range(2):
-                await self._handled()
-                await self._worked()
-            await self._handled()
+            await self._done(2)
         self.app.screen._on_timer_update()
+
+    async def _done(self, rounds: int) -> None:
+        """Wait for the messages, the workers they start, the messages of those, and so on."""
+        await self._handled()
+        while rounds and self._is_working():
+            await self._worked()
+            await self._handled()
+            rounds -= 1
 
     async def begun(self) -> None:
         """Wait until the first screen stands."""
@@ -250,10 +258,11 @@ class Stage:
     async def _worked(self) -> None:
         with suppress(WorkerCancelled):  # a newer question took its place
             await self.app.workers.wait_for_complete()
-        # A replaced job counts as complete, and still has its last words to say.
-        pool = asyncio.get_running_loop()._default_executor  # type: ignore[attr-defined]
-        while pool is not None and pool._idle_semaphore._value < len(pool._threads):
+        while _is_pool_busy():
             await asyncio.sleep(PAUSE)
+
+    def _is_working(self) -> bool:
+        return bool(self.app.workers) or _is_pool_busy()
 
     async def _handled(self) -> None:
         """Wait until no key waits and no widget has a message left or is handling one.

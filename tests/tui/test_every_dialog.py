@@ -21,7 +21,7 @@ from memtui.tui import dialogs
 from memtui.tui.app import MemtuiApp
 from memtui.tui.dialogs.dialog import Dialog
 from memtui.tui.layout import Pane
-from tests.long_run import count
+from tests.long_run import share
 
 from .gallery import SCENES, SIZES, gallery, leave, plain, resize, rest
 from .stage import SNAPSHOTS, UPDATE, Stage, compare
@@ -37,20 +37,17 @@ SHORT = {("conflict", (40, 12))}
 LINES = dict.fromkeys(range(0x2500, 0x2580))
 """Characters that draw lines."""
 SMALL = (80, 24)
-EVERY_SIZE = count(len(SIZES) - 1, 1)
-"""The usual run shows each dialog at 80x24 and at one other size, the next dialog at the next; the
-long one shows each at all."""
-EVERY_THEME = count(4, 1)
-"""The usual run draws each dialog in a quarter of the themes, the next dialog in the next quarter;
-the long one in all. Every role of every theme on every ground is computed in `test_contrast`."""
 
 
 def _sizes(number: int) -> list[tuple[int, int]]:
-    """The sizes at which the dialog with this number is shown in this run."""
+    """The sizes at which the dialog with this number is shown in this run.
+
+    The usual one shows each at 80x24 and at one other, the next dialog at the next.
+    """
     if os.environ.get(UPDATE):
         return SIZES
     others = [size for size in SIZES if size != SMALL]
-    chosen = others[number % EVERY_SIZE :: EVERY_SIZE]
+    chosen = share(others, number, len(others))
     return [size for size in SIZES if size == SMALL or size in chosen]
 
 
@@ -166,6 +163,8 @@ def _box(on: Stage) -> Region:
 
 @pytest.mark.slow
 async def test_everything_drawn_can_be_read_in_every_theme() -> None:
+    """The usual run draws each dialog in one theme, the next dialog in the next. Every role of
+    every theme on every ground is computed in `test_contrast`."""
     faults: set[tuple[str, str, str]] = set()
     async with gallery(HOME_SIZE) as on:
 
@@ -190,5 +189,5 @@ async def test_everything_drawn_can_be_read_in_every_theme() -> None:
         for number, scene in enumerate(SCENES):
             await scene.open(on)
             await rest(on)
-            await look(scene.name, list(THEMES)[number % EVERY_THEME :: EVERY_THEME])
+            await look(scene.name, share(list(THEMES), number, len(THEMES)))
     assert not faults, "\n".join(map(str, sorted(faults)))

@@ -222,16 +222,14 @@ def _replaced(
         if closest is not None:
             scores.setdefault(*closest)
             leaving.setdefault(closest[0], []).append(file)
-    return [_one_replaced(id, scores[id], leaving[id], files.copies(id)) for id in scores]
-
-
-def _one_replaced(
-    id: str, score: float, left: list[EventFile], copies: list[EventCopy]
-) -> ReplacedDecision:
-    paths = {file.file.path for file in left}
-    leaving = tuple(copy for copy in copies if copy.where.file.path in paths)
-    staying = tuple(copy for copy in copies if copy.where.file.path not in paths)
-    return ReplacedDecision(id, score, leaving, staying)
+    found = []
+    for id, score in scores.items():
+        paths = {file.file.path for file in leaving[id]}
+        copies = files.copies(id)
+        removed = tuple(copy for copy in copies if copy.where.file.path in paths)
+        remaining = tuple(copy for copy in copies if copy.where.file.path not in paths)
+        found.append(ReplacedDecision(id, score, removed, remaining))
+    return found
 
 
 def _warnings(files: Iterable[EventFile], context: EventContext) -> tuple[str, ...]:

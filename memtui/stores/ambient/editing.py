@@ -286,11 +286,8 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
     target = safe_join(files.folder / ambient.ARCHIVED, branch.file.path.name)
     if os.path.lexists(target):
         raise Refused("a branch of this name is already archived", where=str(target))
-    known = (
-        {text_of(record.value.get("content")) for record in files.own.records}
-        if files.own
-        else set()
-    )
+    own_records = files.own.records if files.own else ()
+    known = {text_of(record.value.get("content")) for record in own_records}
     edits: list[Edit] = [
         TextEdit(str(target), None, with_members(branch.file.text, {"archived": True})),
         TextEdit(str(branch.file.path), branch.file.text, None),
@@ -301,11 +298,8 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
         is_high = value.get("type") == DECISION and value.get("importance") == "high"
         if files.own is None or not is_high or text_of(value.get("content")) in known:
             continue
-        archived_metadata = value.get("metadata")
-        metadata = {
-            **(archived_metadata if isinstance(archived_metadata, dict) else {}),
-            "promotedFrom": branch.branch,
-        }
+        own = value.get("metadata")
+        metadata = {**(own if isinstance(own, dict) else {}), "promotedFrom": branch.branch}
         edits += insert_into(files.own, {**value, "id": str(uuid.uuid4()), "metadata": metadata})
         promoted += 1
     if promoted and files.own is not None:

@@ -267,19 +267,15 @@ def new_branch_file(
 ) -> list[Edit]:
     """The edits that create a branch file with its first event. Raises Refused."""
     key = task_key(branch)
-    path = safe_join(
-        files.folder / (ambient.ARCHIVED if archived else ambient.TASKS), f"{key}.json"
-    )
+    folder = files.folder / (ambient.ARCHIVED if archived else ambient.TASKS)
+    path = safe_join(folder, f"{key}.json")
     for fault in files.unreadable:
         if fault.file == str(path):
-            raise Refused(
-                f"it cannot be read, so it is not written: {fault.reason}", where=str(path)
-            )
+            why = f"it cannot be read, so it is not written: {fault.reason}"
+            raise Refused(why, where=str(path))
     if not key or os.path.lexists(path):
-        raise Refused(
-            "the branch has no file of its own: another one's name is too much like its own",
-            where=str(path),
-        )
+        why = "the branch has no file of its own: another one's name is too much like its own"
+        raise Refused(why, where=str(path))
     return _new_file(path, branch_head(files.folder.name, branch, now, archived=archived), event)
 
 

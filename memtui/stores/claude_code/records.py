@@ -19,8 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from memtui.dataclass import dataclass, field
-from memtui.errors import UnreadableFile
-from memtui.files.reading import decode, read_bytes
 from memtui.model import Link, Memory, Place
 from memtui.stores.base import Unreadable
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
@@ -43,7 +41,7 @@ from memtui.stores.markdown_documents import (
 )
 from memtui.stores.markdown_items import MarkdownItem, name_items, parse_items
 from memtui.stores.plans import PlanContext
-from memtui.stores.scanning import IS_EMPTY, as_unreadable
+from memtui.stores.scanning import IS_EMPTY, read_texts
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso, memory_name
 
@@ -102,21 +100,16 @@ def read_folder(
     folder: MemoryFolder, files: tuple[str, ...], entity: str, root: Path, sidecar: Sidecar
 ) -> FolderRecords:
     """Read the files of one memory folder."""
-    index, topics, faults = None, [], []
-    for name in files:
-        path = Path(name)
-        try:
-            text = decode(read_bytes(path, root))
-        except UnreadableFile as error:
-            faults.append(as_unreadable(error, path))
-            continue
+    index, topics = None, []
+    faults: list[Unreadable] = []
+    for path, text in read_texts(files, root, faults):
         if path.name == INDEX and not text:
-            faults.append(Unreadable(name, IS_EMPTY))
+            faults.append(Unreadable(str(path), IS_EMPTY))
         elif path.name == INDEX:
             index = parse_index(text, folder, sidecar, folder.key)
         else:
             id = f"{folder.prefix}{path.name}"
-            topics.append(parse_document(id, name, text, time_of_change(path)))
+            topics.append(parse_document(id, str(path), text, time_of_change(path)))
     return FolderRecords(folder, entity, index, topics, faults)
 
 

@@ -55,7 +55,7 @@ from memtui.stores.claude_code.rules import (
 )
 from memtui.stores.file_store import FileStore
 from memtui.stores.markdown_documents import parse_document, time_of_change
-from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
+from memtui.stores.scanning import FoundShard, LastRead, read_texts
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
@@ -146,7 +146,7 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
                 continue
             found[name] = None
             if depth < DEEPEST_IMPORT:
-                inside, _ = self._split(name, self._imports_of(name))
+                inside, _, _ = self._split(name, self._imports_of(name))
                 waiting += [(path, depth + 1) for path in inside]
         return list(found)
 
@@ -162,39 +162,30 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
 
         return self._imports.setdefault(name, LastRead()).get([path], read)
 
-    def _split(self, name: str, imports: list[str]) -> tuple[list[str], list[str]]:
-        """Imports as ids of files inside the store, and as written for those outside."""
-        inside, outside = [], []
+    def _split(self, name: str, imports: list[str]) -> tuple[list[str], list[str], list[str]]:
+        """Imports as ids of files inside the store, and as written for those outside and those
+        where no file is."""
+        inside, outside, missing = [], [], []
         folder = os.path.dirname(self.root / name)
         for written in imports:
             path = os.path.normpath(os.path.join(folder, os.path.expanduser(written)))
-            if not os.path.isfile(path):
-                continue
             relative = os.path.relpath(path, self.root)
-            if relative.startswith("..") or path.endswith((".jsonl", ".json")):
+            if not os.path.isfile(path):
+                missing.append(written)
+            elif relative.startswith("..") or path.endswith((".jsonl", ".json")):
                 outside.append(written)
             else:
                 inside.append(relative.replace(os.sep, "/"))
-        return inside, outside
-
-    def _exists(self, name: str, written: str) -> bool:
-        folder = os.path.dirname(self.root / name)
-        return os.path.isfile(os.path.join(folder, os.path.expanduser(written)))
+        return inside, outside, missing
 
     def _read_instructions(self, shard: Shard) -> Reading:
-        memories, faults = [], []
-        for file in shard.files:
-            path = Path(file)
+        memories = []
+        faults: list[Unreadable] = []
+        for path, text in read_texts(shard.files, self.root, faults):
             name = os.path.relpath(path, self.root).replace(os.sep, "/")
-            try:
-                text = decode(read_bytes(path, self.root))
-            except UnreadableFile as error:
-                faults.append(as_unreadable(error, path))
-                continue
-            document = parse_document(name, file, text, time_of_change(path))
-            inside, outside = self._split(name, imports_in(text))
+            document = parse_document(name, str(path), text, time_of_change(path))
+            inside, outside, missing = self._split(name, imports_in(text))
             pairs = [(IMPORTS, id) for id in inside]
-            missing = [each for each in imports_in(text) if not self._exists(name, each)]
             memories.append(instruction_memory(document, pairs, self.label, outside, missing))
         return Reading(tuple(memories), tuple(faults))
 

@@ -63,15 +63,9 @@ def task_groups(text: str) -> list[TaskGroup]:
     groups = []
     for match, after in zip(starts, [*starts[1:], None], strict=True):
         group_text = text[match.end() : after.start() if after else len(text)]
-        head_fields = dict(_HEAD_LINE.findall(group_text))
-        groups.append(
-            TaskGroup(
-                match.start(),
-                match[1],
-                head_fields.get("scope", ""),
-                head_fields.get("applies_to", ""),
-            )
-        )
+        head_fields: dict[str, str] = dict(_HEAD_LINE.findall(group_text))
+        scope, applies_to = (head_fields.get(key, "") for key in ("scope", "applies_to"))
+        groups.append(TaskGroup(match.start(), match[1], scope, applies_to))
     return groups
 
 

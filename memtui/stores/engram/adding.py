@@ -109,13 +109,8 @@ class SavePlanner(OpenDatabase):
         columns = self.schema.known("observations", columns)
         edit = RowEdit(self.path, "observations", {"sync_id": sync_id}, None, columns)
         before = session_edits(self.path, self.connection, self.schema, session, project, self.now)
-        return Plan(
-            (change,),
-            (*before, edit),
-            Outcome.ADDED,
-            refs=(f"{self.label}:{self.number}",),
-            warnings=warnings,
-        )
+        refs = (f"{self.label}:{self.number}",)
+        return Plan((change,), (*before, edit), Outcome.ADDED, refs=refs, warnings=warnings)
 
     def _overwrite(
         self,
@@ -125,23 +120,11 @@ class SavePlanner(OpenDatabase):
         warnings: tuple[str, ...],
     ) -> Plan:
         names = [name for name in _OVERWRITTEN if self.schema.has("observations", name)]
-        edit = RowEdit(
-            self.path,
-            "observations",
-            row_key(row),
-            {name: row[name] for name in names},
-            {name: columns[name] for name in names},
-        )
+        before, after = ({name: values[name] for name in names} for values in (row, columns))
+        edit = RowEdit(self.path, "observations", row_key(row), before, after)
         ref = f"{self.label}:{row['id']}"
-        return Plan(
-            (change,),
-            (edit,),
-            Outcome.SUPERSEDED,
-            reason=f"topic key {text(row['topic_key'])} exists: {ref} is overwritten in place",
-            refs=(ref,),
-            supersedes=(ref,),
-            warnings=warnings,
-        )
+        reason = f"topic key {text(row['topic_key'])} exists: {ref} is overwritten in place"
+        return Plan((change,), (edit,), Outcome.SUPERSEDED, reason, (ref,), (ref,), warnings)
 
     def _count(self, change: Change, twin: Mapping[str, Any]) -> Plan:
         before = {name: twin[name] for name in ("duplicate_count", "last_seen_at")}
@@ -166,12 +149,8 @@ class SavePlanner(OpenDatabase):
             " AND scope = ? AND type = ? AND title = ? AND deleted_at IS NULL"
             " AND datetime(created_at) >= ? ORDER BY created_at DESC LIMIT 1",
             (
-                columns["normalized_hash"],
-                columns["project"] or "",
-                columns["scope"],
-                columns["type"],
-                columns["title"],
-                since,
+                *(columns["normalized_hash"], columns["project"] or ""),
+                *(columns["scope"], columns["type"], columns["title"], since),
             ),
         )
 
@@ -223,9 +202,8 @@ class RelationPlanner(OpenDatabase):
         between = [
             each for each in self.touching(source) if {each.source, each.target} == {source, target}
         ]
-        if any(
-            _is_same(each, source, target, verb) and each.status == "judged" for each in between
-        ):
+        judged = (each for each in between if each.status == "judged")
+        if any(_is_same(each, source, target, verb) for each in judged):
             return plan_nothing(change, memory, f"it already is linked as {verb}")
         pending = next((each for each in between if each.status == "pending"), None)
         edit = (
@@ -261,13 +239,8 @@ class RelationPlanner(OpenDatabase):
         verdicts = [each for each in self.touching(own) if each.target == own and each.supersedes]
         if not verdicts:
             return plan_nothing(change, memory, "nothing supersedes it any more")
-        names = ", ".join(each.source_name for each in verdicts)
-        return Plan(
-            (change,),
-            tuple(self.orphan(each) for each in verdicts),
-            reason=f"takes back that it is superseded by {names}",
-            refs=(memory.ref,),
-        )
+        reason = f"takes back that it is superseded by {', '.join(v.source_name for v in verdicts)}"
+        return Plan((change,), tuple(map(self.orphan, verdicts)), reason=reason, refs=(memory.ref,))
 
     def new_relation(self, source: str, target: str, verb: str) -> RowEdit:
         """A new judged relation between two sync_ids."""

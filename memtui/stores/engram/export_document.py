@@ -168,9 +168,9 @@ class _Document:
         ]
 
     def _tombstones(self) -> list[dict[str, Any]]:
-        return (
-            [] if self._only is not None else self._rows("prompt_tombstones", TOMBSTONE, "sync_id")
-        )
+        if self._only is not None:
+            return []
+        return self._rows("prompt_tombstones", TOMBSTONE, "sync_id")
 
     def _rows(self, table: str, columns: Sequence[str], order: str) -> list[dict[str, Any]]:
         rows = [
@@ -316,7 +316,8 @@ class _TableWriter:
                 self._needs_session(row)
                 self._insert_row(table, self._memory(table, place, row))
         for row in self._rows["relations"]:
-            self._insert_row("memory_relations", self._relation(row))
+            columns = {n: v for n, v in row.items() if not n.startswith("superseded_by")}
+            self._insert_row("memory_relations", columns)
         for row in self._rows["relations"]:
             self._supersede(row)
         for row in self._rows["prompt_tombstones"]:
@@ -329,15 +330,9 @@ class _TableWriter:
                 self._connection.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
 
     def _needs_session(self, row: Row) -> None:
-        needed = session_edits(
-            "",
-            self._connection,
-            self._schema,
-            text(row["session_id"]),
-            text(row.get("project")),
-            row["created_at"],
-        )
-        for edit in needed:
+        session, project = text(row["session_id"]), text(row.get("project"))
+        place = ("", self._connection, self._schema)
+        for edit in session_edits(*place, session, project, row["created_at"]):
             if edit.before is None:
                 self._insert_row("sessions", edit.after or {})
 
@@ -357,9 +352,6 @@ class _TableWriter:
             named = f"{row['session_id']} {row['created_at']} {row['content']}"
             columns["sync_id"] = rules.sync_id_of(prefix, named)
         return columns
-
-    def _relation(self, row: Row) -> dict[str, Any]:
-        return {name: value for name, value in row.items() if not name.startswith("superseded_by")}
 
     def _supersede(self, row: Row) -> None:
         by = row.get("superseded_by_relation_sync_id") or row.get("superseded_by")

@@ -132,11 +132,8 @@ class Planner(OpenDatabase):
         changed = [name for name in after if after[name] != before[name]]
         if not changed:
             return plan_nothing(change, memory, "it already is as asked")
-        edit = self._observation(
-            memory,
-            {name: before[name] for name in changed},
-            {name: after[name] for name in changed},
-        )
+        was, now = ({name: values[name] for name in changed} for values in (before, after))
+        edit = self._observation(memory, was, now)
         return Plan((change,), (edit,), refs=(memory.ref,), warnings=tuple(warnings))
 
     def _move(
@@ -164,12 +161,10 @@ class Planner(OpenDatabase):
 
     def _retire(self, change: Change, memory: Memory) -> Plan:
         read_values = {"title": memory.title, "content": memory.content}
-        edit = self._observation(
-            memory, {"deleted_at": None, **read_values}, {"deleted_at": self.now, **read_values}
-        )
-        return Plan(
-            (change,), (edit,), reason="soft-deleted; restore undoes it", refs=(memory.ref,)
-        )
+        before, after = ({"deleted_at": time, **read_values} for time in (None, self.now))
+        edit = self._observation(memory, before, after)
+        reason = "soft-deleted; restore undoes it"
+        return Plan((change,), (edit,), reason=reason, refs=(memory.ref,))
 
     def _restore(self, change: Change, memory: Memory) -> Plan:
         if memory.status == "deleted":
@@ -225,9 +220,8 @@ class Planner(OpenDatabase):
 
     def _supersede(self, change: Change, memory: Memory) -> Plan:
         plan, sync_id = self._with(SavePlanner).successor(change, memory)
-        relation = self._with(RelationPlanner).new_relation(
-            sync_id, str(memory.extra["sync_id"]), "supersedes"
-        )
+        own = str(memory.extra["sync_id"])
+        relation = self._with(RelationPlanner).new_relation(sync_id, own, "supersedes")
         warnings = plan.warnings
         key = memory.extra.get("topic_key")
         if key:

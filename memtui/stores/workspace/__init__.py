@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from memtui import toml_file
-from memtui.dataclass import asdict, dataclass, replace
+from memtui.dataclass import dataclass, replace
 from memtui.errors import UnreadableFile
 from memtui.files.reading import decode, read_bytes
 from memtui.stores.format import Format, TransferSupport, lazy_function
-from memtui.stores.values import list_of, parse_json
+from memtui.stores.values import list_of, parse_json, texts_of
 
 MAP_PATH = "state/ambient-memory/memory-type-map.json"
 LOG_PATH = "state/ambient-memory/injections.jsonl"
@@ -38,10 +38,7 @@ def prompt_files(root: Path) -> tuple[str, ...]:
         return CORE
     prompt = values.get("prompt")
     files = prompt.get("files") if isinstance(prompt, dict) else None
-    named = (
-        tuple(name for name in files if isinstance(name, str)) if isinstance(files, list) else ()
-    )
-    return tuple(name for name in named if name.endswith(".md")) or CORE
+    return tuple(name for name in texts_of(files) if name.endswith(".md")) or CORE
 
 
 def detect(path: Path) -> Path | None:
@@ -79,10 +76,6 @@ class DocumentUsage:
     """Time of the last injection, as the log writes it."""
     query: str = ""
     """The query of that injection."""
-
-    def record(self) -> dict[str, Any]:
-        """As a JSON object."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

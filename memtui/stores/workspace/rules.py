@@ -205,16 +205,11 @@ def matches(pattern: str, path: str) -> bool:
 
 def with_entry(types: TypeMap, entry: str, new_type: str) -> TypeMap:
     """A copy of the map with this entry."""
-    if not is_pattern(entry):
-        exact = {**types.exact, entry: new_type}
-        return replace(types, exact=_without_empty(exact))
-    return replace(
-        types, patterns=tuple(_without_empty({**dict(types.patterns), entry: new_type}).items())
-    )
-
-
-def _without_empty(entries: Mapping[str, str]) -> dict[str, str]:
-    return {key: word for key, word in entries.items() if word}
+    entries = {**(dict(types.patterns) if is_pattern(entry) else types.exact), entry: new_type}
+    stated = {key: word for key, word in entries.items() if word}
+    if is_pattern(entry):
+        return replace(types, patterns=tuple(stated.items()))
+    return replace(types, exact=stated)
 
 
 def type_changes(types: TypeMap, memories: Iterable[Memory]) -> list[tuple[str, str, str]]:

@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 from memtui.changes import Act, Change, Plan
-from memtui.dataclass import dataclass
+from memtui.dataclass import asdict, dataclass
 from memtui.errors import RefError, Refused
 from memtui.stores import workspace
 from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable, loaded_whole
@@ -124,7 +124,7 @@ class WorkspaceStore(TextFileStore[DocumentContext]):
             shared.types.value.of(key, document.frontmatter),
             label=self.label,
             by_stem=self._by_stem,
-            injections=usage.record() if usage else None,
+            injections=asdict(usage) if usage else None,
             rating=sidecar.entry(key).get("rating"),
         )
         return Reading((memory,))
@@ -140,16 +140,11 @@ class WorkspaceStore(TextFileStore[DocumentContext]):
     def _by_stem(self, stem: str) -> str:
         """The one document whose file name has this stem; empty when none or several have it."""
         if self._stems is None:
-            self._stems = _stems(self._paths)
+            self._stems = {}
+            for path in self._paths:
+                own = path.rpartition("/")[2].removesuffix(SUFFIX)
+                self._stems[own] = "" if own in self._stems else path
         return self._stems.get(stem, "")
-
-
-def _stems(paths: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for path in paths:
-        stem = path.rpartition("/")[2].removesuffix(SUFFIX)
-        found[stem] = "" if stem in found else path
-    return found
 
 
 def _type_mark(types: ParsedFile[TypeMap], path: str) -> str:

@@ -24,6 +24,7 @@ from memtui.stores.importing import uuid_of
 from memtui.stores.registry import FORMATS, format_of
 from memtui.testing.act_tests import plain
 from memtui.testing.fixtures import contents, memories
+from tests.long_run import share
 
 NAMES = [known.name for known in FORMATS]
 PAIRS = [
@@ -34,10 +35,11 @@ PAIRS = [
         marks=[] if NAMES[number - 1] == target else pytest.mark.slow,
     )
     for number, source in enumerate(NAMES)
-    for target in NAMES
+    for target in {NAMES[number - 1]: 0} | dict.fromkeys(share(NAMES, number, 3))
     if source != target
 ]
-"""Each with each; the fast ones are a ring of all formats."""
+"""Each with each, in the usual run each into a third of the formats: what a format can hold does
+not depend on where it comes from. The fast ones are a ring of all formats."""
 MOST = 8
 """Memories of a source, each of another shape."""
 DERIVED = {"agent-memory": {"importance", "type"}, "claude-code": {"importance"}}

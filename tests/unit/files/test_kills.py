@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from memtui.files.json.editing import insert_records
 from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.journal import ActionState, Journal
-from tests.long_run import count
+from tests.long_run import count, share
 from tests.torture import kills
 from tests.torture.cases import AGENT, AMBIENT, CASES, NOTE, PROGRAMS, Case
 from tests.torture.processes import KILLED, in_child
@@ -33,7 +33,12 @@ def test_killed_at_every_point_of_a_save(
 def test_killed_at_every_point_of_a_save_in_the_stores_of_programs(
     tmp_path: Path, figures: Callable[[str], None], case: Case
 ) -> None:
-    figures(kills.at_every_point(tmp_path, 1, 1, [case]) + f" [{case.name}]")
+    """The usual run kills at each point in every other store: a save is the same in all."""
+
+    def choose(points: list[str]) -> Sequence[str]:
+        return share(points, PROGRAMS.index(case), 2)
+
+    figures(kills.at_every_point(tmp_path, 1, 1, [case], choose) + f" [{case.name}]")
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -22,6 +22,7 @@ from memtui.search.matching import K1
 from memtui.search.ordering import best_positions
 from memtui.search.postings import Segment
 from memtui.search.query_terms import analyze_terms
+from tests.long_run import share
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MANY = 900
@@ -143,8 +144,10 @@ def stage(request: pytest.FixtureRequest) -> tuple[list[Memory], Columns, list[S
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("filters", FILTERS)
-@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize(
+    ("line", "filters"),
+    [(line, filters) for at, line in enumerate(LINES) for filters in share(FILTERS, at, 2)],
+)
 def test_a_letter_finds_what_looking_at_every_memory_finds(
     line: str, filters: str, stage: tuple[list[Memory], Columns, list[Segment]]
 ) -> None:

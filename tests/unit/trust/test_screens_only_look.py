@@ -10,7 +10,7 @@ from memtui.stores.registry import FORMATS
 from memtui.testing.fixtures import fingerprint
 from memtui.tui.actions import ACTIONS
 from memtui.tui.layout import Pane
-from tests.long_run import count
+from tests.long_run import share
 from tests.tui.sample_stage import ChangingStage, changing
 
 pytestmark = pytest.mark.slow
@@ -21,9 +21,10 @@ CHANGES_AT_ONCE = {
 """Acts that ask nothing first. Every other one opens something that can be left again."""
 LEAVES = {"quit", "source", "edit.outside", "suspend"}
 """They end or stop the program (and with it who tests it), or give the terminal to another."""
-EVERY = count(2, 1)
-"""The usual run looks at the memories of each format in one of the two sizes, the long one in
-both. The keys of the first format are all pressed in both."""
+SIZES = [(160, 45), (80, 24)]
+FEW = 4
+"""The usual run looks at the memories of each format in one of the sizes and with every fourth key,
+at those of the next with the next ones. On the first format all keys are pressed in both sizes."""
 FEWEST_SCREENS = 12
 """Kinds of dialog that the keys must have opened, for this to prove something."""
 
@@ -37,7 +38,7 @@ async def leave(on: ChangingStage) -> None:
     raise AssertionError(f"escape does not leave {on.app.screen}")
 
 
-@pytest.mark.parametrize(("part", "size"), [(0, (160, 45)), (1, (80, 24))])
+@pytest.mark.parametrize(("part", "size"), enumerate(SIZES))
 async def test_every_key_that_only_looks(tmp_path: Path, part: int, size: tuple[int, int]) -> None:
     names = [format.name for format in FORMATS]
     looking = [a for a in ACTIONS if a.keys and a.id not in CHANGES_AT_ONCE | LEAVES]
@@ -47,9 +48,9 @@ async def test_every_key_that_only_looks(tmp_path: Path, part: int, size: tuple[
     async with changing(tmp_path, *names, size=size) as on:
         assert {store.format for store in on.library.stores} == set(names)
         before = fingerprint(stores)
-        for store in (names[0], *names[1 + part % EVERY :: EVERY]):
+        for number, store in enumerate((names[0], *share(names[1:], part, len(SIZES)))):
             await on.show(f"store:{store}")
-            for action in looking if store == names[0] else of_memories[::2]:
+            for action in share(of_memories, number, FEW) if number else looking:
                 await on.press(action.keys[0])
                 opened.add(type(on.app.screen).__name__)
                 await leave(on)

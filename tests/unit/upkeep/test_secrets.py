@@ -12,7 +12,7 @@ from itertools import pairwise
 import pytest
 
 from memtui.files.save_transaction import FileDiff
-from memtui.upkeep.proposals import mask_diffs
+from memtui.upkeep.proposals import mask_diff
 from memtui.upkeep.secrets import find_secrets
 
 from .labelled_secrets import HONEST, REPORTED, TUNING, UPPER, measured_lines, secrets
@@ -76,7 +76,7 @@ def test_no_diff_shows_one(as_json: bool) -> None:
         texts = [json.dumps(line) if as_json else line, "one", "two"]
         diff = FileDiff("f", "\n".join(texts), "\n".join([*texts[:2], "three"]))
         for shown in (diff, replace(diff, after=None), replace(diff, before=None)):
-            (masked,) = mask_diffs([shown])
+            masked = mask_diff(shown)
             assert secret not in f"{masked.before} {masked.after}"
             assert (masked.before is None, masked.after is None) == (
                 shown.before is None,
@@ -87,7 +87,7 @@ def test_no_diff_shows_one(as_json: bool) -> None:
 
 def test_a_change_within_a_secret_is_still_seen() -> None:
     before, after = (f"token: {'ghp_' + 'a1B2c3D4e5F6' * 2}{each}a1B2c3D4e5F6" for each in "xy")
-    (masked,) = mask_diffs([FileDiff("f", before, after)])
+    masked = mask_diff(FileDiff("f", before, after))
     assert masked.before != masked.after
 
 
