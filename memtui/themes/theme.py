@@ -175,18 +175,17 @@ def complete(chosen: Mapping[str, Paint], *, dark: bool = True) -> dict[str, Pai
 
 _TEXTUAL = (
     *("text", "muted", "faint", "accent", "border", "border-focus", "warning", "error"),
-    *("success", "selection-text", "key", "thumb", "thumb-focus", "link"),
+    *("success", "selection-text", "thumb", "thumb-focus", "link"),
 )
 
 
 def textual_values(theme: Theme) -> dict[str, Any]:
     """Return the keyword arguments of `textual.theme.Theme` for this theme.
 
-    Roles that Textual does not have are CSS variables: `$selection-ground`, `$rule`...
+    The variables are those of our own sheets and of the widgets of Textual that memtui has.
     """
     plain = {name: theme[name].colour or ANSI_DEFAULT for name in (*GROUNDS, *_TEXTUAL)}
-    selection, blurred = theme["selection"], theme["selection-blurred"]
-    ground = selection.ground or (plain["accent"] if theme.ansi else plain["panel"])
+    ground = theme["selection"].ground or (plain["accent"] if theme.ansi else plain["panel"])
     return {
         "name": theme.name,
         "dark": theme.dark,
@@ -203,16 +202,6 @@ def textual_values(theme: Theme) -> dict[str, Any]:
             "faint": plain["faint"],
             "text-muted": plain["muted"],
             "text-disabled": plain["faint"],
-            "foreground-muted": plain["muted"],
-            "foreground-disabled": plain["faint"],
-            "selection-ground": ground,
-            "selection-blurred-ground": blurred.ground or plain["panel"],
-            "block-cursor-background": ANSI_DEFAULT if theme.ansi else ground,
-            "block-cursor-foreground": plain["selection-text"],
-            "block-cursor-text-style": "bold reverse" if theme.ansi else "bold",
-            "block-cursor-blurred-background": blurred.ground or plain["panel"],
-            "block-cursor-blurred-foreground": plain["text"],
-            "block-hover-background": plain["panel"],
             "input-cursor-background": plain["text"],
             "input-cursor-foreground": plain["background"],
             "input-cursor-text-style": "reverse" if theme.ansi else "none",
@@ -220,10 +209,6 @@ def textual_values(theme: Theme) -> dict[str, Any]:
             "input-selection-foreground": plain["selection-text"],
             "screen-selection-background": ground,
             "screen-selection-foreground": plain["selection-text"],
-            "footer-background": plain["background"],
-            "footer-foreground": plain["text"],
-            "footer-key-foreground": plain["key"],
-            "footer-description-foreground": plain["muted"],
             "scrollbar": plain["thumb"],
             "scrollbar-hover": plain["thumb-focus"],
             "scrollbar-active": plain["thumb-focus"],
@@ -232,9 +217,7 @@ def textual_values(theme: Theme) -> dict[str, Any]:
             "scrollbar-background-active": plain["background"],
             "scrollbar-corner-color": plain["background"],
             "link-color": plain["link"],
-            "button-color-foreground": plain["background"],
-            # Textual's own sheets ask for these two when a theme is the terminal's.
+            # Textual's own sheets ask for it when a theme is the terminal's.
             "ansi-background": plain["background"],
-            "ansi-foreground": plain["text"],
         },
     }

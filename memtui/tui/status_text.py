@@ -34,13 +34,10 @@ class StatusText:
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
         self._progress = ""
-        self._complete = False
+        self.complete = False
+        """All stores have been read, so that an empty list means no memories."""
 
     # Progress
-
-    def show_opening(self) -> None:
-        self._screen.memories.explain("Opening stores…")
-        self._screen.chips.show((), "", "", "")
 
     def show_progress(self, progress: Progress | None) -> None:
         """Show the progress of long work at the end of the search bar."""
@@ -51,10 +48,6 @@ class StatusText:
         if words != self._progress:
             self._progress = words
             self._screen.search_bar.set_activity(words)
-
-    def rows_changed(self, *, complete: bool) -> None:
-        """Note whether all stores have been read, so that an empty list means no memories."""
-        self._complete = self._complete or complete
 
     # Results
 
@@ -78,7 +71,7 @@ class StatusText:
 
     def _explain_no_results(self, found: SearchResult, total: int) -> tuple[str, ...]:
         if not total:
-            if not self._complete:
+            if not self.complete:
                 return ("Reading stores…",)
             if self._count_unreadable():
                 return self._with_keys("No readable memories.", _LIST_UNREADABLE)

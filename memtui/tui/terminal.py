@@ -36,6 +36,7 @@ from memtui.tui.app_interface import AppInterface, CopyOutcome
 from memtui.tui.terminal_output import RESET
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+INTERRUPTS = (signal.SIGINT, signal.SIGQUIT)
 READ_SIZE = 4096
 LONGEST_WAIT = 0.5
 """Seconds between two checks of the thread that reads keys whether the app has ended."""
@@ -108,10 +109,12 @@ class TerminalDriver(LinuxDriver):
         """Read keys until the app ends.
 
         As Textual's, which wakes ten times a second to see whether an escape sequence goes on or
-        the app ends, and so needs a fifth of a second to end.
+        the app ends, and so needs a fifth of a second to end; and which fails, and with it the
+        program, at bytes that are not UTF-8, at the code of a key that is no character, and at the
+        mouse of a terminal that is no pixels large.
         """
         parser = XTermParser(self._debug)
-        decode = getincrementaldecoder("utf-8")().decode
+        decode = getincrementaldecoder("utf-8")("replace").decode
         is_ending = False
         with selectors.SelectSelector() as selector:
             selector.register(self.fileno, selectors.EVENT_READ)
@@ -128,8 +131,13 @@ class TerminalDriver(LinuxDriver):
                     elif not (typed := os.read(key.fd, READ_SIZE)):
                         return  # the terminal was closed: it would be ready to read for ever
                     elif data := decode(typed):
-                        for event in parser.feed(data):
-                            self.process_message(event)
+                        for sign in data:
+                            try:
+                                found = list(parser.feed(sign))
+                            except (ValueError, ArithmeticError):
+                                parser, found = XTermParser(self._debug), []
+                            for event in found:
+                                self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
 
@@ -265,7 +273,7 @@ def run_program(app: AppInterface, arguments: Sequence[str], input: str | None =
     """
     failed: OSError | None = None
     status = 0
-    with app.suspend(), _ignored_interrupts():
+    with _ignored_interrupts(), app.suspend():
         # Textual takes the terminal back only if nothing is raised inside `suspend`.
         try:
             status = subprocess.run(
@@ -280,12 +288,16 @@ def run_program(app: AppInterface, arguments: Sequence[str], input: str | None =
 
 @contextmanager
 def _ignored_interrupts() -> Iterator[None]:
-    """Ignore ^C, which reaches every program on the terminal, while another one runs there."""
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+    """Ignore ^C and ^\\, which reach every program on the terminal, while another one runs there.
+
+    Not by SIG_IGN, which the other program would inherit.
+    """
+    before = {each: signal.signal(each, lambda *_: None) for each in INTERRUPTS}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def suspend() -> str:
@@ -338,18 +350,17 @@ def _run_tool(command: list[str], words: str) -> bool:
     """Whether the tool took the text."""
     # UTF-16 with its mark is what clip.exe understands besides the code page of Windows.
     coding = "utf-16" if command[0].endswith("clip.exe") else "utf-8"
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    done = _run_briefly(command, input=words.encode(coding, "replace"), **silent)
+    return done is not None and done.returncode == 0
+
+
+def _run_briefly(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes] | None:
+    """Run a program that ends soon; None if it cannot be started or takes too long."""
     try:
-        done = subprocess.run(
-            command,
-            input=words.encode(coding, "replace"),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=TOOL_SECONDS,
-            check=False,
-        )
+        return subprocess.run(command, timeout=TOOL_SECONDS, check=False, **options)
     except (OSError, subprocess.SubprocessError):
-        return False
-    return done.returncode == 0
+        return None
 
 
 def _osc_52_refusal(environ: Mapping[str, str]) -> str:
@@ -373,14 +384,6 @@ def _tmux_setting(environ: Mapping[str, str]) -> str:
     program = shutil.which("tmux", path=environ.get("PATH"))
     if program is None:
         return ""
-    try:
-        done = subprocess.run(
-            [program, "show-options", "-sv", "set-clipboard"],
-            capture_output=True,
-            env=dict(environ),
-            timeout=TOOL_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.decode("ascii", "replace").strip()
+    command = [program, "show-options", "-sv", "set-clipboard"]
+    done = _run_briefly(command, capture_output=True, env=dict(environ))
+    return done.stdout.decode("ascii", "replace").strip() if done is not None else ""

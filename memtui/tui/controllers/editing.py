@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
 
 
-_WITHOUT_MEMORY = frozenset({"new"})
-"""Actions that are about no memory in particular."""
 _TRANSFER = frozenset({"export", "import", "copy.to", "compare.stores"})
 _JOURNAL = frozenset({"undo", "redo", "log", "again"})
 
@@ -78,7 +76,7 @@ class EditingControllers:
             return self.drafts.refusal()
         if action_id in _TRANSFER:
             return self.transfer.refusal(action_id)
-        if action_id in _WITHOUT_MEMORY:
+        if action_id == "new":
             return self.selection.can_write() or self.selection.all_read_only()
         return self.selection.refusal(action_id)
 

@@ -119,19 +119,15 @@ class ImportScreen(TransferScreen):
         self.work(plan, self._planned)
 
     def _planned(self, plan: ImportPlan | Restoration) -> None:
+        self._plan = plan
         if isinstance(plan, Restoration):
             lines = change_worker.describe_restore(plan)
-            self._plan = plan
-            self.say(*lines)
-            self.update_keys()
-            return
-        lines = change_worker.describe_import(plan)
-        if plan.has_edits:
-            self._plan = plan
         else:
-            lines.insert(
-                0, OutcomeLine("No changes: the stores already have every memory", Tone.WARNING)
-            )
+            lines = change_worker.describe_import(plan)
+            if not plan.has_edits:
+                self._plan = None
+                words = "No changes: the stores already have every memory"
+                lines.insert(0, OutcomeLine(words, Tone.WARNING))
         self.say(*lines)
         self.update_keys()
 

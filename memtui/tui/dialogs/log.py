@@ -25,19 +25,12 @@ from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.text_window import OutcomeLine, RowList, Tone
 
-_SIGNS = {
-    ActionState.DONE: "●",
-    ActionState.UNDONE: "↶",
-    ActionState.VOID: "○",
-    ActionState.UNSURE: "!",
-    ActionState.INTENT: "…",
-}
-_WORDS = {
-    ActionState.DONE: "done",
-    ActionState.UNDONE: "undone",
-    ActionState.VOID: "not applied",
-    ActionState.UNSURE: "interrupted",
-    ActionState.INTENT: "in progress",
+_STATES = {
+    ActionState.DONE: "● done",
+    ActionState.UNDONE: "↶ undone",
+    ActionState.VOID: "○ not applied",
+    ActionState.UNSURE: "! interrupted",
+    ActionState.INTENT: "… in progress",
 }
 _OVERWRITTEN = "! overwritten"
 """State of a change that another program has overwritten, in whole or in part."""
@@ -70,7 +63,7 @@ class ActionList(RowList[JournalAction]):
         quiet = row.state not in (ActionState.DONE, ActionState.UNSURE)
         when = text.short_ago(datetime.fromtimestamp(row.time, UTC), self._now())
         lost = row.id in self._overwritten
-        state = _OVERWRITTEN if lost else f"{_SIGNS[row.state]} {_WORDS[row.state]}"
+        state = _OVERWRITTEN if lost else _STATES[row.state]
         tone = palette.warning if lost or row.state is ActionState.UNSURE else palette.dim
         columns = STATE_WIDTH if width >= NARROW else 1
         room = max(8, width - TIME_WIDTH - columns - 6)
@@ -151,7 +144,7 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         if action and _reversal(action) == name:
             self.dismiss((name, str(action.id)))
         elif action:
-            self.app.notify(f"Cannot {name}: {_WORDS[action.state]}.", timeout=3)
+            self.app.notify(f"Cannot {name}: {_STATES[action.state][2:]}.", timeout=3)
 
     def action_diff(self) -> None:
         action = self._list.current

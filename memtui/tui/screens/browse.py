@@ -78,7 +78,7 @@ class BrowseScreen(SearchableScreen):
         self._sessions.restore(self)
         self.lay_out()
         self.focus_pane(self.pane)
-        self.status_text.show_opening()
+        self.memories.explain("Opening stores…")
         if self._shows_cached:
             self.cached_screen.show()
 
@@ -190,7 +190,7 @@ class BrowseScreen(SearchableScreen):
             self._keep_from_collection()
         if event.complete and self._looking is not None:
             self._looking.stop()
-        self.status_text.rows_changed(complete=event.complete)
+        self.status_text.complete |= event.complete
         self.memories.follow(event.again)
         self.memories.fresh |= event.fresh
         self.search_again(whole=event.complete)

@@ -203,11 +203,6 @@ LABEL_CELLS = 4
 STORE_CELLS = 18
 
 
-def weeks_that_fit(width: int) -> int:
-    """Weeks of a calendar that fit this many cells, one cell each."""
-    return max(1, width - LABEL_CELLS)
-
-
 def cells_of_day(heat: HeatMap, width: int) -> int:
     """Cells of a day: two, which are about a square, where they fit."""
     return 2 if LABEL_CELLS + 2 * len(heat.weeks) <= width else 1

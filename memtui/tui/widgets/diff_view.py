@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 
 from rich.segment import Segment
 from rich.style import Style
@@ -75,29 +75,19 @@ def draw_side_by_side(
     """A diff with the old lines at the left and the new ones at the right."""
     column = (width - 1) // 2
     lines: list[list[Segment]] = []
-    removed: list[DiffLine] = []
-    added: list[DiffLine] = []
-
-    def flush() -> None:
-        for number in range(max(len(removed), len(added))):
-            left = draw_diff(removed[number], palette, column) if number < len(removed) else []
-            right = draw_diff(added[number], palette, column) if number < len(added) else []
-            lines.extend(join_columns((left, right), column, palette))
-        removed.clear()
-        added.clear()
-
-    for line in diff:
-        if line.kind == "gone":
-            removed.append(line)
-        elif line.kind == "new":
-            added.append(line)
-        else:
-            flush()
-            drawn = draw_diff(line, palette, column if line.kind == "same" else width)
-            lines.extend(
-                join_columns((drawn, drawn), column, palette) if line.kind == "same" else drawn
-            )
-    flush()
+    for is_changed, run in groupby(diff, key=lambda line: line.kind in ("gone", "new")):
+        if is_changed:
+            changed = list(run)
+            sides = [[line for line in changed if line.kind == kind] for kind in ("gone", "new")]
+            for pair in zip_longest(*sides):
+                drawn = [draw_diff(line, palette, column) if line else [] for line in pair]
+                lines += join_columns(drawn, column, palette)
+            continue
+        for line in run:
+            if line.kind == "same":
+                lines += join_columns([draw_diff(line, palette, column)] * 2, column, palette)
+            else:
+                lines += draw_diff(line, palette, width)
     return lines
 
 

@@ -10,7 +10,7 @@ from rich.style import Style
 from memtui import text
 from memtui.dataclass import dataclass
 from memtui.model import Memory
-from memtui.tui.appearance import Palette
+from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.diff_lines import DiffLine
 from memtui.tui.widgets.diff_view import (
     draw_diff,
@@ -106,15 +106,12 @@ def describe_group(row: ReviewRow, palette: Palette, width: int) -> list[list[Se
     )
     lines: list[list[Segment]] = [[Segment(f" {rule.heading}", palette.heading)]]
     for style, words in (
-        (
-            palette.text,
-            text.counted(row.count, "hint" if row.is_hint else "proposal"),
-        ),
+        (palette.text, text.counted(row.count, "hint" if row.is_hint else "proposal")),
         (palette.dim, f"rule: {rule.source}"),
         (palette.dim, f"kind: {row.kind}"),
         (palette.dim, what),
     ):
-        lines += [[Segment(f" {part}", style)] for part in text.wrap(words, width - 2)]
+        lines += wrapped(words, style, width - 2)
     return lines
 
 
@@ -135,11 +132,12 @@ def proposal_lines(
 ) -> list[list[Segment]]:
     """Everything a person needs to decide on one proposal."""
     memories, diff, problem = detail.memories, detail.diff, detail.problem
-    lines = _wrapped(proposal.title, palette, width, "heading")
-    lines += _wrapped(proposal.reason, palette, width, "text")
-    lines += _wrapped(f"rule: {RULES[proposal.kind].source}", palette, width, "faint")
+    room = max(8, width - 2)
+    lines = wrapped(text.one_line(proposal.title), palette.heading, room)
+    lines += wrapped(text.one_line(proposal.reason), palette.text, room)
+    lines += wrapped(text.one_line(f"rule: {RULES[proposal.kind].source}"), palette.faint, room)
     if problem:
-        lines += _wrapped(problem, palette, width, "warning")
+        lines += wrapped(text.one_line(problem), palette.warning, room)
     lines.append([])
     if len(memories) == 2:
         lines += _draw_comparison(memories[0], memories[1], palette, width)
@@ -150,7 +148,7 @@ def proposal_lines(
             more = text.number(len(memories) - _MOST_MEMORIES)
             lines.append([Segment(f" … and {more} more", palette.faint)])
     if proposal.file and not memories:
-        lines += _wrapped(text.file_name(proposal.file), palette, width, "dim")
+        lines += wrapped(text.one_line(text.file_name(proposal.file)), palette.dim, room)
     if diff:
         lines.append([Segment(" Changes when accepted", palette.heading)])
         if width >= SIDE_BY_SIDE_FROM:
@@ -158,13 +156,8 @@ def proposal_lines(
         else:
             lines += [line for one in diff for line in draw_diff(one, palette, width)]
     elif not problem and not proposal.changes:
-        lines += _wrapped("A hint: nothing is changed by it.", palette, width, "faint")
+        lines += wrapped(text.one_line("A hint: nothing is changed by it."), palette.faint, room)
     return lines
-
-
-def _wrapped(words: str, palette: Palette, width: int, style: str) -> list[list[Segment]]:
-    parts = text.wrap(text.one_line(words), max(8, width - 2))
-    return [[Segment(f" {part}", getattr(palette, style))] for part in parts]
 
 
 def _heading_of(memory: Memory) -> str:
