@@ -121,10 +121,6 @@ def explain_compared(line: ComparedEntry | None, palette: Palette, width: int) -
     return lines
 
 
-def _tokens(count: int) -> str:
-    return text.counted(count, "token")
-
-
 def _wrap(words: str, style: Style, width: int) -> Lines:
     shown = text.one_line(words)
     return wrapped(shown, style, width - 1) if shown else []
