@@ -6,9 +6,23 @@ Errors are raised where they are found and caught in the user interface (`cli`, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from memtui.text.safe_text import mask_urls
+
+
+def find_nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known word that a person may have meant; "" if none is near.
+
+    Args:
+        word: what was written.
+        known: the words it may be.
+        cutoff: the least similarity, 0..1 (`difflib.SequenceMatcher.ratio`).
+    """
+    from difflib import get_close_matches  # seldom needed
+
+    return next(iter(get_close_matches(word, list(known), 1, cutoff)), "")
 
 
 class MemtuiError(Exception):

@@ -10,10 +10,9 @@ import re
 import string
 import unicodedata
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import NamedTuple
 
-from memtui.errors import ConfigError
+from memtui.errors import ConfigError, find_nearest
 
 Keys = tuple[str, ...]
 WHERE = "config.toml"
@@ -151,11 +150,11 @@ def _known(key_names: Iterable[str]) -> tuple[Keys, list[str]]:
 
 
 def _unknown(action: str, known: Iterable[str]) -> ConfigError:
-    near = get_close_matches(action, list(known), n=1)
+    near = find_nearest(action, known)
     return ConfigError(
         f"there is no action {action!r}",
         where=f"{WHERE}: keys",
-        do=f"did you mean {near[0]}?" if near else "the help in memtui names all actions",
+        do=f"did you mean {near}?" if near else "the help in memtui names all actions",
     )
 
 

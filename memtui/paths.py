@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def config_folder() -> Path:
     file = _from_environment(CONFIG_VARIABLE)
     if file is not None:
         return file.parent if file.suffix == ".toml" else file
-    return _own_folder("user_config_path")
+    return _user_folder("XDG_CONFIG_HOME", ".config", "Application Support")
 
 
 def config_file() -> Path:
@@ -44,19 +45,26 @@ def user_themes() -> Path:
 
 def state_folder() -> Path:
     """Return the folder of what cannot be made again: journal, session, backups."""
-    return _from_environment(STATE_VARIABLE) or _own_folder("user_state_path")
+    folder = _from_environment(STATE_VARIABLE)
+    return folder or _user_folder("XDG_STATE_HOME", ".local/state", "Application Support")
 
 
 def cache_folder() -> Path:
     """Return the folder of what can be made again: rows, index, vectors."""
-    return _from_environment(CACHE_VARIABLE) or _own_folder("user_cache_path")
+    folder = _from_environment(CACHE_VARIABLE)
+    return folder or _user_folder("XDG_CACHE_HOME", ".cache", "Caches")
 
 
-def _own_folder(kind: str) -> Path:
-    """The folder of memtui where this platform keeps files of a kind."""
-    import platformdirs
+def _user_folder(variable: str, folder: str, macos_folder: str) -> Path:
+    """The person's folder for memtui: of the XDG Base Directory Specification 0.8, on macOS of
+    Apple's File System Programming Guide unless the variable is set.
 
-    return Path(getattr(platformdirs, kind)(APP, appauthor=False))
+    `platformdirs` gives the same; importing it takes a dozen modules.
+    """
+    named = os.environ.get(variable, "")
+    if os.path.isabs(named):
+        return Path(named, APP)
+    return Path.home() / (f"Library/{macos_folder}" if sys.platform == "darwin" else folder) / APP
 
 
 def _from_environment(variable: str) -> Path | None:

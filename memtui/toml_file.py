@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import stat
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +40,8 @@ def read_text(path: Path) -> str:
 
 def parse(text: str) -> dict[str, Any]:
     """Return the tables of the text. Raises BadToml only."""
+    import tomllib  # most people have no settings file
+
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -4,11 +4,11 @@ Commands that do what a key of the screen does have their line in the table of a
 imports click, so that `memtui PATH` starts the screen without it.
 """
 
+from functools import cache
 from inspect import cleandoc
 
-from memtui.tui.actions import ACTIONS
-
-_HELP = {action.command: action.command_help for action in ACTIONS if action.command}
+OF_ACTION = ""
+"""In place of a line of help: the table of actions has it."""
 COMMANDS = {
     "demo": ("store_commands:demo", "Try memtui on a temporary copy of the sample data."),
     "open": ("store_commands:open_", "Open the screen on these stores (the default)."),
@@ -26,26 +26,26 @@ COMMANDS = {
     "compare": ("store_commands:compare", "Compare what two stores hold."),
     "diff": ("time_commands:diff", "Show what changed between two times."),
     "stats": ("read_commands:stats", "Count memories by type, importance, status, store."),
-    "add": ("change_commands:add", _HELP["add"]),
-    "edit": ("change_commands:edit", _HELP["edit"]),
-    "supersede": ("change_commands:supersede", _HELP["supersede"]),
-    "retire": ("change_commands:retire", _HELP["retire"]),
-    "restore": ("change_commands:restore", _HELP["restore"]),
-    "delete": ("change_commands:delete", _HELP["delete"]),
-    "merge": ("change_commands:merge", _HELP["merge"]),
-    "accept": ("change_commands:accept", _HELP["accept"]),
-    "decline": ("change_commands:decline", _HELP["decline"]),
-    "rate": ("change_commands:rate", _HELP["rate"]),
-    "mark-reviewed": ("change_commands:mark_reviewed", _HELP["mark-reviewed"]),
-    "pin": ("change_commands:pin", _HELP["pin"]),
-    "link": ("change_commands:link", _HELP["link"]),
+    "add": ("change_commands:add", OF_ACTION),
+    "edit": ("change_commands:edit", OF_ACTION),
+    "supersede": ("change_commands:supersede", OF_ACTION),
+    "retire": ("change_commands:retire", OF_ACTION),
+    "restore": ("change_commands:restore", OF_ACTION),
+    "delete": ("change_commands:delete", OF_ACTION),
+    "merge": ("change_commands:merge", OF_ACTION),
+    "accept": ("change_commands:accept", OF_ACTION),
+    "decline": ("change_commands:decline", OF_ACTION),
+    "rate": ("change_commands:rate", OF_ACTION),
+    "mark-reviewed": ("change_commands:mark_reviewed", OF_ACTION),
+    "pin": ("change_commands:pin", OF_ACTION),
+    "link": ("change_commands:link", OF_ACTION),
     "unlink": ("change_commands:unlink", "Remove a link."),
     "review": ("review_commands:review", "List what could be tidied; accept or decline it."),
     "consolidate": ("review_commands:consolidate", "Merge memories that say much the same."),
     "compact": ("review_commands:compact", "Drop old events past the limit of a branch."),
     "extract": ("review_commands:extract", "Extract facts from a file with a language model."),
-    "undo": ("journal_commands:undo", _HELP["undo"]),
-    "redo": ("journal_commands:redo", _HELP["redo"]),
+    "undo": ("journal_commands:undo", OF_ACTION),
+    "redo": ("journal_commands:redo", OF_ACTION),
     "log": ("journal_commands:log", "Show the changes made with memtui."),
     "export": ("transfer_commands:export", "Export memories to a file."),
     "import": ("transfer_commands:import_", "Import memories; --dry-run shows the plan."),
@@ -53,7 +53,7 @@ COMMANDS = {
     "embed": ("store_commands:embed", "Compute embeddings for semantic search."),
     "config": ("store_commands:config", "Print config.toml with every setting explained."),
 }
-"""Name -> module and function within `memtui.cli`, one line of help."""
+"""Name -> module and function within `memtui.cli`, one line of help or `OF_ACTION`."""
 
 SECTIONS = {
     "store_commands": "Stores",
@@ -69,6 +69,18 @@ SECTIONS = {
 """Module -> heading of its commands in `memtui --help` and in docs/commands.md."""
 
 
+@cache
+def _help_of_actions() -> dict[str, str]:
+    from memtui.tui.actions import ACTIONS  # a plain command needs it not
+
+    return {action.command: action.command_help for action in ACTIONS if action.command}
+
+
+def short_help(name: str) -> str:
+    """The line of a command in `memtui --help`."""
+    return COMMANDS[name][1] or _help_of_actions()[name]
+
+
 def long_help(name: str, details: str | None) -> str:
     """The text of `memtui NAME --help`.
 
@@ -78,9 +90,9 @@ def long_help(name: str, details: str | None) -> str:
             there it only adds to it; for other commands it is the whole text.
     """
     text = cleandoc(details or "")
-    if name not in _HELP or text.startswith(_HELP[name]):
+    if COMMANDS[name][1] or text.startswith(short_help(name)):
         return text
-    return f"{_HELP[name]}\n\n{text}".rstrip()
+    return f"{short_help(name)}\n\n{text}".rstrip()
 
 
 def commands_in(module: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,7 +13,7 @@ from memtui import query as queries
 from memtui.cli.options import json_option, limit_option, store_option
 from memtui.cli.output import print_json
 from memtui.cli.store_selection import load_library
-from memtui.errors import Refused
+from memtui.errors import Refused, find_nearest
 from memtui.model import format_time, to_record
 from memtui.query import Query, Sort
 from memtui.text import counted, cut, date, number, one_line, visible
@@ -116,8 +115,8 @@ def _settings() -> ContextSettings:
     settings = config.load(paths.config_file()).settings  # its faults are told on opening
     for name in settings.recipe_constants:
         if name not in CONSTANT_NAMES:
-            similar = get_close_matches(name, CONSTANT_NAMES, 1)
-            advice = f"; did you mean {similar[0]}?" if similar else ""
+            similar = find_nearest(name, CONSTANT_NAMES)
+            advice = f"; did you mean {similar}?" if similar else ""
             click.echo(f"config.toml: context.constants has no {one_line(name)}{advice}", err=True)
     return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
 

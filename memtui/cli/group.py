@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
-from difflib import get_close_matches
 
 import click
 
 from memtui import __version__
-from memtui.cli.commands import COMMANDS, SECTIONS, commands_in, long_help
+from memtui.cli.commands import COMMANDS, SECTIONS, commands_in, long_help, short_help
+from memtui.errors import find_nearest
 
 
 class LazyGroup(click.Group):
@@ -39,7 +39,7 @@ class LazyGroup(click.Group):
         for module, title in SECTIONS.items():
             with formatter.section(title):
                 names = commands_in(module)
-                formatter.write_dl([(name.ljust(width), COMMANDS[name][1]) for name in names])
+                formatter.write_dl([(name.ljust(width), short_help(name)) for name in names])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -47,8 +47,8 @@ class LazyGroup(click.Group):
         """Treat a word that is not a command as a path to open; paths take no options."""
         if args and args[0] not in COMMANDS:
             if any(argument.startswith("-") for argument in args) and not os.path.exists(args[0]):
-                close = get_close_matches(args[0], COMMANDS, 1)
-                advice = f" (did you mean {close[0]}?)" if close else ""
+                close = find_nearest(args[0], COMMANDS)
+                advice = f" (did you mean {close}?)" if close else ""
                 raise click.UsageError(f"unknown command {args[0]!r}{advice}")
             return "open", load_command("open"), args
         return super().resolve_command(ctx, args)

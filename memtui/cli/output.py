@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from difflib import unified_diff
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -117,6 +116,8 @@ def print_counts(title: str, counts: Mapping[str, int]) -> None:
 
 def print_diffs(diffs: Iterable[FileDiff]) -> None:
     """Print each file's change as a unified diff."""
+    from difflib import unified_diff
+
     for diff in diffs:
         name = file_name(diff.path)
         before = (diff.before or "").split("\n")

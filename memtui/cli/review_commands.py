@@ -12,7 +12,7 @@ import click
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import clear_progress, confirm_owner, print_diffs, print_json, show_progress
 from memtui.cli.store_selection import load_library
-from memtui.errors import Refused
+from memtui.errors import Refused, find_nearest
 from memtui.text import counted, one_line, visible
 
 if TYPE_CHECKING:
@@ -258,16 +258,14 @@ def _scan(queue: ReviewQueue, kinds: Sequence[str], *, across: bool = False) -> 
 
 
 def _kinds(names: Sequence[str]) -> list[ProposalKind] | None:
-    from difflib import get_close_matches
-
     from memtui.upkeep.proposals import ProposalKind
 
     known = [str(kind) for kind in ProposalKind]
     requested = [name for text in names for name in text.split(",")]
     for name in requested:
         if name not in known:
-            similar = get_close_matches(name, known, 1)
-            advice = f"did you mean {similar[0]}?" if similar else f"one of: {', '.join(known)}"
+            similar = find_nearest(name, known)
+            advice = f"did you mean {similar}?" if similar else f"one of: {', '.join(known)}"
             raise click.UsageError(f"there is no kind {name!r}: {advice}")
     return [ProposalKind(name) for name in requested] or None
 

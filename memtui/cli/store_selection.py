@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui.cli.commands import COMMANDS
-from memtui.errors import StoreError
+from memtui.errors import StoreError, find_nearest
 from memtui.text import counted, one_line
 
 if TYPE_CHECKING:
@@ -219,6 +218,6 @@ def _listed_stores(settings: Settings) -> list[KnownStore]:
 
 def _unknown_store(name: str, labels: Sequence[str]) -> StoreError:
     advice = f"labels: {', '.join(labels) or 'none'}"
-    if commands := get_close_matches(name, COMMANDS, 1):
-        advice = f"did you mean the command {commands[0]}? {advice}"
+    if command := find_nearest(name, COMMANDS):
+        advice = f"did you mean the command {command}? {advice}"
     return StoreError("no such path or store label", where=name, do=advice)

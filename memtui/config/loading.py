@@ -9,10 +9,8 @@ file: its comments are lost, every setting stays.
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,7 +18,8 @@ from typing import Any, NamedTuple
 from memtui import toml_file
 from memtui.config.schema import SCHEMA, Setting
 from memtui.config.settings import Settings
-from memtui.errors import ConfigError
+from memtui.errors import ConfigError, find_nearest
+from memtui.lazy_pattern import lazy_pattern
 from memtui.paths import write_private
 from memtui.text import one_line
 
@@ -85,8 +84,8 @@ def parse(values: Mapping[str, Any], path: Path, text: str = "") -> LoadedSettin
         setting = _FIELDS.get(key)
         if setting is None:
             known = _FIELDS if len(problems) < MOST_PROBLEMS else ()
-            near = get_close_matches(key, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else "`memtui config` lists all settings"
+            near = find_nearest(key, known, 0.5)
+            hint = f"did you mean {near}?" if near else "`memtui config` lists all settings"
             fault(parts, "is not a setting", hint)
             continue
         if setting.each:
@@ -112,8 +111,8 @@ def _flat(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return found
 
 
-_HEADER = re.compile(r"\s*\[\[?([^\]]*)\]\]?\s*(?:#.*)?$")
-_NAME = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*(\.|=|$)""")
+_HEADER = lazy_pattern(r"\s*\[\[?([^\]]*)\]\]?\s*(?:#.*)?$")
+_NAME = lazy_pattern(r"""\s*(?:"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*(\.|=|$)""")
 
 
 def line_of(text: str, parts: tuple[str, ...]) -> int | None:
@@ -231,7 +230,7 @@ def _has_values(text: str, expected: Mapping[str, Any]) -> bool:
         return False
 
 
-_COMMENT = re.compile(r"""(\s+#[^"']*)$""")
+_COMMENT = lazy_pattern(r"""(\s+#[^"']*)$""")
 
 
 def _changed_line(text: str, parts: tuple[str, ...], value: Any) -> str:

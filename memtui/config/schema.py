@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from memtui.config.settings import (
     ReviewSettings,
     StorePath,
 )
+from memtui.errors import find_nearest
 from memtui.query import Sort
 
 
@@ -112,8 +112,8 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
-    near = get_close_matches(word, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    near = find_nearest(word, known)
+    return f"; did you mean {near!r}?" if near else ""
 
 
 def _table(value: Any) -> Mapping[str, Any]:

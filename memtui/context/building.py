@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from difflib import get_close_matches
 from typing import Any
 
 from memtui import query as queries
@@ -44,7 +43,7 @@ from memtui.context.task import (
 )
 from memtui.context.tiers import build_tiers
 from memtui.dataclass import dataclass, field, replace
-from memtui.errors import Refused
+from memtui.errors import Refused, find_nearest
 from memtui.query import Query, Sort, Term, TermKind
 
 
@@ -128,8 +127,8 @@ def find_recipe(name: str, settings: ContextSettings = NO_SETTINGS) -> Recipe:
     """The recipe of this name. Raises Refused, with the nearest name."""
     known = {recipe.name: recipe for recipe in list_recipes(settings)}
     if name not in known:
-        similar = get_close_matches(name, known, 1)
-        advice = f"did you mean {similar[0]}?" if similar else f"one of: {', '.join(known)}"
+        similar = find_nearest(name, known)
+        advice = f"did you mean {similar}?" if similar else f"one of: {', '.join(known)}"
         raise Refused("there is no such recipe", where=name, do=advice)
     return known[name]
 

@@ -122,9 +122,17 @@ def merge_versions(memory: Memory, former: Iterable[TextVersion]) -> list[TextVe
     """Order all versions of one memory by time and end with its present text.
 
     A text that follows itself is one version, with the first time and the first author known.
+    Those of the journal, which are given oldest first, stay in that order: the clock may have been
+    put back between them.
     """
-    start = datetime.min.replace(tzinfo=UTC)
-    ordered = sorted(former, key=lambda version: version.time or start)
+    newest = start = datetime.min.replace(tzinfo=UTC)
+    timed: list[tuple[datetime, TextVersion]] = []
+    for version in former:
+        time = version.time or start
+        if version.origin is VersionOrigin.JOURNAL:
+            newest = time = max(newest, time)
+        timed.append((time, version))
+    ordered = [version for _, version in sorted(timed, key=lambda each: each[0])]
     edited = replaced_at(memory)
     present = TextVersion(
         memory, VersionOrigin.STORE, edited or memory.updated or memory.created, is_present=True

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 
-from memtui.errors import RefError
+from memtui.errors import RefError, find_nearest
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.search import columns as columns_of
@@ -16,6 +15,8 @@ from memtui.search.columns import Columns, Slots
 from memtui.search.numbering import HashedRefs, RefSlots, Serials, hash_refs, with_hashed
 from memtui.text import visible
 
+SPILLED_FROM = 1 << 15
+"""Rows in memory from which they are written to disk: 45 MB."""
 MOST_RECENT = 1 << 14
 """Refs that are kept as texts: those of changed memories, and of a batch of new ones."""
 
@@ -121,17 +122,30 @@ class SlotTable:
         self.columns = columns
         self._hashed, self._recent = slots.hashed, {**slots.recent}
 
+    def rows_in_memory(self) -> tuple[int, Sequence[Memory]] | None:
+        """The first slot and the rows of a part with at least `SPILLED_FROM` rows that were read
+        from files; None if there is none."""
+        first = 0
+        for rows in self._parts:
+            if isinstance(rows, tuple) and len(rows) >= SPILLED_FROM:
+                return first, rows
+            first += len(rows)
+        return None
+
     def replace_rows(self, first: int, rows: Sequence[Memory]) -> None:
         """Take these rows instead of the equal ones from slot `first` on."""
         parts: list[Sequence[Memory]] = []
-        begin = 0
+        begin, stop = 0, first + len(rows)
         for old in self._parts:
-            parts.append(old[: max(0, first - begin)])
-            if begin <= first < begin + len(old):
-                parts.append(rows)
-            parts.append(old[max(0, first + len(rows) - begin) :])
-            begin += len(old)
-        self._parts = [each for each in parts if len(each)]
+            end = begin + len(old)
+            if end <= first or stop <= begin:
+                parts.append(old)
+            else:
+                parts += [old[: first - begin]] if begin < first else []
+                parts += [rows] if begin <= first < end else []
+                parts += [old[stop - begin :]] if stop < end else []
+            begin = end
+        self._parts = parts
 
     @property
     def slot_of(self) -> RefSlots:
@@ -218,8 +232,8 @@ def slot_of(text: str, slots: RefSlots) -> int:
         )
     found = exact or begins
     if not found:
-        similar = get_close_matches(text, slots, n=1)
-        advice = f"did you mean {visible(similar[0])}?" if similar else "memtui list shows the ids"
+        similar = find_nearest(text, slots)
+        advice = f"did you mean {visible(similar)}?" if similar else "memtui list shows the ids"
         raise RefError(f"no memory has the id {visible(text)!r}", do=advice)
     if len(found) > 1:
         shown = ", ".join(visible(ref) for ref in found[:3])

@@ -11,12 +11,11 @@ import re
 import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from enum import StrEnum
 from functools import lru_cache
 
 from memtui.dataclass import dataclass
-from memtui.errors import QueryError
+from memtui.errors import QueryError, find_nearest
 from memtui.model import IMPORTANCES, KINDS, STATUSES, UNTYPED
 from memtui.query.parsed_query import Condition, Range, Sort
 from memtui.query.periods import TIME_EXAMPLES, parse_time_end, parse_time_range
@@ -169,12 +168,12 @@ def _check_value(entry: Field, value: str) -> None:
     """Raises QueryError if the field has fixed values and this is none of them."""
     if not entry.values or value in entry.values:
         return
-    near = get_close_matches(value[:LONGEST_VALUE], entry.values, n=1)
+    near = find_nearest(value[:LONGEST_VALUE], entry.values)
     others = [other for other in _TABLE if other.matching is Matching.FLAG and other is not entry]
     flags = {v: f"{other.name}:{v}" for other in others for v in other.values}
     if entry.matching is Matching.FLAG and (not near or value in flags):
-        near = [flags[flag] for flag in get_close_matches(value[:LONGEST_VALUE], flags, n=1)]
-    advice = f"did you mean {near[0]}?" if near else f"one of: {', '.join(entry.values)}"
+        near = flags.get(find_nearest(value[:LONGEST_VALUE], flags), "")
+    advice = f"did you mean {near}?" if near else f"one of: {', '.join(entry.values)}"
     raise QueryError(f"{entry.name} has no value {value!r}", do=advice)
 
 

@@ -6,6 +6,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.search import restore_environment
+
+restore_environment()
+
 Mask = NDArray[np.bool_]
 """Whether each of all slots, or of some, is in a set."""
 Ints = NDArray[np.int32]

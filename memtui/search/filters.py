@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from functools import cached_property
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui.dataclass import dataclass
+from memtui.errors import find_nearest
 from memtui.model import CURRENT, KINDS, STATUSES
 from memtui.query import (
     Condition,
@@ -336,9 +336,9 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
             if part.field == "entity" and any(value in path for path in folded):
                 continue
             some = [name for name, _ in zip(folded, range(MAX_COMPARED), strict=False) if name]
-            near = get_close_matches(value, some, n=1)
+            near = find_nearest(value, some)
             if is_near and not near:
                 continue
-            advice = f"; did you mean {one_line(near[0])}?" if near else ""
+            advice = f"; did you mean {one_line(near)}?" if near else ""
             return f"no memory has {part.field} {one_line(value)!r}{advice}"
     return ""

@@ -9,10 +9,10 @@ emoji-variation-sequences.txt and emoji-data.txt of Unicode 16.
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterator
-from functools import cache
+
+from memtui.lazy_pattern import lazy_pattern
 
 ZWJ = "\u200d"
 TEXT_STYLE = "\ufe0e"
@@ -56,7 +56,12 @@ _ONE = f"[{WIDENED}{_WIDE}](?:{TEXT_STYLE}|{EMOJI_STYLE}?[{TONES}]|{EMOJI_STYLE}
 SEQUENCE = f"(?:[0-9#*]{EMOJI_STYLE}{KEYCAP}|{_ONE}(?:{ZWJ}{_ONE})*)"
 """Pattern of one emoji with everything that belongs to it."""
 
-has_glue = re.compile(f"[{''.join(sorted(GLUE))}]").search
+_GLUE = lazy_pattern(f"[{''.join(sorted(GLUE))}]")
+
+
+def has_glue(text: str) -> bool:
+    """Whether the text has a character that belongs to a sequence."""
+    return _GLUE.search(text) is not None
 
 
 ELLIPSIS = "…"
@@ -69,21 +74,14 @@ _TONE = range(0x1F3FB, 0x1F400)
 _JAMO = (range(0x1160, 0x1200), range(0xD7B0, 0xD800))
 """Vowels and finals of Hangul written in parts: drawn inside the block of their initial."""
 # Wide since Unicode 15 or 16, or reserved as wide: Python 3.11 has the tables of Unicode 14.
-_WIDE_SINCE = re.compile(
+_WIDE_SINCE = lazy_pattern(
     "[\u2630-\u2637\u268a-\u268f\u4dc0-\u4dff\U0001d300-\U0001d356\U0001d360-\U0001d376"
     "\U0001f6d8\U0001f6dc\U0001fa70-\U0001faff\U00020000-\U0003fffd]"
 )
 
 
-@cache
-def _sequence() -> re.Pattern[str]:
-    # Compiled when an emoji is met: it takes half a millisecond of every start.
-    return re.compile(SEQUENCE)
-
-
-@cache
-def _widened() -> re.Pattern[str]:
-    return re.compile(f"[{WIDENED}0-9#*]")
+_SEQUENCE = lazy_pattern(SEQUENCE)
+_WIDENED = lazy_pattern(f"[{WIDENED}0-9#*]")
 
 
 class _Widths(dict[str, int]):
@@ -106,7 +104,7 @@ def _cells(char: str) -> int:
 
 
 _WIDTHS = _Widths()
-_OTHER_WIDTH = re.compile("[^ -~\u00a0-\u00ac\u00ae-\u02ff]")
+_OTHER_WIDTH = lazy_pattern("[^ -~\u00a0-\u00ac\u00ae-\u02ff]")
 """Characters that may take another width than one cell: a long text has few of them."""
 
 
@@ -123,13 +121,13 @@ def width(text: str) -> int:
 def _clusters(text: str) -> Iterator[tuple[str, int]]:
     """Yield units that must not be split, with their cells: emoji sequences, letters with marks."""
     at, end = 0, len(text)
-    glued = has_glue(text) is not None
+    glued = has_glue(text)
     while at < end:
         start = at
-        if glued and (sequence := _sequence().match(text, at)):
+        if glued and (sequence := _SEQUENCE.match(text, at)):
             at = sequence.end()
             cells = _WIDTHS[text[start]]
-            if cells == 1 and EMOJI_STYLE in sequence[0] and _widened().match(text[start]):
+            if cells == 1 and EMOJI_STYLE in sequence[0] and _WIDENED.match(text[start]):
                 cells = 2
         else:
             cells = _WIDTHS[text[at]]
@@ -151,7 +149,7 @@ def cut(text: str, cells: int) -> str:
     if 2 * len(text) <= cells:  # a character has two cells at most
         return text
     for piece in (text[: cells + 8], text):  # the beginning of a long text is mostly enough
-        if has_glue(piece) is not None:
+        if has_glue(piece):
             break
         # Without sequences, much faster than what follows.
         if _count_fitting(piece, cells) < len(piece):
@@ -210,7 +208,7 @@ def wrap(text: str, cells: int) -> list[str]:
     return lines
 
 
-_WORD = re.compile(r"[ ]+|[^ ]+")
+_WORD = lazy_pattern(r"[ ]+|[^ ]+")
 
 
 def _break_of(word: str, start: int, end: int) -> int:

@@ -9,6 +9,8 @@ from memtui.text.safe_text import one_line
 
 NO_TIME = "–"
 """Shown where a memory has no time."""
+SHORT_CELLS = 4
+"""Most cells of `short_ago` within a century."""
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _MONTH, _YEAR = 30.44 * _DAY, 365 * _DAY
@@ -48,7 +50,7 @@ def ago(time: datetime | None, now: datetime) -> str:
 
 
 def short_ago(time: datetime | None, now: datetime) -> str:
-    """As `ago` in at most five cells: "3d", "5mo", "now"; the future with a plus: "+2h"."""
+    """As `ago` in at most four cells: "3d", "5mo", "now"; the future with a plus: "+2h", "+1y"."""
     if time is None:
         return NO_TIME
     seconds = (now - time).total_seconds()
@@ -57,8 +59,8 @@ def short_ago(time: datetime | None, now: datetime) -> str:
     if seconds < 10:
         return "now"
     for limit, unit, name in _SHORT:
-        if seconds < limit:
-            return f"{sign}{int(seconds / unit)}{name}"
+        if seconds < limit and len(short := f"{sign}{int(seconds / unit)}{name}") <= SHORT_CELLS:
+            return short
     return f"{sign}{round(seconds / (365.25 * _DAY))}y"
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memtui import toml_file
-from memtui.errors import ConfigError
+from memtui.errors import ConfigError, find_nearest
 from memtui.text import one_line
 from memtui.themes.theme import (
     ANSI,
@@ -73,8 +72,8 @@ def choose(name: str, themes: Themes, environ: Mapping[str, str]) -> tuple[Theme
         return themes.by_name[MONO], ""
     if name in themes.by_name:
         return themes.by_name[name], ""
-    near = get_close_matches(name, themes.by_name, n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    near = find_nearest(name, themes.by_name)
+    hint = f"; did you mean {near}?" if near else ""
     used = themes.by_name.get(DEFAULT) or next(iter(themes.by_name.values()))
     return used, f"there is no theme {one_line(name)!r}{hint}"
 
@@ -172,8 +171,8 @@ def _paints(colours: Mapping[str, Any], faults: list[str]) -> dict[str, Paint]:
         if role in ROLES:
             known[role] = value
         elif role != "types":
-            near = get_close_matches(role, ROLES, n=1)
-            hint = f", did you mean {near[0]}?" if near else ""
+            near = find_nearest(role, ROLES)
+            hint = f", did you mean {near}?" if near else ""
             faults.append(f"{one_line(role)} is not a role{hint}")
     return dict(_each(known, faults))
 
@@ -219,9 +218,9 @@ def parse_paint(value: Any) -> Paint:
                 raise ValueError("has two colours")
             colours[place] = _long(word)
         else:
-            near = get_close_matches(word, (*ANSI, ANSI_DEFAULT, *ATTRIBUTES), n=1)
+            near = find_nearest(word, (*ANSI, ANSI_DEFAULT, *ATTRIBUTES))
             raise ValueError(
-                f"{one_line(word)!r} is no colour" + (f", did you mean {near[0]}?" if near else "")
+                f"{one_line(word)!r} is no colour" + (f", did you mean {near}?" if near else "")
             )
     return Paint(colours["colour"], colours["ground"], tuple(dict.fromkeys(attributes)))
 

@@ -36,6 +36,7 @@ from memtui.tui.app_interface import AppInterface, CopyOutcome
 from memtui.tui.terminal_output import RESET
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
+INTERRUPTS = (signal.SIGINT, signal.SIGQUIT)
 READ_SIZE = 4096
 LONGEST_WAIT = 0.5
 """Seconds between two checks of the thread that reads keys whether the app has ended."""
@@ -109,7 +110,8 @@ class TerminalDriver(LinuxDriver):
 
         As Textual's, which wakes ten times a second to see whether an escape sequence goes on or
         the app ends, and so needs a fifth of a second to end; and which fails, and with it the
-        program, at bytes that are not UTF-8 and at the code of a key that is no character.
+        program, at bytes that are not UTF-8, at the code of a key that is no character, and at the
+        mouse of a terminal that is no pixels large.
         """
         parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")("replace").decode
@@ -132,7 +134,7 @@ class TerminalDriver(LinuxDriver):
                         for sign in data:
                             try:
                                 found = list(parser.feed(sign))
-                            except (ValueError, OverflowError):
+                            except (ValueError, ArithmeticError):
                                 parser, found = XTermParser(self._debug), []
                             for event in found:
                                 self.process_message(event)
@@ -271,7 +273,7 @@ def run_program(app: AppInterface, arguments: Sequence[str], input: str | None =
     """
     failed: OSError | None = None
     status = 0
-    with app.suspend(), _ignored_interrupts():
+    with _ignored_interrupts(), app.suspend():
         # Textual takes the terminal back only if nothing is raised inside `suspend`.
         try:
             status = subprocess.run(
@@ -286,12 +288,16 @@ def run_program(app: AppInterface, arguments: Sequence[str], input: str | None =
 
 @contextmanager
 def _ignored_interrupts() -> Iterator[None]:
-    """Ignore ^C, which reaches every program on the terminal, while another one runs there."""
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+    """Ignore ^C and ^\\, which reach every program on the terminal, while another one runs there.
+
+    Not by SIG_IGN, which the other program would inherit.
+    """
+    before = {each: signal.signal(each, lambda *_: None) for each in INTERRUPTS}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def suspend() -> str:

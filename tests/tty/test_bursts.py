@@ -143,8 +143,14 @@ def test_two_answers_in_one_write_close_one_question(memtui: Start, tmp_path: Pa
         assert on.wait_for_end() == 0, on.text()
 
 
-NO_KEYS = (b"\xff\xc3(\xe5\x93\xd4", b"\x1b[1114112u", b"\x1b[99999999999;1u", b"\x1b[55296;5u")
-"""Not UTF-8, codes above the last character, half of a pair; most of them ended the program."""
+NO_KEYS = (
+    b"\xff\xc3(\xe5\x93\xd4",
+    b"\x1b[1114112u",
+    b"\x1b[99999999999;1u",
+    b"\x1b[55296;5u",
+    b"\x1b[48;35;120;0;0t\x1b[<35;5;5M",
+)
+"""Not UTF-8, codes above the last character, half of a pair, a mouse on a terminal of no pixels."""
 
 
 def test_bytes_that_are_no_keys_leave_the_program_running(memtui: Start, tmp_path: Path) -> None:
@@ -159,4 +165,20 @@ def test_bytes_that_are_no_keys_leave_the_program_running(memtui: Start, tmp_pat
         on.send(ESC)
         on.wait_for("e edit")
         on.send("q")
+        assert on.wait_for_end() == 0, on.text()
+
+
+def test_what_interrupts_the_editor_does_not_end_the_program(memtui: Start, tmp_path: Path) -> None:
+    root = tmp_path / "agent-memory"
+    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
+    editor, ran = tmp_path / "editor", tmp_path / "ran"
+    editor.write_text(f"#!/bin/sh\nkill -QUIT $PPID\nkill -INT $PPID\ntouch {ran}\n")
+    editor.chmod(0o700)
+    with memtui([str(root)], tmp_path, environ={"EDITOR": str(editor)}) as on:
+        on.wait_for("e edit")
+        on.send("o")
+        on.wait_until(ran.exists)
+        on.send("?")
+        on.wait_for("Help:")
+        on.send(f"{ESC}q")
         assert on.wait_for_end() == 0, on.text()

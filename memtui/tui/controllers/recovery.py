@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.files import backups
-from memtui.journal import JournalAction
+from memtui.journal import ActionState, JournalAction
 from memtui.library import Library, broken_files
 from memtui.library.broken_files import BrokenFile
 from memtui.library.guarded_store import undo_note
@@ -148,7 +148,24 @@ class JournalActions(WritingController):
 
         self._writer.worker.run("overwritten", found, self._found, lambda _: None)
 
+    def _announce_interrupted(self) -> None:
+        """Say once what became of a change during which memtui was killed."""
+        library = self._writer.library
+        if library is None or not library.interrupted:
+            return
+        interrupted, library.interrupted = library.interrupted, ()
+        for action in interrupted:
+            is_void = action.state is ActionState.VOID
+            fate = "nothing of it was written" if is_void else action.note or "it is complete"
+            self._screen.app.notify(
+                f"{quoted(action.title)}: {fate}{self._screen.app.hint('log')}",
+                title="Interrupted change",
+                severity="information" if fate == "it is complete" else "warning",
+                timeout=15,
+            )
+
     def _found(self, overwritten: tuple[RevertedEdit, ...]) -> None:
+        self._announce_interrupted()
         before, self.overwritten = self.overwritten, overwritten
         if before != overwritten:
             self._screen.update_keys()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from click.testing import CliRunner
 
-from memtui.cli.commands import COMMANDS
+from memtui.cli.commands import short_help
 from memtui.cli.group import load_command, memtui
 from memtui.tui.actions import ACTIONS
 
@@ -14,7 +14,7 @@ OF_ACTIONS = [action for action in ACTIONS if action.command]
 
 @pytest.mark.parametrize("action", OF_ACTIONS, ids=lambda action: action.command)
 def test_help_begins_with_the_line_of_the_table(action) -> None:
-    assert COMMANDS[action.command][1] == action.command_help
+    assert short_help(action.command) == action.command_help
     for _ in range(2):  # it is loaded for every look at the help
         text = load_command(action.command).help or ""
         assert text.startswith(action.command_help)

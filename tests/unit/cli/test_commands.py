@@ -357,6 +357,10 @@ def test_without_a_terminal_the_screen_prints_a_summary(run: Run, home: Path) ->
     done = run(home)
     assert done.returncode == 0
     assert done.stdout == f"agent-memory: 3 memories in {home}\n"
+
+
+@pytest.mark.slow
+def test_without_a_terminal_the_demo_ends_well(run: Run) -> None:
     assert run("demo").returncode == 0
 
 
@@ -401,6 +405,22 @@ def test_the_first_paint_loads_nothing_that_only_later_work_needs() -> None:
         cwd=Path(__file__).parents[3],
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("own", [{}, {"OPENBLAS_NUM_THREADS": "3"}])
+def test_programs_that_memtui_starts_inherit_the_environment_as_it_was(own: dict[str, str]) -> None:
+    named = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"} | own
+    code = (
+        "import os, subprocess, sys\n"
+        "before = dict(os.environ)\n"
+        "import memtui.library, memtui.tui.terminal\n"
+        "assert 'numpy' in sys.modules\n"
+        "inherited = subprocess.run(['env', '-0'], capture_output=True, text=True).stdout\n"
+        "pairs = dict(line.split('=', 1) for line in inherited.split(chr(0)) if line)\n"
+        "print({k for k in before | pairs if before.get(k) != pairs.get(k)} or 'as it was')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], env=named, capture_output=True, text=True)
+    assert (done.stdout.strip(), done.stderr) == ("as it was", "")
 
 
 def test_a_bad_config_says_line_and_reason_and_starts_with_defaults(

@@ -200,3 +200,21 @@ def test_nothing_is_written_by_looking(tmp_path: Path) -> None:
     library.history(library.resolve("41fc1ac1"))
     assert {p: p.stat().st_mtime_ns for p in (tmp_path / "m").rglob("*")} == before
     assert not (tmp_path / "state").exists()
+
+
+def test_a_clock_that_is_put_back_does_not_reorder_what_memtui_wrote(tmp_path: Path) -> None:
+    home, state = tmp_path / "memory", tmp_path / "state"
+    write_facts(home, "bo", [fact(1, "Bo has one boat")])
+    library = loaded(home, state=state)
+    memory = library.resolve("00000001")
+    for words in ("two boats", "three boats", "four boats"):
+        change = Change(Act.EDIT, memory.store, memory.ref, {"content": f"Bo has {words}"})
+        library.apply(library.plan([change]))
+    library.close()
+    with closing(sqlite3.connect(state / "journal.sqlite")) as journal, journal:
+        journal.execute("UPDATE actions SET changed = changed - 864000 WHERE id = 2")
+    library = loaded(home, state=state)
+    found = library.history(library.resolve("00000001"))
+    assert [content for content, _, _ in texts(found)] == [
+        *("Bo has one boat", "Bo has two boats", "Bo has three boats", "Bo has four boats"),
+    ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memtui.text import ago, date, number, short_ago, size
 
@@ -27,6 +29,11 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 def test_how_long_ago(before: timedelta, long: str, short: str) -> None:
     assert ago(NOW - before, NOW) == long
     assert short_ago(NOW - before, NOW) == short
+
+
+@given(st.timedeltas(timedelta(days=-99 * 365), timedelta(days=99 * 365)))
+def test_the_short_form_fits_its_column_whatever_the_clock_says(before: timedelta) -> None:
+    assert len(short_ago(NOW - before, NOW)) <= 4
 
 
 def test_the_zone_of_a_time_does_not_matter() -> None:
