@@ -13,10 +13,9 @@ from memtui.journal import ActionState, JournalAction
 from memtui.library import Library, broken_files
 from memtui.library.broken_files import BrokenFile
 from memtui.library.guarded_store import undo_note
-from memtui.library.planning import Planned
 from memtui.model import Place
 from memtui.tui import actions, terminal
-from memtui.tui.change_worker import preview_of
+from memtui.tui.change_worker import Preview, preview_of
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.jobs import Job
 
@@ -248,6 +247,8 @@ class RepairActions(WritingController):
         self._screen.app.ask(dialog, lambda _: self._restore(store, broken))
 
     def _restore(self, store: WritableStore, broken: BrokenFile) -> None:
+        from memtui.tui.dialogs.diff import DiffScreen
+
         state = self._screen.app.launch.state
         if state is None:
             return
@@ -257,12 +258,14 @@ class RepairActions(WritingController):
             self._screen.app.notify(f"Restored {broken.path.name}{undo}", timeout=4)
             self._screen.worker.refresh()
 
-        def write(planned: Planned) -> None:
-            self._writer.apply(planned, done, self._changes.failed)
+        def planned(found: Preview) -> None:
+            dialog = DiffScreen(found.planned.title, (), found.lines, yes="restore")
+            write = partial(self._writer.apply, found.planned, done, self._changes.failed)
+            self._screen.app.ask(dialog, lambda _: write())
 
         path = str(broken.path)
         self._writer.plan(
             lambda _: preview_of(broken_files.plan_restore_copy(store, path, state)),
-            lambda found: self._changes.carry_out(found, (), True, "restore", write),
+            planned,
             self._changes.failed,
         )
