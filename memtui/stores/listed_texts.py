@@ -278,9 +278,7 @@ def plan_merging(change: Change, memory: Memory, context: AnyList) -> Plan:
     others = context.others(change, memory)
     if any(is_kept(other) for other in others):
         raise Refused("one of them is not in its file", where=memory.ref)
-    own = context.sidecar.entry(memory.id)
-    lineage = dict.fromkeys([*own.get("supersedes", ()), *(other.id for other in others)])
-    edits: list[Edit] = list(context.sidecar_entry(memory).set(supersedes=list(lineage)))
+    edits: list[Edit] = [*context.sidecar_entry(memory).superseding(others)]
     refs: list[str] = []
     for shard in dict.fromkeys(context.shard_of(other) for other in others):
         file = context.open_list(shard, context.view)
@@ -325,11 +323,6 @@ LIST_HANDLERS: Mapping[Act, ActHandler[Any]] = {
     Act.MERGE: plan_merging,
 }
 """The handlers of every act that listed texts can hold."""
-
-
-def without_kept(memories: Iterable[Memory]) -> list[Memory]:
-    """The memories that stand in files."""
-    return [memory for memory in memories if not is_kept(memory)]
 
 
 # ---- ids of texts -------------------------------------------------------------------------------
