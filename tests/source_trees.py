@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -22,3 +22,9 @@ def parse_sources() -> Mapping[str, ast.Module]:
     }
     gc.freeze()  # a million objects that stay: no later collection need look at them
     return trees
+
+
+@cache
+def walk_sources() -> Mapping[str, Sequence[ast.AST]]:
+    """Path below the package -> all nodes of its tree, the outer ones first."""
+    return {path: list(ast.walk(tree)) for path, tree in parse_sources().items()}

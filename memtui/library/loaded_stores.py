@@ -116,6 +116,7 @@ class LoadedStores:
             with self.lock:
                 cache.replace_shards(batch, self._table)
                 self._publish()
+            cache.spill(self._table, self.lock)
 
     def refresh(self) -> bool:
         """Rescan the stores and read what changed; True when the snapshot changed."""

@@ -15,6 +15,8 @@ from memtui.search.columns import Columns, Slots
 from memtui.search.numbering import HashedRefs, RefSlots, Serials, hash_refs, with_hashed
 from memtui.text import visible
 
+SPILLED_FROM = 1 << 15
+"""Rows in memory from which they are written to disk: 45 MB."""
 MOST_RECENT = 1 << 14
 """Refs that are kept as texts: those of changed memories, and of a batch of new ones."""
 
@@ -120,17 +122,30 @@ class SlotTable:
         self.columns = columns
         self._hashed, self._recent = slots.hashed, {**slots.recent}
 
+    def rows_in_memory(self) -> tuple[int, Sequence[Memory]] | None:
+        """The first slot and the rows of a part with at least `SPILLED_FROM` rows that were read
+        from files; None if there is none."""
+        first = 0
+        for rows in self._parts:
+            if isinstance(rows, tuple) and len(rows) >= SPILLED_FROM:
+                return first, rows
+            first += len(rows)
+        return None
+
     def replace_rows(self, first: int, rows: Sequence[Memory]) -> None:
         """Take these rows instead of the equal ones from slot `first` on."""
         parts: list[Sequence[Memory]] = []
-        begin = 0
+        begin, stop = 0, first + len(rows)
         for old in self._parts:
-            parts.append(old[: max(0, first - begin)])
-            if begin <= first < begin + len(old):
-                parts.append(rows)
-            parts.append(old[max(0, first + len(rows) - begin) :])
-            begin += len(old)
-        self._parts = [each for each in parts if len(each)]
+            end = begin + len(old)
+            if end <= first or stop <= begin:
+                parts.append(old)
+            else:
+                parts += [old[: first - begin]] if begin < first else []
+                parts += [rows] if begin <= first < end else []
+                parts += [old[stop - begin :]] if stop < end else []
+            begin = end
+        self._parts = parts
 
     @property
     def slot_of(self) -> RefSlots:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import overload
 
@@ -74,6 +75,14 @@ class Rows(Sequence[Memory]):
         at = bisect_right(self._firsts, slot) - 1
         rows, index = self._parts[at], slot - self._firsts[at]
         return rows.line(index) if isinstance(rows, CachedRows) else encode_row(rows[index])
+
+    def lines(self, slots: range) -> Iterator[CatalogRow]:
+        """These rows as the cache stores them."""
+        for first, rows in zip(self._firsts, self._parts, strict=True):
+            begin, end = max(0, slots.start - first), min(len(rows), slots.stop - first)
+            if begin < end:
+                lines = rows.lines() if isinstance(rows, CachedRows) else map(encode_row, rows)
+                yield from islice(lines, begin, end)
 
     def candidate_slots(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
         """The slots whose cached record matches, ascending, and all slots of rows not cached."""

@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import RLock
 
 from memtui.dataclass import dataclass, replace
 from memtui.errors import UnreadableFile
@@ -20,7 +21,7 @@ from memtui.model import Memory
 from memtui.paths import private_folder
 from memtui.progress import IsCancelled
 from memtui.search import catalog as catalogs
-from memtui.search.catalog import Catalog, ShardEntry
+from memtui.search.catalog import Catalog, ShardEntry, encode_row
 from memtui.search.columns import Slots, take
 from memtui.search.numbering import renumber_slot
 from memtui.stores.base import Reading, Scan, Shard, Unreadable, WritableStore
@@ -288,6 +289,25 @@ class StoreCache:
             # A base that has no index may have lost rows.
             self.base = moved if renumber_slot(kept_slots, self.base.stop) == moved.stop else None
 
+    def spill(self, table: SlotTable, lock: RLock) -> None:
+        """Write rows that were read from files to disk, until all of them make a cache."""
+        if self.home is None or self.catalog is not None:
+            return
+        with lock:
+            largest = table.rows_in_memory()
+        if largest is None:
+            return
+        first, rows = largest
+        try:
+            spilled = catalogs.spill(private_folder(self.home), map(encode_row, rows), len(rows))
+        except OSError as error:
+            log.warning("rows of %s stay in memory: %s", self.store.label, error)
+            return
+        with lock:
+            now = table.rows_in_memory()
+            if now is not None and now[0] == first and now[1] is rows:
+                table.replace_rows(first, spilled)
+
     def save(self, table: SlotTable) -> None:
         """Write the rows to disk as a new generation; a failure is logged only."""
         if self.home is None:
@@ -300,17 +320,19 @@ class StoreCache:
                 ShardEntry(key, loaded.stamp, len(slots), loaded.count, loaded.unreadable)
             )
             slots.extend(loaded.slots)
+        first = slots[0] if slots else 0
+        together = range(first, first + len(slots))
+        is_together = slots == list(together)
+        lines = rows.lines(together) if is_together else map(rows.line, slots)
         try:
             self.catalog = catalogs.save(
-                private_folder(self.home), shards, map(rows.line, slots), take(table.columns, slots)
+                private_folder(self.home), shards, lines, take(table.columns, slots)
             )
         except OSError as error:
             log.warning("the cache of %s cannot be written: %s", self.store.label, error)
             return
         self._saved = {shard.key: shard.stamp for shard in shards}
-        first = slots[0] if slots else 0
-        together = range(first, first + len(slots))
-        self.base = together if slots == list(together) else None
+        self.base = together if is_together else None
         if self.base:  # what was read from files takes 1.3 KB a memory
             table.replace_rows(first, self.catalog.rows)
 

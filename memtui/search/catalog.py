@@ -25,7 +25,8 @@ import re
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import count
+from io import BytesIO
+from itertools import count as count_from
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
 from typing import Any, NamedTuple, overload
@@ -122,21 +123,33 @@ class CachedRows(Sequence[Memory]):
         """The ref of one row, which is not decoded for it."""
         return _ref_in(self.raw(index))
 
+    def lines(self) -> Iterator[CatalogRow]:
+        """Return all rows as `save` takes them."""
+        refs = self.find_refs()
+        for _, block in self._blocks():
+            for record in BytesIO(block):
+                yield CatalogRow(next(refs)[1], record)
+
     def candidates(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
         """The rows in whose line the pattern is found, ascending, a few megabytes at a time."""
-        for first in range(0, len(self), ROWS_SCANNED):
-            start = int(self._offsets[first])
-            end = int(self._offsets[min(first + ROWS_SCANNED, len(self))])
-            block, at = os.pread(self._descriptor, end - start, start), 0
+        for start, block in self._blocks():
+            at = 0
             while found := pattern.search(block, at):
                 row = int(np.searchsorted(self._offsets, start + found.start(), side="right")) - 1
                 yield row
                 at = int(self._offsets[row + 1]) - start
 
+    def _blocks(self) -> Iterator[tuple[int, bytes]]:
+        """The lines of `ROWS_SCANNED` rows at a time, each with its place in the file."""
+        for first in range(0, len(self), ROWS_SCANNED):
+            start = int(self._offsets[first])
+            end = int(self._offsets[min(first + ROWS_SCANNED, len(self))])
+            yield start, os.pread(self._descriptor, end - start, start)
+
     def find_refs(self, part: str = "") -> Iterator[tuple[int, str]]:
         """The number and the ref of each row whose ref contains this text, ascending."""
         mark = json.dumps(part)[1:-1].encode("ascii")
-        for first, line in zip(count(0, REFS_PER_LINE), self._ref_lines(), strict=False):
+        for first, line in zip(count_from(0, REFS_PER_LINE), self._ref_lines(), strict=False):
             if mark in line:
                 refs = enumerate(json.loads(line), first)
                 yield from (found for found in refs if part in found[1]) if part else refs
@@ -244,18 +257,7 @@ def _write(
     folder: Path, shards: Sequence[ShardEntry], lines: Iterable[CatalogRow], columns: Columns
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Write all files of a generation. Returns where each row begins. Raises OSError."""
-    offsets = np.zeros(len(columns) + 1, np.int64)
-    refs: list[str] = []
-    with (
-        cache_files.create(folder / "rows.jsonl") as stream,
-        cache_files.create(folder / REFS_FILE) as ref_lines,
-    ):
-        for number, line in enumerate(lines):
-            offsets[number + 1] = offsets[number] + stream.write(line.record)
-            refs.append(line.ref)
-            if len(refs) == REFS_PER_LINE or number == len(columns) - 1:
-                ref_lines.write(_encode(refs).encode("ascii") + b"\n")
-                refs.clear()
+    offsets = _write_rows(folder, lines, len(columns))
     cache_files.save_array(folder / "offsets.npy", offsets)
     _save_columns(folder, columns)
     header = {
@@ -266,6 +268,47 @@ def _write(
     }
     cache_files.write_text(folder / "catalog.json", json.dumps(header))
     return offsets
+
+
+def _write_rows(
+    folder: Path, lines: Iterable[CatalogRow], count: int
+) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Write so many rows and their refs. Returns where each row begins. Raises OSError."""
+    offsets = np.zeros(count + 1, np.int64)
+    refs: list[str] = []
+    with (
+        cache_files.create(folder / "rows.jsonl") as stream,
+        cache_files.create(folder / REFS_FILE) as ref_lines,
+    ):
+        for number, line in enumerate(lines):
+            offsets[number + 1] = offsets[number] + stream.write(line.record)
+            refs.append(line.ref)
+            if len(refs) == REFS_PER_LINE or number == count - 1:
+                ref_lines.write(_encode(refs).encode("ascii") + b"\n")
+                refs.clear()
+    return offsets
+
+
+def spill(home: Path, lines: Iterable[CatalogRow], count: int) -> CachedRows:
+    """Write rows into files that go when they are closed, so that they take no memory.
+
+    Args:
+        home: A private folder.
+        lines: The rows.
+        count: How many there are.
+
+    Returns:
+        The same rows.
+
+    Raises:
+        OSError: The disk is full, or the folder cannot be written.
+    """
+    folder = home / os.urandom(6).hex()
+    folder.mkdir(mode=0o700)
+    try:
+        return CachedRows(folder / "rows.jsonl", _write_rows(folder, lines, count))
+    finally:
+        _remove(folder)
 
 
 def _remove(folder: str | Path) -> None:

@@ -207,6 +207,8 @@ def start(
             os.close(handle)
             os.login_tty(line)
             os.chdir(home)
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+                signal.signal(number, signal.SIG_DFL)  # a job in the background ignores them
             os.execvpe(program[0], [*program, *arguments], settings)
         finally:  # the terminal was closed before it began: this is no second pytest
             os._exit(127)

@@ -31,15 +31,17 @@ def _box(on: Stage) -> Widget:
     return on.app.screen.query_one(".box")
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-async def test_a_question_of_one_line_is_a_small_box(root: Path, size: tuple[int, int]) -> None:
-    async with stage(root, size) as on:
-        said = [OutcomeLine(ONE_LINE)]
-        on.app.push_screen(ConfirmDialog("Delete", said, [Reply("d", "delete", "delete")]))
-        await on.sees(ONE_LINE)
-        assert _box(on).outer_size.width <= 40
-        assert _box(on).outer_size.height <= 6
-        assert "esc cancel" in on.text()
+async def test_a_question_of_one_line_is_a_small_box(root: Path) -> None:
+    async with stage(root, SIZES[0]) as on:
+        for size in SIZES:
+            await on.resize(*size)
+            said = [OutcomeLine(ONE_LINE)]
+            on.app.push_screen(ConfirmDialog("Delete", said, [Reply("d", "delete", "delete")]))
+            await on.sees(ONE_LINE)
+            assert _box(on).outer_size.width <= 40
+            assert _box(on).outer_size.height <= 6
+            assert "esc cancel" in on.text()
+            await on.press("escape")
 
 
 async def test_two_sizes_at_once_come_to_rest(root: Path) -> None:
@@ -133,23 +135,26 @@ async def test_an_input_shows_its_cursor_at_every_size(root: Path) -> None:
             assert "END" in on.text()
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
-async def test_a_long_choice_can_be_read_whole(root: Path, size: tuple[int, int]) -> None:
-    async with stage(root, size) as on:
-        choices = [Choice("a", "short"), Choice("b", LONG.strip() + " END")]
-        on.app.push_screen(Picker("Saved filters", choices, several=False))
-        await on.sees("short")
-        await on.press("j")
-        if size[0] < 160:
-            await on.sees("a long name")
-            shown = " ".join(on.text().replace("│", " ").split())
-            assert "on and on" in shown
-            assert ("END" in shown) == (size[0] == 80), "three rows at most"
-        else:
-            await on.sees("END")
-        assert "esc cancel" in on.text()
+async def test_a_long_choice_can_be_read_whole(root: Path) -> None:
+    async with stage(root, SIZES[0]) as on:
+        for size in SIZES:
+            await on.resize(*size)
+            choices = [Choice("a", "short"), Choice("b", LONG.strip() + " END")]
+            on.app.push_screen(Picker("Saved filters", choices, several=False))
+            await on.sees("short")
+            await on.press("j")
+            if size[0] < 160:
+                await on.sees("a long name")
+                shown = " ".join(on.text().replace("│", " ").split())
+                assert "on and on" in shown
+                assert ("END" in shown) == (size[0] == 80), "three rows at most"
+            else:
+                await on.sees("END")
+            assert "esc cancel" in on.text()
+            await on.press("escape")
 
 
+@pytest.mark.slow
 async def test_ctrl_c_leaves_a_dialog_as_escape_does(root: Path) -> None:
     async with stage(root, (80, 24), state=root.parent / "state") as on:
         for key in ("x", "@", ",", "P", "ctrl+p", "I", "C"):
@@ -204,20 +209,17 @@ def test_recent_commands_are_few_and_each_once() -> None:
     assert len(recent) == len(set(recent)) == MOST_RECENT
 
 
-@pytest.mark.parametrize("pane", Pane)
-async def test_the_footer_begins_with_the_pane_and_ends_with_filters(
-    root: Path, pane: Pane
-) -> None:
+async def test_the_footer_begins_with_the_pane_and_ends_with_filters(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
-        await on.press(str(list(Pane).index(pane) + 1))
-        shown = key_bindings.for_footer(pane, on.browse.action_context())
-        ranks = [key_bindings._footer_rank(action, pane) for action in shown]
-        assert ranks == sorted(ranks)
-        footer = on.text().splitlines()[-1]
-        assert footer.rstrip().endswith("? help  q quit")
-        await on.resize(40, 12)
-        await on.settle()
-        assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")
+        for number, pane in enumerate(Pane, 1):
+            await on.resize(160, 45)
+            await on.press(str(number))
+            shown = key_bindings.for_footer(pane, on.browse.action_context())
+            ranks = [key_bindings._footer_rank(action, pane) for action in shown]
+            assert ranks == sorted(ranks)
+            assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")
+            await on.resize(40, 12)
+            assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")
 
 
 @pytest.mark.slow

@@ -75,26 +75,25 @@ async def test_a_title_is_not_repeated_in_the_second_row(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("density", ["comfortable", "roomy"])
-@pytest.mark.parametrize("size", [(120, 35), (80, 24), (40, 12)], ids=str)
-async def test_keys_mouse_and_scrollbar_go_by_memory(
-    tmp_path: Path, density: str, size: tuple[int, int]
-) -> None:
-    async with stage(write_store(tmp_path, FACTS), size, settings=_settings(density)) as on:
+async def test_keys_mouse_and_scrollbar_go_by_memory(tmp_path: Path, density: str) -> None:
+    async with stage(write_store(tmp_path, FACTS), settings=_settings(density)) as on:
         memories = on.browse.memories
-        rows = memories.line_height
-        await on.press("j")
-        assert memories.cursor == 1
-        assert _list_rows(on)[rows].startswith("▌")
-        assert await on.pilot.click(memories, offset=(10, 1 + 2 * rows))
-        await on.settle()
-        assert memories.cursor == 2
-        await on.press("pagedown")
-        assert memories.cursor == 2 + memories.page
-        await on.press("G")
-        assert memories.cursor == memories.line_count() - 1
-        assert memories.top == memories.line_count() - memories.page
-        height = memories.size.height
-        assert sum(memories._thumb(height, memories.line_count())) == height
+        for size in ((120, 35), (80, 24), (40, 12)):
+            await on.resize(*size)
+            rows = memories.line_height
+            await on.press("g", "j")
+            assert memories.cursor == 1
+            assert _list_rows(on)[rows].startswith("▌")
+            assert await on.pilot.click(memories, offset=(10, 1 + 2 * rows))
+            await on.settle()
+            assert memories.cursor == 2
+            await on.press("pagedown")
+            assert memories.cursor == 2 + memories.page
+            await on.press("G")
+            assert memories.cursor == memories.line_count() - 1
+            assert memories.top == memories.line_count() - memories.page
+            height = memories.size.height
+            assert sum(memories._thumb(height, memories.line_count())) == height
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ async def test_the_text_has_the_room_on_the_sample_data(tmp_path: Path, store: s
             assert text[: least - 1] in drawn, "and the text is there"
 
 
+@pytest.mark.slow
 async def test_a_filter_takes_its_column_away(tmp_path: Path) -> None:
     async with changing(tmp_path, "agent-memory", size=(200, 60)) as on:
         everything = on.browse.memories._columns(on.browse.memories.size.width - 1)

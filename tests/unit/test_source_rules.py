@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import memtui
-from tests.source_trees import parse_sources
+from tests.source_trees import parse_sources, walk_sources
 
 PACKAGE = Path(memtui.__file__).parent
 
@@ -63,8 +63,8 @@ def nodes() -> Sequence[tuple[str, ast.AST]]:
     looked_at = ast.Import | ast.ImportFrom | ast.Call
     return [
         (name, node)
-        for name, tree in parse_sources().items()
-        for node in ast.walk(tree)
+        for name, found in walk_sources().items()
+        for node in found
         if isinstance(node, looked_at)
     ]
 
@@ -144,24 +144,27 @@ def test_a_format_of_files_has_few_modules() -> None:
 def test_the_name_of_a_class_is_unique() -> None:
     names = Counter(
         node.name
-        for tree in parse_sources().values()
-        for node in ast.walk(tree)
+        for found in walk_sources().values()
+        for node in found
         if isinstance(node, ast.ClassDef) and node.name not in MESSAGES
     )
     assert [name for name, count in names.items() if count > 1] == []
 
 
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 SAYS_NOTHING = {"said", "told", "asked", "kept", "held", "gone", "seen", "given", "mine"}
 SAYS_NOTHING |= {"stood", "here", "there", "wanted"}
 """Names of locals and parameters that do not say what the value is."""
 
 
 def test_a_local_name_says_what_the_value_is() -> None:
-    hits = set()
-    for path, tree in parse_sources().items():
-        for function in ast.walk(tree):
-            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+    hits, inner = set(), set()
+    for path, found in walk_sources().items():
+        for function in found:
+            if isinstance(function, FUNCTION) and function not in inner:
                 for node in ast.walk(function):
+                    if isinstance(node, FUNCTION):
+                        inner.add(node)  # and need not be walked again
                     is_new = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
                     name = node.id if is_new else getattr(node, "arg", "")
                     if name in SAYS_NOTHING and isinstance(node, ast.Name | ast.arg):

@@ -257,6 +257,7 @@ def test_a_killed_restore_leaves_nothing_after_the_next_start(
     assert beside(tmp_path) == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("engram",), ("simple-memory",)], ids="+".join)
 @pytest.mark.parametrize("point", ["put", "clear"])
 def test_a_killed_undo_has_taken_away_all_or_nothing(
@@ -279,6 +280,7 @@ def test_a_killed_undo_has_taken_away_all_or_nothing(
     assert beside(tmp_path) == {"there"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["fill", "put", "move:1", "move:2"])
 def test_a_killed_filling_is_finished_or_leaves_nothing(tmp_path: Path, point: str) -> None:
     bundle(tmp_path, *MIXED)
@@ -295,6 +297,7 @@ def test_a_killed_filling_is_finished_or_leaves_nothing(tmp_path: Path, point: s
     assert beside(tmp_path) == {"there"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("point", ["put", "move:1", "move:2", "clear"])
 def test_a_killed_emptying_has_taken_out_all_or_nothing(tmp_path: Path, point: str) -> None:
     place, _ = filled(tmp_path, *MIXED)

@@ -1,4 +1,5 @@
-"""The link index of open stores: from rows, from the cache, after changes, as of a time."""
+"""The link index of open stores: from rows, from the cache, after changes, as of a time; and the
+rows themselves, from files, from disk while they are read, from the cache."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ import pytest
 from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.link_statements import read_entry
 from memtui.insight.links import LinkIndex
-from memtui.library import Library
+from memtui.library import Library, loaded_stores, slots
 from memtui.library import links as store_links
 from memtui.library.links import LINKS_FILE
 from memtui.library.past_library import PastViews
@@ -118,3 +119,31 @@ def test_the_detail_is_told_who_links_to_a_memory_from_another_store(tmp_path: P
     assert back.memory is not None
     assert back.memory.content.startswith("see")
     assert back.id == back.memory.ref
+
+
+def test_rows_kept_on_disk_while_a_store_loads_are_those_that_were_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(9):  # three entities have the same ids
+        facts = [fact(10 * (number % 7) + at, f"{number} é\u2028 {at}") for at in range(3)]
+        write_facts(tmp_path / "m", f"entity-{number}", facts)
+
+    def rows_of(cache: Path | None) -> dict[str, Memory]:
+        library = Library.open([tmp_path / "m"], cache=cache)
+        library.load()
+        (label,) = (store.label for store in library.stores)
+        found = {memory.ref: memory for memory in library.memories(label)}
+        assert all(library.get(ref) == memory for ref, memory in found.items())
+        assert library.resolve("00000028").id == fact(40, "")["id"]
+        rows = library.snapshot.rows
+        assert {ref: rows[slot] for ref, slot in library.loaded.slots().items()} == found
+        return found
+
+    expected = rows_of(None)
+    monkeypatch.setattr(loaded_stores, "PUBLISH_EVERY", 0.0)
+    monkeypatch.setattr(slots, "SPILLED_FROM", 5)
+    monkeypatch.setattr(slots, "MOST_RECENT", 4)
+    assert rows_of(None) == expected
+    assert rows_of(tmp_path / "cache") == expected
+    assert rows_of(tmp_path / "cache") == expected
+    assert len([path for path in tmp_path.glob("cache/stores/*/*") if path.is_dir()]) == 1

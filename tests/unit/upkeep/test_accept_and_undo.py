@@ -86,7 +86,13 @@ class OpenedCopy:
         }
 
 
-@pytest.fixture(scope="module", params=FOUND)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if name.startswith("test-tower/") else [])
+        for name in FOUND
+    ],
+)
 def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> OpenedCopy:
     folder = tmp_path_factory.mktemp(request.param.replace("/", "-"))
     root = folder / "store"
