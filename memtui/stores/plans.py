@@ -181,17 +181,19 @@ def plan_one(
     warnings: tuple[str, ...] = (),
     *,
     ends: bool = False,
+    others: Iterable[str] = (),
 ) -> Plan:
-    """The plan of a change to this memory alone; outcome NOTHING without edits.
+    """The plan of a change to this memory; outcome NOTHING without edits.
 
-    `ends`: whether the memory would stop being current.
+    `ends`: whether the memory would stop being current; `others`: refs of further memories that
+    the change concerns.
     """
     return Plan(
         changes=(change,),
         edits=edits,
         outcome=Outcome.DONE if edits else Outcome.NOTHING,
         reason="" if edits else "it is so already",
-        refs=(memory.ref,),
+        refs=(memory.ref, *others),
         supersedes=(memory.ref,) if ends and edits else (),
         warnings=warnings,
     )
