@@ -140,6 +140,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     def on_unmount(self) -> None:
         # The signal keeps the function, and with it the dialog: 0.4 MiB for each that was open.
         self.app.theme_changed_signal.unsubscribe(self)
+        self.app.note_closed()
 
     def on_resize(self) -> None:
         self._fill_once()
