@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 
 CLOSED_DIALOGS = 10
 """Dialogs that are closed before their memory, 0.3 MiB each, is looked for: it takes 30 ms."""
+LONGEST_PAINT = 0.5
+"""Seconds after which the stores are opened though a dialog, opened at once, hides the screen."""
 MOUNT_WAIT = 0.01
 """Seconds between two looks whether the screen is made, when the app is to end before."""
 _FOLDER = Path(__file__).parent
@@ -90,6 +92,7 @@ class MemtuiApp(AppInterface):
 
         self.browse: BrowseScreen
         self.fault: Exception | None = None
+        self._is_painted = False
         self._closed_dialogs = 0
         """Since garbage was collected."""
         self.has_draft = False
@@ -191,9 +194,14 @@ class MemtuiApp(AppInterface):
         for problem in self._problems:
             self.notify(str(problem), title="Settings", severity="warning", timeout=12)
         self.call_after_refresh(self._painted)
+        self.set_timer(LONGEST_PAINT, self._painted)
 
     def _painted(self) -> None:
-        """After the first paint, exclude everything imported so far from garbage collection."""
+        """After the first paint, exclude everything imported so far from garbage collection, and
+        open the stores."""
+        if self._is_painted:
+            return
+        self._is_painted = True
         if not self.is_headless:  # a process with one app after another would keep every one
             gc.freeze()
         gc.enable()

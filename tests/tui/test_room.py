@@ -220,3 +220,19 @@ async def test_the_detail_says_where_a_memory_lies_from_the_store(root: Path) ->
             if word in line
         }
         assert at["Entity"] < at["File"] < at["Raw fields"]
+
+
+async def test_a_resize_keeps_what_is_read_in_view(tmp_path: Path) -> None:
+    words = "\n\n".join(f"Number{n}. " + "goes on for some lines " * 12 for n in range(60))
+    async with stage(write_store(tmp_path, {"a": [fact(1, words, "2026-11-20")]}), (160, 45)) as on:
+        await on.press("enter", *["pagedown"] * 4)
+        detail = on.browse.detail
+
+        def paragraphs() -> set[str]:
+            lines = (detail._line_text(detail.top + y) for y in range(detail.page))
+            return {word for line in lines for word in line.split() if word.startswith("Number")}
+
+        before = paragraphs()
+        for size in ((120, 40), (200, 50), (160, 45)):
+            await on.resize(*size)
+            assert before & paragraphs(), size
