@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from memtui.cli.options import DEFAULT_LIMIT, json_option, store_option
+from memtui.cli.options import DEFAULT_LIMIT, json_option, limit_option, store_option
 from memtui.cli.output import confirm_owner, print_json
 from memtui.cli.store_selection import open_library
 from memtui.model import format_time
@@ -29,14 +29,7 @@ def _open_journal(stores: Sequence[str]) -> Library:
 
 
 @click.command("log")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=DEFAULT_LIMIT,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of changes to print.",
-)
+@limit_option(DEFAULT_LIMIT, "changes")
 @click.option("--all", "void", is_flag=True, help="Include failed changes.")
 @store_option
 @json_option

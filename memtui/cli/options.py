@@ -138,7 +138,7 @@ def force_option(command: Command) -> Command:
     )(command)
 
 
-def limit_option(default: int) -> Callable[[Command], Command]:
+def limit_option(default: int, of: str = "memories") -> Callable[[Command], Command]:
     """`--limit N`, with the number that is printed without it."""
     return click.option(
         "--limit",
@@ -146,7 +146,7 @@ def limit_option(default: int) -> Callable[[Command], Command]:
         default=default,
         show_default=True,
         metavar="N",
-        help="Maximum number of memories to print.",
+        help=f"Maximum number of {of} to print.",
     )
 
 

@@ -301,7 +301,7 @@ def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: An
             ("memories", number(statistics.total)),
             ("oldest", date(statistics.oldest)),
             ("newest", date(statistics.newest)),
-            ("on disk", size(sum(statistics.disk.values()))),
+            ("on disk", size(statistics.bytes)),
             ("salience", "  ".join(f"{n} {v:.2f}" for n, v in statistics.salience.items())),
         ]
     )

@@ -6,11 +6,11 @@ of a store becomes markup, a click handler or another node.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from xml.sax.saxutils import escape
 
 from memtui.insight.graph_layout import GraphLayout, PlacedNode, lay_out
-from memtui.insight.link_graph import Edge, Node, NodeKind
+from memtui.insight.link_graph import Node, NodeKind
 from memtui.insight.traversal import Neighbourhood
 from memtui.text import cut, one_line, width, without_lone_surrogates
 
@@ -126,9 +126,9 @@ def _label_pixels(placed: PlacedNode) -> int:
 
 
 def _numbers(neighbourhood: Neighbourhood) -> dict[Node, int]:
-    ends: Sequence[Edge] = neighbourhood.edges
     nodes = dict.fromkeys(each.node for each in neighbourhood.reached)
-    nodes.update(dict.fromkeys(end for edge in ends for end in (edge.source, edge.target)))
+    for edge in neighbourhood.edges:
+        nodes.update({edge.source: None, edge.target: None})
     return {node: number for number, node in enumerate(nodes)}
 
 

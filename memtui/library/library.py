@@ -43,6 +43,8 @@ class Library(LibraryReader):
     _text_checks: TextChecks | None = None
     sources: tuple[opening.StoreSource, ...] = ()
     """How another process opens the same stores; empty if that is not known."""
+    interrupted: tuple[JournalAction, ...] = ()
+    """Changes that a process which died left unfinished; known once the journal is open."""
 
     @classmethod
     def open(
@@ -276,7 +278,7 @@ class Library(LibraryReader):
                 from memtui.stores import registry
 
                 journal = Journal(self.state_folder)
-                journal.recover(registry.row_digest)
+                self.interrupted = tuple(journal.recover(registry.row_digest))
                 self._writer = ChangeWriter(journal, self.stores)
             return self._writer
 

@@ -274,6 +274,8 @@ FORMAT_VERSION = 5
 ENTRIES_PER_LINE = 256
 """Entries of a line: the parser holds up all other threads while it reads one."""
 _END = "end"
+_FIELDS_IN_USE = LinkEntry._fields.index("ended")
+"""Fields of an entry that are saved if the memory is in use; the others say how it ended."""
 _ORIGINS = {str(origin): origin for origin in EdgeOrigin}
 
 
@@ -283,7 +285,8 @@ def write_entries(folder: Path, count: int, entries: Sequence[tuple[int, LinkEnt
     new = path.with_suffix(".new")
     with cache_files.create(new) as stream:
         for values in _lines(count, entries):
-            stream.write(json.dumps(values, separators=(",", ":")).encode("ascii") + b"\n")
+            line = json.dumps(values, separators=(",", ":"), default=datetime.isoformat)
+            stream.write(line.encode("ascii") + b"\n")
     new.replace(path)
 
 
@@ -301,22 +304,7 @@ def _lines(count: int, entries: Sequence[tuple[int, LinkEntry]]) -> Iterator[obj
     for row, entry in entries:
         if _is_plain(entry) and entry.id not in successors:
             continue
-        stated = [
-            [
-                statement.source,
-                statement.relation,
-                statement.target,
-                str(statement.origin),
-                _text(statement.valid_from),
-                _text(statement.valid_to),
-                statement.note,
-            ]
-            for statement in entry.statements
-        ]
-        saved = [row, entry.ref, entry.own_id, entry.entities, _text(entry.since), stated]
-        if entry.ended is not None:
-            saved += [_text(entry.ended), entry.successors, entry.is_end_stated]
-        chunk.append(saved)
+        chunk.append([row, *(entry if entry.ended is not None else entry[:_FIELDS_IN_USE])])
         if len(chunk) == ENTRIES_PER_LINE:
             yield chunk
             chunk = []
@@ -373,10 +361,6 @@ def _decode(saved: Sequence[Any], shared: dict[Hashable, Any]) -> LinkEntry:
     return entry._replace(
         ended=_time(ended), successors=tuple(successors), is_end_stated=is_end_stated
     )
-
-
-def _text(time: datetime | None) -> str | None:
-    return None if time is None else time.isoformat()
 
 
 def _time(text: str | None) -> datetime | None:

@@ -18,7 +18,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 1 << 18
+"""Read and summed at a time: it stays in the processor's cache."""
 
 
 def create(path: Path) -> IO[bytes]:
@@ -67,11 +68,12 @@ def _entries(folder: Path) -> Iterator[Path]:
 def checksum(file: Path) -> str:
     """Return size and CRC-32 of a file, which detect damage, not forgery. Raises OSError."""
     total, size = 0, 0
+    piece = memoryview(bytearray(_CHUNK_BYTES))
     descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(descriptor, "rb") as stream:
-        while piece := stream.read(_CHUNK_BYTES):
-            total = zlib.crc32(piece, total)
-            size += len(piece)
+    with open(descriptor, "rb", buffering=0) as stream:
+        while count := stream.readinto(piece):
+            total = zlib.crc32(piece[:count], total)
+            size += count
     return f"{size}:{total:08x}"
 
 

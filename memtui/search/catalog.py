@@ -25,6 +25,7 @@ import re
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from io import BytesIO
 from itertools import count as count_from
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from pathlib import Path
@@ -125,22 +126,25 @@ class CachedRows(Sequence[Memory]):
     def lines(self) -> Iterator[CatalogRow]:
         """Return all rows as `save` takes them."""
         refs = self.find_refs()
-        for first in range(0, len(self), ROWS_SCANNED):
-            start = int(self._offsets[first])
-            end = int(self._offsets[min(first + ROWS_SCANNED, len(self))])
-            for record in os.pread(self._descriptor, end - start, start).splitlines(keepends=True):
+        for _, block in self._blocks():
+            for record in BytesIO(block):
                 yield CatalogRow(next(refs)[1], record)
 
     def candidates(self, pattern: re.Pattern[bytes]) -> Iterator[int]:
         """The rows in whose line the pattern is found, ascending, a few megabytes at a time."""
-        for first in range(0, len(self), ROWS_SCANNED):
-            start = int(self._offsets[first])
-            end = int(self._offsets[min(first + ROWS_SCANNED, len(self))])
-            block, at = os.pread(self._descriptor, end - start, start), 0
+        for start, block in self._blocks():
+            at = 0
             while found := pattern.search(block, at):
                 row = int(np.searchsorted(self._offsets, start + found.start(), side="right")) - 1
                 yield row
                 at = int(self._offsets[row + 1]) - start
+
+    def _blocks(self) -> Iterator[tuple[int, bytes]]:
+        """The lines of `ROWS_SCANNED` rows at a time, each with its place in the file."""
+        for first in range(0, len(self), ROWS_SCANNED):
+            start = int(self._offsets[first])
+            end = int(self._offsets[min(first + ROWS_SCANNED, len(self))])
+            yield start, os.pread(self._descriptor, end - start, start)
 
     def find_refs(self, part: str = "") -> Iterator[tuple[int, str]]:
         """The number and the ref of each row whose ref contains this text, ascending."""

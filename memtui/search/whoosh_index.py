@@ -17,7 +17,6 @@ import shutil
 import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 from whoosh import query as wq
@@ -51,12 +50,7 @@ class WhooshIndex:
     def __enter__(self) -> WhooshIndex:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -143,13 +137,8 @@ class WhooshIndex:
     def _check(self, file: Path, expected: str) -> None:
         """Check the checksum of a file, once while it is unchanged. Raises ValueError, OSError."""
         status = file.lstat()
-        fingerprint = (
-            expected,
-            status.st_ino,
-            status.st_size,
-            status.st_mtime_ns,
-            status.st_ctime_ns,
-        )
+        times = status.st_mtime_ns, status.st_ctime_ns
+        fingerprint = (expected, status.st_ino, status.st_size, *times)
         if self._checked.get(file.name) != fingerprint:
             if cache_files.checksum(file) != expected:
                 raise ValueError(f"{file.name} is damaged")

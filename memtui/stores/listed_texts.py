@@ -164,7 +164,7 @@ def plan_edit(change: Change, memory: Memory, context: AnyList) -> Plan:
     changed = changed_values(change, memory, EDITABLE)
     values: dict[str, Any] = {}
     edits: tuple[Edit, ...] = ()
-    refs: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     if "content" in changed:
         file = context.file_of(memory)
         new_text = file.fit(content_of(change))
@@ -172,7 +172,7 @@ def plan_edit(change: Change, memory: Memory, context: AnyList) -> Plan:
         if new_text != item.text:
             _refuse_twin(file, item.group, new_text)
             after = file.replace(item, new_text)
-            edits, refs = file.edit(after), context.other_refs(file, after)
+            edits, others = file.edit(after), context.other_refs(file, after)
             values[TEXT_KEY] = _kept_name(file, memory.id, item.group, new_text)
             if memory.updated is None or context.sidecar.entry(memory.id).get("updated"):
                 values["updated"] = to_iso_seconds(context.now)
@@ -182,8 +182,7 @@ def plan_edit(change: Change, memory: Memory, context: AnyList) -> Plan:
         values["tags"] = _own_tags(changed["tags"], memory, context)
     if values:
         edits += context.sidecar_entry(memory).set(**values)
-    plan = plan_one(change, memory, edits)
-    return replace(plan, refs=(*plan.refs, *refs))
+    return plan_one(change, memory, edits, others=others)
 
 
 def _own_tags(value: object, memory: Memory, context: AnyList) -> list[str]:
@@ -208,8 +207,8 @@ def plan_delete(change: Change, memory: Memory, context: AnyList) -> Plan:
         return plan_one(change, memory, forgotten)
     file = context.file_of(memory)
     after = file.remove([file.find(memory)])
-    plan = plan_one(change, memory, (*file.edit(after), *forgotten))
-    return replace(plan, refs=(*plan.refs, *context.other_refs(file, after)))
+    edits = (*file.edit(after), *forgotten)
+    return plan_one(change, memory, edits, others=context.other_refs(file, after))
 
 
 def plan_retire(change: Change, memory: Memory, context: AnyList) -> Plan:
@@ -244,8 +243,8 @@ def plan_restore(change: Change, memory: Memory, context: AnyList) -> Plan:
     after = file.insert(group, memory.content, memory.type)
     values = {"kept": None, TEXT_KEY: _kept_name(file, memory.id, group, memory.content)}
     edits = (*file.edit(after), *context.sidecar_entry(memory).set(**values))
-    plan = plan_one(change, memory, edits, successor_warnings(memory))
-    return replace(plan, refs=(*plan.refs, *context.other_refs(file, after)))
+    others = context.other_refs(file, after)
+    return plan_one(change, memory, edits, successor_warnings(memory), others=others)
 
 
 def plan_supersede(change: Change, memory: Memory, context: AnyList) -> Plan:
@@ -278,9 +277,7 @@ def plan_merging(change: Change, memory: Memory, context: AnyList) -> Plan:
     others = context.others(change, memory)
     if any(is_kept(other) for other in others):
         raise Refused("one of them is not in its file", where=memory.ref)
-    own = context.sidecar.entry(memory.id)
-    lineage = dict.fromkeys([*own.get("supersedes", ()), *(other.id for other in others)])
-    edits: list[Edit] = list(context.sidecar_entry(memory).set(supersedes=list(lineage)))
+    edits: list[Edit] = [*context.sidecar_entry(memory).superseding(others)]
     refs: list[str] = []
     for shard in dict.fromkeys(context.shard_of(other) for other in others):
         file = context.open_list(shard, context.view)
@@ -325,11 +322,6 @@ LIST_HANDLERS: Mapping[Act, ActHandler[Any]] = {
     Act.MERGE: plan_merging,
 }
 """The handlers of every act that listed texts can hold."""
-
-
-def without_kept(memories: Iterable[Memory]) -> list[Memory]:
-    """The memories that stand in files."""
-    return [memory for memory in memories if not is_kept(memory)]
 
 
 # ---- ids of texts -------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from memtui.lazy_pattern import lazy_pattern
 from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView
 from memtui.stores.sidecar import Sidecar, entry_links, link_to_json, sidecar_edits
-from memtui.stores.values import from_iso, is_number, tag_words, to_iso_seconds
+from memtui.stores.values import from_iso, is_number, tag_words, texts_of, to_iso_seconds
 
 SIDECAR_ACTS = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
 """Acts that every store can do, whatever its format."""
@@ -43,6 +43,11 @@ class SidecarEntry:
     def set(self, **values: object) -> tuple[SidecarEdit, ...]:
         """The edit that sets these keys of the entry; () if it has these values already."""
         return sidecar_edits(self.root, self.sidecar, self.memory.id, self.shard, **values)
+
+    def superseding(self, others: Iterable[Memory]) -> tuple[SidecarEdit, ...]:
+        """The edit that adds these memories to those that this one supersedes."""
+        known = texts_of(self.sidecar.entry(self.memory.id).get("supersedes"))
+        return self.set(supersedes=list(dict.fromkeys([*known, *(o.id for o in others)])))
 
     def removal(self) -> tuple[SidecarEdit, ...]:
         """The edit that removes the entry, for a memory that is deleted."""
@@ -176,17 +181,19 @@ def plan_one(
     warnings: tuple[str, ...] = (),
     *,
     ends: bool = False,
+    others: Iterable[str] = (),
 ) -> Plan:
-    """The plan of a change to this memory alone; outcome NOTHING without edits.
+    """The plan of a change to this memory; outcome NOTHING without edits.
 
-    `ends`: whether the memory would stop being current.
+    `ends`: whether the memory would stop being current; `others`: refs of further memories that
+    the change concerns.
     """
     return Plan(
         changes=(change,),
         edits=edits,
         outcome=Outcome.DONE if edits else Outcome.NOTHING,
         reason="" if edits else "it is so already",
-        refs=(memory.ref,),
+        refs=(memory.ref, *others),
         supersedes=(memory.ref,) if ends and edits else (),
         warnings=warnings,
     )
@@ -202,6 +209,19 @@ def plan_duplicate(change: Change, subject: str, ref: str = "") -> Plan:
     """
     reason = f"{subject} already exists"
     return Plan((change,), outcome=Outcome.DEDUPE, reason=reason, refs=(ref,) if ref else ())
+
+
+def plan_successor(
+    change: Change,
+    memory: Memory,
+    ref: str,
+    edits: tuple[Edit, ...],
+    reason: str,
+    warnings: tuple[str, ...] = (),
+) -> Plan:
+    """The plan of a SUPERSEDE: the new memory `ref` takes the place of this one."""
+    refs = (ref, memory.ref)
+    return Plan((change,), edits, Outcome.SUPERSEDED, reason, refs, (memory.ref,), warnings)
 
 
 def plan_merge(

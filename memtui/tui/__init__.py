@@ -91,15 +91,8 @@ def leave(code: int) -> NoReturn:
 
 
 def refuse_terminal(environ: Mapping[str, str], encoding: str) -> None:
-    """Return why a terminal cannot show the screen, and what can be done.
-
-    Args:
-        environ: The environment.
-        encoding: Of the standard output.
-
-    Raises:
-        TerminalError: It cannot move its cursor, or memtui's characters cannot be written to it.
-    """
+    """Raise TerminalError where the terminal cannot move its cursor, or where memtui's characters
+    cannot be written in the encoding of the standard output."""
     if environ.get("TERM", "") in ("dumb", "unknown"):
         raise TerminalError(
             f"the terminal cannot show the screen (TERM={environ['TERM']})",

@@ -29,6 +29,7 @@ from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome, Launch
 from memtui.tui.appearance import ThemeRegistry
 from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
 from memtui.tui.controllers.session import SessionState
+from memtui.tui.jobs import KEY_REST
 from memtui.tui.key_queue import KeyQueue
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
@@ -45,6 +46,10 @@ if TYPE_CHECKING:
     from memtui.errors import ConfigError
     from memtui.library import Library
 
+CLOSED_DIALOGS = 10
+"""Dialogs that are closed before their memory, 0.3 MiB each, is looked for: it takes 30 ms."""
+LONGEST_PAINT = 0.5
+"""Seconds after which the stores are opened though a dialog, opened at once, hides the screen."""
 MOUNT_WAIT = 0.01
 """Seconds between two looks whether the screen is made, when the app is to end before."""
 _FOLDER = Path(__file__).parent
@@ -87,6 +92,9 @@ class MemtuiApp(AppInterface):
 
         self.browse: BrowseScreen
         self.fault: Exception | None = None
+        self._is_painted = False
+        self._closed_dialogs = 0
+        """Since garbage was collected."""
         self.has_draft = False
         """A form was open with a text that is kept for the next start."""
 
@@ -186,13 +194,32 @@ class MemtuiApp(AppInterface):
         for problem in self._problems:
             self.notify(str(problem), title="Settings", severity="warning", timeout=12)
         self.call_after_refresh(self._painted)
+        self.set_timer(LONGEST_PAINT, self._painted)
 
     def _painted(self) -> None:
-        """After the first paint, exclude everything imported so far from garbage collection."""
+        """After the first paint, exclude everything imported so far from garbage collection, and
+        open the stores."""
+        if self._is_painted:
+            return
+        self._is_painted = True
         if not self.is_headless:  # a process with one app after another would keep every one
             gc.freeze()
         gc.enable()
         self.browse.worker.open()
+
+    def note_closed(self) -> None:
+        self._closed_dialogs += 1
+        if self._closed_dialogs == CLOSED_DIALOGS and not self.is_headless:
+            self._collect_at_rest()
+
+    def _collect_at_rest(self) -> None:
+        """Free what closed dialogs leave: they refer to themselves, and the collector looks at
+        what has outlived two of its rounds so rarely that hundreds of them would wait for it."""
+        if monotonic() - self.key_queue.last_input < KEY_REST:
+            asyncio.get_running_loop().call_later(KEY_REST, self._collect_at_rest)
+        else:
+            self._closed_dialogs = 0
+            gc.collect()
 
     def reopen(self, open_library: Callable[[], Library]) -> None:
         former = self.browse

@@ -188,6 +188,10 @@ class AppInterface(App[None]):
         """Show other stores, on a screen made anew; what was searched for stays."""
 
     @abstractmethod
+    def note_closed(self) -> None:
+        """Count a closed dialog; the memory of several is freed once the user presses no keys."""
+
+    @abstractmethod
     def leave(self) -> None:
         """Save the session and exit."""
 

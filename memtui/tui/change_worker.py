@@ -127,12 +127,9 @@ class ChangeWorker:
         on_written: Callable[[], None],
         ask_owner: Callable[[ForeignOwner, Callable[[bool], None]], None],
     ) -> None:
-        """
-        Args:
-            worker: Knows the library; it does not refresh while a write runs.
-            search_again: Called after each write.
-            on_written: Called after each write that succeeded.
-            ask_owner: Asks whether a file may get another owner, and calls back with the answer.
+        """`search_again` is called after each write, `on_written` after one that succeeded.
+
+        `ask_owner` asks whether a file may get another owner, and calls back with the answer.
         """
         self.worker = worker
         self._search_again = search_again

@@ -124,6 +124,17 @@ class DetailLines:
         """Reuse the heights of the text's blocks from an earlier drawing of this memory."""
         self._body.take_heights(before._body)
 
+    def line_like(self, line: int, before: DetailLines) -> int:
+        """The line that shows what this line of a drawing in another width shows."""
+        line -= len(before._head)
+        if line < 0:
+            return line + len(before._head)
+        if line >= len(before._body):
+            return line - len(before._body) + len(self._head) + len(self._body)
+        at, share = before._body.place_of(line)
+        first, lines = self._body.lines_of(at)
+        return len(self._head) + first + round(share * len(lines))
+
     def settle(self, top: int, rows: int) -> int:
         """Draw the lines in view and return the top line at which the view stays."""
         at_end = top >= len(self) - rows

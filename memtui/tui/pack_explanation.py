@@ -20,7 +20,6 @@ from memtui.tui.context_packs import (
     find_next_left_out,
 )
 from memtui.tui.widgets.diff_view import draw_text_diff
-from memtui.tui.widgets.pack_view import NO_BUDGET
 from memtui.tui.widgets.statistics import bar
 
 BAR_CELLS = 12
@@ -122,10 +121,6 @@ def explain_compared(line: ComparedEntry | None, palette: Palette, width: int) -
     return lines
 
 
-def _tokens(count: int) -> str:
-    return text.counted(count, "token")
-
-
 def _wrap(words: str, style: Style, width: int) -> Lines:
     shown = text.one_line(words)
     return wrapped(shown, style, width - 1) if shown else []
@@ -169,7 +164,7 @@ def describe_pack(built: BuiltPack | None, before: Pack | None) -> str:
 def describe_budget(pack: Pack, whole: Pack, out: int) -> str:
     """Size beside the budget; `out`: entries that are left out."""
     if pack.budget is None:
-        return f"{NO_BUDGET}: {text.counted(whole.tokens, 'token')}"
+        return f"no budget: {text.counted(whole.tokens, 'token')}"
     words = f"{text.number(pack.budget)} of {text.counted(whole.tokens, 'token')}"
     return f"{words} · {text.number(out)} left out" if out else words
 

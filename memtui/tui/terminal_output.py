@@ -126,6 +126,10 @@ class OutputBuilder:
         look, start, end = PLAIN, 0, -1 - MAX_GAP
         pairs = zip(shown, fresh, strict=True)
         for at in [at for at, (old, new) in enumerate(pairs) if old != new]:
+            if at == end and fresh[at][1] is look:  # most cells
+                words.append(fresh[at][0])
+                end += 1
+                continue
             joined: Codes | None = None
             if at - end <= MAX_GAP:
                 joined = look

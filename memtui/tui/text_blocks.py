@@ -205,6 +205,12 @@ class LazyLines(Generic[Line]):
             at += step
         return -1
 
+    def place_of(self, line: int) -> tuple[int, float]:
+        """The block that a line belongs to, and its place in it from 0 to 1."""
+        at = min(bisect_right(self._edges(), line), len(self._blocks) - 1)
+        first, lines = self.lines_of(at)
+        return at, (line - first) / len(lines)
+
     def lines_of(self, at: int) -> tuple[int, list[Line]]:
         """The first line of a block, and its lines."""
         lines = self._lines(at)

@@ -38,37 +38,31 @@ def _by_entity(memories: Sequence[Memory]) -> dict[str, list[Memory]]:
     }
 
 
-def compaction_batch(
-    memories: Sequence[Memory], entity: str, context: UpkeepContext
-) -> list[Memory]:
-    """The memories of an entity that are due to be summarised, oldest first; [] if none are.
-
-    Args:
-        memories: The current events of the entity, oldest first.
-        entity: Its path; with a `/` it is a branch, without one a project.
-        context: Rules and constants.
-    """
-    if not memories:
-        return []
-    rule = context.rules_of(memories[0].store).compaction
+def _find_due(
+    memories: Sequence[Memory], context: UpkeepContext
+) -> Iterator[tuple[str, list[Memory], list[Memory]]]:
+    """Each entity of one store that is past its limit, with its memories in use and those of them
+    that are due to be summarised, oldest first."""
+    rule = context.rules_of(memories[0].store).compaction if memories else None
     if rule is None:
-        return []
-    limit = _limit(entity, context)
-    if len(memories) <= limit:
-        return []
-    batch = [one for one in memories if one.importance != "high" and one.kind in rule.kinds]
-    return batch[: int(limit * rule.batch)]
+        return
+    for entity, group in _by_entity(memories).items():
+        limit = _limit(entity, context)
+        summarised = [m for m in group if m.importance != "high" and m.kind in rule.kinds]
+        batch = summarised[: int(limit * rule.batch)]
+        if len(group) > limit and batch:
+            yield entity, group, batch
 
 
 def _limit(entity: str, context: UpkeepContext) -> int:
+    """Most events of a branch, whose path has a `/`, or of a project."""
     settings = context.settings
     return settings.branch_events if "/" in entity else settings.project_events
 
 
 def find_compactions(memories: Sequence[Memory], context: UpkeepContext) -> Iterator[Proposal]:
     """Entities past their limit, with the low memories that may go without a summary."""
-    for entity, group in _by_entity(memories).items():
-        batch = compaction_batch(group, entity, context)
+    for entity, group, batch in _find_due(memories, context):
         low = [memory for memory in batch if memory.importance == "low"]
         if not low:
             continue
@@ -104,10 +98,8 @@ def due_batches(
     memories: Sequence[Memory], context: UpkeepContext
 ) -> Iterator[tuple[str, list[Memory]]]:
     """Each entity of one store that is past its limit, with the memories to be summarised."""
-    for entity, group in _by_entity(memories).items():
-        batch = compaction_batch(group, entity, context)
-        if batch:
-            yield entity, batch
+    for entity, _, batch in _find_due(memories, context):
+        yield entity, batch
 
 
 def propose_summary(

@@ -14,8 +14,8 @@ from memtui.testing.hostile_text_tests import FEWEST, editable
 from memtui.testing.hostile_values import ALL
 from tests.long_run import count
 
-SHARE = count(6, 1)
-"""The usual run shows each hostile value, and gives it to the commands, in two formats, the long
+SHARE = count(12, 1)
+"""The usual run shows each hostile value, and gives it to the commands, in one format, the long
 one in all; the list, the search and the JSON of each format print all of them. The formats
 differ in what they print, not in what they make of an argument."""
 ONLY_NOTES = ("codex",)

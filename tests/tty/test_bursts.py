@@ -182,3 +182,14 @@ def test_what_interrupts_the_editor_does_not_end_the_program(memtui: Start, tmp_
         on.wait_for("Help:")
         on.send(f"{ESC}q")
         assert on.wait_for_end() == 0, on.text()
+
+
+def test_a_dialog_that_is_typed_ahead_does_not_keep_the_stores_closed(
+    memtui: Start, tmp_path: Path
+) -> None:
+    root = tmp_path / "agent-memory"
+    shutil.copytree(paths.bundled_folder("sample-data") / "agent-memory", root)
+    with memtui([str(root)], tmp_path) as on:
+        on.send("?")
+        on.wait_for("Help:")
+        on.wait_for("current memories")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import termios
+from array import array
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -27,6 +29,7 @@ pathlib.Path(__file__).with_name("{REACHED}").touch()
 while True: time.sleep(0.05)
 """
 FAILS = "raise ImportError('half installed')\n"
+TYPED = "hello\x1c"
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +52,16 @@ def broken_textual(home: Path, code: str) -> dict[str, str]:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "__init__.py").write_text(code, encoding="utf-8")
     return {"PYTHONPATH": f"{folder.parent}:{Path(package).resolve().parents[1]}"}
+
+
+def waiting(line: int) -> int:
+    """How much of what was typed the terminal has taken, by the modes of then; nobody reads it.
+
+    It does so in a process of the kernel's own, some time after the write.
+    """
+    count = array("i", [0])
+    fcntl.ioctl(line, termios.FIONREAD, count)
+    return count[0]
 
 
 def wait_for_end(on: Any, before: Sequence[Any]) -> int:
@@ -87,7 +100,8 @@ def test_a_signal_meanwhile_gives_the_terminal_back(
         on.wait_for(CHECKING)
         on.wait_until(reached.exists)  # ^C amid a callback of Python's imports is ignored
         assert not termios.tcgetattr(on._line)[3] & (termios.ECHO | termios.ICANON)
-        on.send("hello\x1c")  # ^\\ does not end it with the terminal as it is
+        on.send(TYPED)  # ^\\ does not end it with the terminal as it is
+        on.wait_until(lambda: waiting(on._line) == len(TYPED))  # or it might be echoed afterwards
         if number is signal.SIGINT:
             on.send("\x03")
         else:

@@ -251,7 +251,7 @@ async def test_an_export_says_before_and_after_what_is_unreadable(tmp_path: Path
         for _ in range(2):  # what two looks see is no program that is just writing
             await on.press("f5")
         await on.keys("x")
-        assert "1 file unreadable; what they hold is left out" in on.text()
+        assert "1 unreadable file, whose memories are left out" in on.text()
         on.app.screen.query_one(LineInput).value = str(tmp_path / "out.zip")
         await on.keys("enter")
         assert "left out, unreadable: " in on.toasts[-1]

@@ -83,10 +83,21 @@ async def test_saved_filters_are_renamed_and_deleted_in_place(root: Path, tmp_pa
         assert on.app.saved == {"drinks": "tea", "old": "type:bug"}, "no name replaces another"
         await on.press("f", "home")
         await on.press("delete")
+        await on.sees("Delete saved filter “old”?")
+        await on.press("escape")  # the list is open again, on the same filter
+        assert on.app.saved == {"drinks": "tea", "old": "type:bug"}
+        await on.press("delete", "y")
         assert on.app.saved == {"drinks": "tea"}
         assert isinstance(on.app.screen, SavedFilterPicker)
         await on.press("enter")
         assert "tea" in on.query
+        await on.press("escape", "slash")
+        await on.type("sails")
+        await on.press("enter", "f", "end", "enter")
+        await on.type("drinks")
+        await on.press("enter")
+        await on.sees("Replace saved filter “drinks”?")
+        await on.press("escape")
     assert config.load(file).settings.saved == {"drinks": "tea"}
     assert "# mine" in file.read_text()
 

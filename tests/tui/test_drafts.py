@@ -7,11 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from memtui.changes import Act, Change
+from memtui.files import save_hooks
+from memtui.library import Library
 from memtui.tui.dialogs.diff import ConflictScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.widgets.inputs import TextInput
+from tests.torture.processes import KILLED, in_child
 
 from .sample_stage import ChangingStage, changing
+from .stage import stage, write_store
 
 pytestmark = pytest.mark.slow
 
@@ -120,3 +125,32 @@ async def test_a_fault_keeps_the_text_and_prints_no_values(
     assert isinstance(ended[0].app.fault, ZeroDivisionError)
     assert "hunter2" not in "".join(capfd.readouterr())
     assert len(drafts(tmp_path)) == 1
+
+
+async def test_a_change_that_a_kill_cut_short_is_announced_at_the_next_start(
+    tmp_path: Path,
+) -> None:
+    """One of two files was written: the toast says so, and undo takes that one back."""
+    root = write_store(tmp_path)
+    alice, shop = (root / "entities" / name / "items.json" for name in ("people-alice", "shop-api"))
+    before = alice.read_bytes(), shop.read_bytes()
+
+    def killed() -> None:
+        library = Library.open([root], state=tmp_path / "state")
+        library.load()
+        facts = {Path(each.origin.file): each for each in library.memories("agent-memory")}
+        changes = [
+            Change(Act.EDIT, each.store, each.ref, {"content": "Cut short."})
+            for each in (facts[alice], facts[shop])
+        ]
+        save_hooks.install(save_hooks.kill_at("exchange:2"))
+        library.apply(library.plan(changes))
+
+    assert in_child(killed) == KILLED
+    assert (alice.read_bytes() == before[0]) != (shop.read_bytes() == before[1])
+    async with stage(root, toasts=True, state=tmp_path / "state") as on:
+        await on.press("f5")
+        (toast,) = (each for each in on.app._notifications if "Interrupted" in each.title)
+        assert toast.message.startswith("edit 2 memories: only a part of it reached the disk; undo")
+        await on.press("u")
+        assert (alice.read_bytes(), shop.read_bytes()) == before

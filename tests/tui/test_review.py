@@ -446,7 +446,7 @@ async def test_what_a_model_would_be_sent_is_shown_first(root: Path, tmp_path: P
         await on.press("enter")
         await review(on)
         assert files(root) == before
-        assert any("No changes." in toast.message for toast in on.app._notifications)
+        assert any("No changes:" in toast.message for toast in on.app._notifications)
 
 
 @pytest.mark.slow

@@ -33,6 +33,7 @@ async def test_the_text_has_the_room_on_the_sample_data(tmp_path: Path, store: s
             assert text[: least - 1] in drawn, "and the text is there"
 
 
+@pytest.mark.slow
 async def test_a_filter_takes_its_column_away(tmp_path: Path) -> None:
     async with changing(tmp_path, "agent-memory", size=(200, 60)) as on:
         everything = on.browse.memories._columns(on.browse.memories.size.width - 1)
@@ -219,3 +220,19 @@ async def test_the_detail_says_where_a_memory_lies_from_the_store(root: Path) ->
             if word in line
         }
         assert at["Entity"] < at["File"] < at["Raw fields"]
+
+
+async def test_a_resize_keeps_what_is_read_in_view(tmp_path: Path) -> None:
+    words = "\n\n".join(f"Number{n}. " + "goes on for some lines " * 12 for n in range(60))
+    async with stage(write_store(tmp_path, {"a": [fact(1, words, "2026-11-20")]}), (160, 45)) as on:
+        await on.press("enter", *["pagedown"] * 4)
+        detail = on.browse.detail
+
+        def paragraphs() -> set[str]:
+            lines = (detail._line_text(detail.top + y) for y in range(detail.page))
+            return {word for line in lines for word in line.split() if word.startswith("Number")}
+
+        before = paragraphs()
+        for size in ((120, 40), (200, 50), (160, 45)):
+            await on.resize(*size)
+            assert before & paragraphs(), size

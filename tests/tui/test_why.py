@@ -58,6 +58,7 @@ async def test_the_last_hit_has_no_next(tmp_path: Path) -> None:
         assert on.app.screen is on.browse
 
 
+@pytest.mark.slow
 async def test_without_an_order_by_relevance_it_says_why_not(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path / "store")) as on:
         assert BY_ID["why"].allowed(on.browse.action_context())

@@ -35,6 +35,7 @@ from memtui.stores.plans import (
     plan_merge,
     plan_one,
     plan_sidecar_act,
+    plan_successor,
     requested_link,
     successor_warnings,
     tag_edits,
@@ -45,7 +46,6 @@ from memtui.stores.values import (
     check_unchanged,
     content_of,
     text_of,
-    texts_of,
     word_of,
 )
 
@@ -191,19 +191,14 @@ def _supersede(change: Change, memory: Memory, context: FactContext) -> Plan:
     warnings = [f"forced: {broken}"] if broken else []
     if repeated is not None:
         warnings.append(f"it is {repeated[1]:.2f} similar to another active fact, {repeated[0].id}")
-    return Plan(
-        changes=(change,),
-        edits=(
-            *mark_historical(file, memory.id),
-            *file.items.insert(value, INDENT),
-            *context.fact_entry_edits(file.slug, value["id"], tags=texts_in(change, "tags")),
-        ),
-        outcome=Outcome.SUPERSEDED,
-        reason=f"Added fact {value['id']} to {file.slug}, marked {memory.id} historical",
-        refs=(context.ref(value["id"]), memory.ref),
-        supersedes=(memory.ref,),
-        warnings=tuple(warnings),
+    id = value["id"]
+    edits = (
+        *mark_historical(file, memory.id),
+        *file.items.insert(value, INDENT),
+        *context.fact_entry_edits(file.slug, id, tags=texts_in(change, "tags")),
     )
+    reason = f"Added fact {id} to {file.slug}, marked {memory.id} historical"
+    return plan_successor(change, memory, context.ref(id), edits, reason, tuple(warnings))
 
 
 def _delete(change: Change, memory: Memory, context: FactContext) -> Plan:
@@ -229,9 +224,7 @@ def _merge(change: Change, memory: Memory, context: FactContext) -> Plan:
     if change.fields.get("content") not in (None, "", memory.content):
         named = _unchanged_record(memory, file, content_of(change))
         edits = file.items.put(named, {"content": content_of(change)})
-    known = texts_of(context.sidecar.entry(memory.id).get("supersedes"))
-    ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
-    edits += context.fact_entry_edits(file.slug, memory.id, supersedes=ids)
+    edits += context.sidecar_entry(memory).superseding(others)
     for other in others:
         edits += _supersede_by_merge(other, memory, context)
     return plan_merge(change, memory, others, edits)

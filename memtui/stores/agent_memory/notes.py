@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -91,16 +92,12 @@ def heading(content: str) -> str:
 
 def stated_type(content: str) -> str:
     """The entity type that a summary states."""
-    found = _in_head(content, _TYPE_LINE)
-    return found.strip() if found else ""
+    return _in_head(content, _TYPE_LINE).strip()
 
 
-def _in_head(content: str, pattern: re.Pattern[str]) -> str | None:
-    for _, line in zip(range(_HEAD_LINES), _lines(content), strict=False):
-        match = pattern.match(line)
-        if match:
-            return match[1]
-    return None
+def _in_head(content: str, pattern: re.Pattern[str]) -> str:
+    matches = map(pattern.match, islice(_lines(content), _HEAD_LINES))
+    return next((match[1] for match in matches if match), "")
 
 
 def _note(prose: NoteText, label: str, id: str, **fields: Any) -> Memory:
@@ -116,29 +113,16 @@ def _note(prose: NoteText, label: str, id: str, **fields: Any) -> Memory:
 
 def summary(prose: NoteText, label: str, id: str, entity: str, slug: str) -> Memory:
     """An entity's summary.md; `updated` is its **Last updated** line."""
-    return _note(
-        prose,
-        label,
-        id,
-        type="summary",
-        title=heading(prose.content) or slug,
-        entity=entity,
-        updated=from_iso(_in_head(prose.content, _UPDATED_LINE)),
-    )
+    title = heading(prose.content) or slug
+    updated = from_iso(_in_head(prose.content, _UPDATED_LINE))
+    return _note(prose, label, id, type="summary", title=title, entity=entity, updated=updated)
 
 
 def daily(prose: NoteText, label: str, id: str) -> Memory:
     """A daily note; its date is its file name."""
     date = id.removesuffix(".md")
-    return _note(
-        prose,
-        label,
-        id,
-        type="daily",
-        title=heading(prose.content) or date,
-        entity=NOTES,
-        created=from_iso(date),
-    )
+    title, created = heading(prose.content) or date, from_iso(date)
+    return _note(prose, label, id, type="daily", title=title, entity=NOTES, created=created)
 
 
 def tacit(prose: NoteText, label: str, id: str) -> Memory:

@@ -115,11 +115,11 @@ class AgentMemory(FileStore[FactContext]):
 
     def _note(self, shard: Shard) -> Reading:
         path = Path(shard.files[0])
-        make = notes.tacit if shard.key == TACIT else notes.daily
         try:
             prose = notes.read_note(path, path.parent)
         except UnreadableFile as error:
             return Reading((), (as_unreadable(error, path),))
+        make = notes.tacit if shard.key == TACIT else notes.daily
         return Reading((make(prose, self.label, shard.key),))
 
 

@@ -110,13 +110,7 @@ def backup(
 
 def dumps(document: Mapping[str, Any], *, pretty: bool) -> str:
     """The text as Ambient prints it: `--pretty` is indented by two; a newline at the end."""
-    text = json.dumps(
-        document,
-        ensure_ascii=False,
-        indent=2 if pretty else None,
-        separators=(",", ": ") if pretty else (",", ":"),
-    )
-    return "".join(c if not 0xD800 <= ord(c) < 0xE000 else f"\\u{ord(c):04x}" for c in text) + "\n"
+    return to_json_text(document, indent=2 if pretty else None) + "\n"
 
 
 def _iso(time: datetime) -> str:

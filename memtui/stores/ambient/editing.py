@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
@@ -36,6 +36,7 @@ from memtui.stores.plans import (
     ActionSupport,
     plan_merge,
     plan_one,
+    plan_successor,
     successor_warnings,
     tag_edits,
 )
@@ -47,7 +48,6 @@ from memtui.stores.values import (
     content_of,
     importance_of,
     text_of,
-    texts_of,
     word_of,
 )
 
@@ -224,20 +224,15 @@ def _supersede(change: Change, memory: Memory, context: EventContext) -> Plan:
     if event["importance"] == "high" and files.own is not None and files.own not in into:
         into = [files.own, *into]
     tags = texts_in(change, "tags")
-    return Plan(
-        changes=(change,),
-        edits=(
-            *retire_event(context, files, memory.id, "superseded", (id,)),
-            *(edit for file in into for edit in insert_into(file, event)),
-            *last_active_edits(into, context.milliseconds),
-            *context.entry_edits(id, files.shard, supersedes=[memory.id], tags=tags),
-        ),
-        outcome=Outcome.SUPERSEDED,
-        reason=f"added {id}; memtui keeps {memory.id}",
-        refs=(context.ref(id), memory.ref),
-        supersedes=(memory.ref,),
-        warnings=((cut,) if cut else ()) + files.warnings,
+    edits = (
+        *retire_event(context, files, memory.id, "superseded", (id,)),
+        *(edit for file in into for edit in insert_into(file, event)),
+        *last_active_edits(into, context.milliseconds),
+        *context.entry_edits(id, files.shard, supersedes=[memory.id], tags=tags),
     )
+    reason, warnings = f"added {id}; memtui keeps {memory.id}", (cut,) if cut else ()
+    ref = context.ref(id)
+    return plan_successor(change, memory, ref, edits, reason, warnings + files.warnings)
 
 
 def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
@@ -256,11 +251,8 @@ def _merge(change: Change, memory: Memory, context: EventContext) -> Plan:
         home = context.open(key_of(other))
         _unchanged_copies(other, home)
         edits += retire_event(context, home, other.id, "superseded", (memory.id,))
-    known = texts_of(context.sidecar.entry(memory.id).get("supersedes"))
-    ids = list(dict.fromkeys([*known, *(other.id for other in others)]))
-    return plan_merge(
-        change, memory, others, edits + context.sidecar_entry(memory).set(supersedes=ids)
-    )
+    edits += context.sidecar_entry(memory).superseding(others)
+    return plan_merge(change, memory, others, edits)
 
 
 def _branch_of(change: Change, memory: Memory, files: ProjectFiles) -> EventFile | None:

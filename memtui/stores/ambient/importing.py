@@ -222,8 +222,9 @@ def plan_import(change: Change, context: EventContext) -> Plan:
 def _sidecar_values(arrival: ImportedEvent) -> dict[str, Any]:
     """The keys of the sidecar entry: what the record of the event cannot hold."""
     native = (ARCHIVED_TAG,) if arrival.extra.get("archived") else ()
-    kept = kept_value(_memory(arrival)) if arrival.is_gone else None
-    return sidecar_values(arrival.change, tags=native) | {"superseded_by": None, "kept": kept}
+    values = sidecar_values(arrival.change, tags=native)
+    values["kept"] = kept_value(_memory(arrival)) if arrival.is_gone else None
+    return values | {"superseded_by": None}
 
 
 def _memory(arrival: ImportedEvent) -> Memory:

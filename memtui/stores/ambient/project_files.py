@@ -48,9 +48,10 @@ def task_key(branch: str) -> str:
     return _NO_KEY.sub("", branch.replace("/", "--"))[:LONGEST_KEY]
 
 
-def to_json_text(value: Mapping[str, Any]) -> str:
-    """As JSON.stringify(value, null, 2): no final newline, lone surrogates escaped."""
-    text = json.dumps(value, ensure_ascii=False, indent=2)
+def to_json_text(value: Mapping[str, Any], indent: int | None = 2) -> str:
+    """As JSON.stringify(value, null, indent): no final newline, lone surrogates escaped."""
+    separators = (",", ":") if indent is None else (",", ": ")
+    text = json.dumps(value, ensure_ascii=False, indent=indent, separators=separators)
     return re.sub("[\ud800-\udfff]", lambda half: f"\\u{ord(half[0]):04x}", text)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
@@ -132,10 +131,9 @@ def _edit(change: Change, memory: Memory, context: ClaudeContext) -> Plan:
     edits: tuple[Edit, ...] = before.text_edits(page.text)
     if "tags" in changed:
         edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
-    plan = plan_one(change, memory, edits)
-    if memory.entity == INSTRUCTIONS and imports_in(page.text) != imports_in(before.text):
-        plan = replace(plan, refs=(*plan.refs, *_imported(memory, context)))
-    return plan
+    imports_change = imports_in(page.text) != imports_in(before.text)
+    others = _imported(memory, context) if memory.entity == INSTRUCTIONS and imports_change else ()
+    return plan_one(change, memory, edits, others=others)
 
 
 def _with_title(page: OpenDocument, value: object) -> OpenDocument:

@@ -34,6 +34,7 @@ from memtui.stores.engram.records import (
     is_valid_text,
     observation,
     prompt,
+    relation_of,
     session,
     text,
 )
@@ -143,17 +144,8 @@ def _relations(rows: Sequence[Row], observations: Sequence[Row]) -> dict[str, li
     for row in rows:
         source, target = text(row.get("source_id")), text(row.get("target_id"))
         start, end = by_name.get(source, {}), by_name.get(target, {})
-        relation = Relation(
-            sync_id=text(row.get("sync_id")),
-            source=source,
-            target=target,
-            source_row=start.get("id"),
-            target_row=end.get("id"),
-            source_alive=bool(start) and start.get("deleted_at") is None,
-            relation=text(row.get("relation")),
-            status=text(row.get("judgment_status")),
-            columns=row,
-        )
+        is_alive = bool(start) and start.get("deleted_at") is None
+        relation = relation_of(row, (start.get("id"), end.get("id")), source_alive=is_alive)
         for name in {source, target}:
             found.setdefault(name, []).append(relation)
     return found

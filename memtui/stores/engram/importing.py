@@ -139,14 +139,10 @@ class ImportPlanner(OpenDatabase):
 
     def _bare_session(self, row: Row) -> tuple[RowEdit, ...]:
         """The edits that create the session of a row, without a summary, if it is missing."""
-        return session_edits(
-            self.path,
-            self.connection,
-            self.schema,
-            text(row["session_id"]),
-            text(row.get("project")),
-            text(row.get("created_at")) or rules.timestamp(self.moment),
-        )
+        session, project = text(row["session_id"]), text(row.get("project"))
+        started_at = text(row.get("created_at")) or self.now
+        place = (self.path, self.connection, self.schema)
+        return session_edits(*place, session, project, started_at)
 
     def _number(self, table: str, sync_id: str) -> int | None:
         if not self.schema.has(table, "sync_id"):

@@ -28,6 +28,7 @@ from memtui.stores.engram.records import (
     Relation,
     observation,
     prompt,
+    relation_of,
     session,
     text,
     to_json_value,
@@ -140,19 +141,9 @@ def relations(
 
 
 def _relation(row: dict[str, Any]) -> Relation:
-    source_row, target_row = row.pop("source_row"), row.pop("target_row")
-    alive = bool(row.pop("source_alive"))
-    return Relation(
-        sync_id=text(row.get("sync_id")),
-        source=text(row.get("source_id")),
-        target=text(row.get("target_id")),
-        source_row=source_row,
-        target_row=target_row,
-        source_alive=alive,
-        relation=text(row.get("relation")),
-        status=text(row.get("judgment_status")),
-        columns={name: to_json_value(value) for name, value in row.items() if value is not None},
-    )
+    ends = row.pop("source_row"), row.pop("target_row")
+    is_alive = bool(row.pop("source_alive"))
+    return relation_of(row, ends, source_alive=is_alive)
 
 
 def _versions(

@@ -74,6 +74,14 @@ class Relation:
         return self.relation == "supersedes" and self.status == "judged"
 
 
+def relation_of(row: Row, ends: tuple[int | None, int | None], *, source_alive: bool) -> Relation:
+    """The relation in a row of its table; `ends`: the observations' numbers at its two ends."""
+    names = ("sync_id", "source_id", "target_id", "relation", "judgment_status")
+    sync_id, source, target, verb, status = (text(row.get(name)) for name in names)
+    columns = {name: to_json_value(value) for name, value in row.items() if value is not None}
+    return Relation(sync_id, source, target, *ends, source_alive, verb, status, columns)
+
+
 @dataclass(frozen=True, slots=True)
 class DatabasePlace:
     """The label and the file of the database that rows come from."""

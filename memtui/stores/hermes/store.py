@@ -33,9 +33,8 @@ from memtui.stores.hermes.records import (
     usage,
     why_refused,
 )
-from memtui.stores.listed_texts import without_kept
 from memtui.stores.scanning import IS_EMPTY, CachedFile, FoundShard
-from memtui.stores.sidecar import Sidecar
+from memtui.stores.sidecar import Sidecar, is_kept
 from memtui.stores.values import utc_now
 
 _HEADERS = {"memory": "MEMORY (your personal notes)", "user": "USER PROFILE (who the user is)"}
@@ -79,7 +78,7 @@ class HermesStore(ListedTextStore):
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """The two blocks of the prompt; entries that Hermes holds for threats are not told apart
         here."""
-        memories = without_kept(view.memories(self.label))
+        memories = [memory for memory in view.memories(self.label) if not is_kept(memory)]
         texts = []
         for name, target in ENTITIES.items():
             own = [m for m in memories if m.entity == target and m.extra.get("loaded_at_start")]
@@ -100,7 +99,7 @@ class HermesStore(ListedTextStore):
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:  # noqa: ARG002
         """Of both files, in characters; Hermes writes nothing that goes beyond."""
         found = []
-        memories = without_kept(view.memories(self.label))
+        memories = [memory for memory in view.memories(self.label) if not is_kept(memory)]
         for name, target in ENTITIES.items():
             own = [memory for memory in memories if memory.entity == target]
             if own:

@@ -100,9 +100,8 @@ def _edit(change: Change, memory: Memory, context: NoteContext) -> Plan:
         )
     edits: tuple[Edit, ...] = before.text_edits(page.text)
     edits += context.sidecar_entry(memory).set(**entry) if entry else ()
-    plan = plan_one(change, memory, edits)
     facts = _changed_facts(memory.id, before.text, page.text, context)
-    return replace(plan, refs=(*plan.refs, *facts))
+    return plan_one(change, memory, edits, others=facts)
 
 
 def _sidecar_edits(change: Change, memory: Memory, context: NoteContext) -> tuple[Edit, ...]:
@@ -135,8 +134,7 @@ def _delete(change: Change, memory: Memory, context: NoteContext) -> Plan:
         for other in context.view.memories(context.label)
         if other.ref not in facts and other.ref != memory.ref
     )
-    plan = plan_one(change, memory, edits, dangling_warnings(memory, others))
-    return replace(plan, refs=(*plan.refs, *facts))
+    return plan_one(change, memory, edits, dangling_warnings(memory, others), others=facts)
 
 
 def _add(change: Change, context: NoteContext) -> Plan:

@@ -28,7 +28,7 @@ from memtui.stores.importing import (
     text_with_title,
     texts_in,
 )
-from memtui.stores.plans import plan_duplicate
+from memtui.stores.plans import plan_duplicate, plan_successor
 from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory.records import (
     CONFIRMED,
@@ -101,14 +101,8 @@ def supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
         ]
     else:
         edits += old.sidecar_entry.set(**{KEPT_STATUS: "superseded", "superseded_by": [id]})
-    return Plan(
-        changes=(change,),
-        edits=tuple(edits),
-        outcome=Outcome.SUPERSEDED,
-        reason=f"Added {old.record_kind.noun}, {id}, in place of {memory.id}",
-        refs=(context.ref(id), memory.ref),
-        supersedes=(memory.ref,),
-    )
+    reason = f"Added {old.record_kind.noun}, {id}, in place of {memory.id}"
+    return plan_successor(change, memory, context.ref(id), tuple(edits), reason)
 
 
 def _inherited(old: RecordTarget) -> dict[str, Any]:

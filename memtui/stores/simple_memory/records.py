@@ -35,7 +35,7 @@ from memtui.stores.base import Reading, Unreadable
 from memtui.stores.json_file import JsonFile, NamedRecord, named_records, read_json, read_or_new
 from memtui.stores.plans import PlanContext, SidecarEntry
 from memtui.stores.scanning import LastRead, as_unreadable
-from memtui.stores.sidecar import Entry, Sidecar
+from memtui.stores.sidecar import Entry, Sidecar, is_kept
 from memtui.stores.simple_memory import EPISODES_FILE, FACTS_FILE, SCHEMA_FILE
 from memtui.stores.values import (
     UNADDRESSABLE,
@@ -48,9 +48,6 @@ from memtui.stores.values import (
     texts_of,
     with_unique_ids,
 )
-
-KEPT = "kept"
-"""Key of `extra` that marks a memory only the sidecar holds (`overlay.kept_memory`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +125,7 @@ class RecordTarget:
 
 def why_fixed(memory: Memory) -> str:
     """Why this memory's record cannot be changed; empty when it can."""
-    if memory.extra.get(KEPT):
+    if is_kept(memory):
         return "it is a former text that only memtui keeps"
     fault = memory.extra.get(UNADDRESSABLE)
     return str(fault) if fault else ""

@@ -31,6 +31,7 @@ from memtui.stores.importing import texts_in
 from memtui.stores.markdown_documents import outline, words_of
 from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one
 from memtui.stores.scanning import read_text
+from memtui.stores.sidecar import is_kept
 from memtui.stores.values import (
     RATING_OF,
     changed_values,
@@ -57,7 +58,7 @@ EDITABLE = frozenset({"content", "title", "tags", "importance", "type"})
 
 
 def _not_on(act: Act, memory: Memory) -> str:
-    if memory.extra.get("kept"):
+    if is_kept(memory):
         return "it is a former text that only memtui keeps"
     if act in (Act.RETIRE, Act.RESTORE):
         folders = memory.id.split("/")[:-1]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -212,18 +212,11 @@ class ChangeActions:
             self.failed,
         )
 
-    def carry_out(
-        self,
-        found: Preview,
-        notes: Sequence[OutcomeLine],
-        ask: bool,
-        yes: str,
-        apply: Callable[[Planned], None] | None = None,
-    ) -> None:
-        """Apply a plan, in a way of its own if there is one; with `ask`, confirm its diff first."""
+    def carry_out(self, found: Preview, notes: Sequence[OutcomeLine], ask: bool, yes: str) -> None:
+        """Apply a plan; with `ask`, show its diff and confirm first."""
         from memtui.tui.dialogs.diff import DiffScreen
 
-        planned, library, apply = found.planned, self.writer.library, apply or self.apply
+        planned, library = found.planned, self.writer.library
         if library is None:
             return
         if not planned.has_edits:
@@ -233,9 +226,9 @@ class ChangeActions:
             if len(planned.plans) > 1 and not planned.supersedes:
                 summary = (*summary, *change_worker.describe_targets(planned, library.get))
             dialog = DiffScreen(planned.title, summary, found.lines, found.texts, yes=yes)
-            self.screen.app.ask(dialog, lambda _: apply(planned))
+            self.screen.app.ask(dialog, lambda _: self.apply(planned))
         else:
-            apply(planned)
+            self.apply(planned)
 
     def apply(self, planned: Planned) -> None:
         """Write a plan, report it in a toast and clear the marks."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.files import drafts
 from memtui.tui.app_interface import Choice
+from memtui.tui.change_forms import UNCHANGED
 from memtui.tui.change_worker import ChangeWorker
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.context import ContextActions
@@ -167,5 +168,9 @@ class DraftActions(WritingController):
 
 def _describe_draft(draft: FormDraft) -> str:
     """Describe a draft by its act and the beginning of its text."""
-    words = draft.values.get("content") or " ".join(draft.values.values())
+    typed = (value for value in draft.values.values() if value != UNCHANGED)
+    words = draft.values.get("content") or " ".join(filter(None, typed))
+    if len(draft.about) > 1:
+        many = text.counted(len(draft.about), "memory")
+        return text.cut_line(f"{draft.act} {many}: {words}", HEADLINE_CELLS)
     return text.cut_line(f"{draft.act}: {words}", HEADLINE_CELLS)

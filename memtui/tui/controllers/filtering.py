@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from memtui import query as queries
+from memtui import text
 from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.tui import appearance
@@ -26,6 +27,8 @@ RECENCIES = {
     "1y": "the last year",
 }
 ALL = "all"
+LONGEST_TITLE = 30
+"""Cells of a filter's name in the heading of a question."""
 
 
 class FilterActions:
@@ -120,7 +123,7 @@ class FilterActions:
         current = queries.format_query(shown)
         saved = screen.app.saved
         choices = [
-            Choice(name, name, note=text, chosen=text == current) for name, text in saved.items()
+            Choice(name, name, note=query, chosen=query == current) for name, query in saved.items()
         ]
         if current and current not in saved.values():
             choices.append(Choice("", "Save current filter…", note=current, sign="+"))
@@ -132,8 +135,7 @@ class FilterActions:
             if act == ["rename"]:
                 self._rename(name)
             elif act == ["delete"]:
-                at = list(saved).index(name)
-                self._change_saved(lambda: screen.app.remove_filter(name), at)
+                self._delete(name)
             elif name:
                 screen.set_view(ViewState(saved[name]).settled(screen.now()))
             else:
@@ -151,6 +153,29 @@ class FilterActions:
             self._screen.app.report_error(error)
         else:
             self._pick_saved(at)
+
+    def _delete(self, name: str) -> None:
+        """Delete a filter, after a question."""
+        app = self._screen.app
+        at = list(app.saved).index(name)
+
+        def answered(reply: str | None) -> None:
+            if reply is None:
+                self._pick_saved(at)
+            else:
+                self._change_saved(lambda: app.remove_filter(name), at)
+
+        self._ask("delete", name, answered)
+
+    def _ask(self, verb: str, name: str, answered: Callable[[str | None], None]) -> None:
+        """Ask before a saved filter is lost, which no undo brings back."""
+        from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+        from memtui.tui.widgets.text_window import OutcomeLine, Tone
+
+        app = self._screen.app
+        title = f"{verb.capitalize()} saved filter “{text.cut_line(name, LONGEST_TITLE)}”?"
+        body = (OutcomeLine(text.one_line(app.saved[name]), Tone.QUIET),)
+        app.push_screen(ConfirmDialog(title, body, (Reply("y", verb, verb),)), answered)
 
     def _rename(self, name: str) -> None:
         """Ask for another name of a filter."""
@@ -179,13 +204,19 @@ class FilterActions:
 
         app = self._screen.app
 
-        def named(name: str) -> None:
+        def save(name: str) -> None:
             try:
                 app.save_filter(name, current)
             except MemtuiError as error:
                 app.report_error(error)
             else:
                 app.notify(f'Saved filter "{name}".', timeout=3)
+
+        def named(name: str) -> None:
+            if app.saved.get(name, current) == current:
+                save(name)
+            else:
+                self._ask("replace", name, lambda reply: save(name) if reply else None)
 
         app.ask(PromptDialog("Save filter", hint=current), named)
 

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.files import backups
-from memtui.journal import JournalAction
+from memtui.journal import ActionState, JournalAction
 from memtui.library import Library, broken_files
 from memtui.library.broken_files import BrokenFile
 from memtui.library.guarded_store import undo_note
-from memtui.library.planning import Planned
 from memtui.model import Place
 from memtui.tui import actions, terminal
-from memtui.tui.change_worker import preview_of
+from memtui.tui.change_worker import Preview, preview_of
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.jobs import Job
 
@@ -149,7 +148,24 @@ class JournalActions(WritingController):
 
         self._writer.worker.run("overwritten", found, self._found, lambda _: None)
 
+    def _announce_interrupted(self) -> None:
+        """Say once what became of a change during which memtui was killed."""
+        library = self._writer.library
+        if library is None or not library.interrupted:
+            return
+        interrupted, library.interrupted = library.interrupted, ()
+        for action in interrupted:
+            is_void = action.state is ActionState.VOID
+            fate = "nothing of it was written" if is_void else action.note or "it is complete"
+            self._screen.app.notify(
+                f"{quoted(action.title)}: {fate}{self._screen.app.hint('log')}",
+                title="Interrupted change",
+                severity="information" if fate == "it is complete" else "warning",
+                timeout=15,
+            )
+
     def _found(self, overwritten: tuple[RevertedEdit, ...]) -> None:
+        self._announce_interrupted()
         before, self.overwritten = self.overwritten, overwritten
         if before != overwritten:
             self._screen.update_keys()
@@ -231,6 +247,8 @@ class RepairActions(WritingController):
         self._screen.app.ask(dialog, lambda _: self._restore(store, broken))
 
     def _restore(self, store: WritableStore, broken: BrokenFile) -> None:
+        from memtui.tui.dialogs.diff import DiffScreen
+
         state = self._screen.app.launch.state
         if state is None:
             return
@@ -240,12 +258,14 @@ class RepairActions(WritingController):
             self._screen.app.notify(f"Restored {broken.path.name}{undo}", timeout=4)
             self._screen.worker.refresh()
 
-        def write(planned: Planned) -> None:
-            self._writer.apply(planned, done, self._changes.failed)
+        def planned(found: Preview) -> None:
+            dialog = DiffScreen(found.planned.title, (), found.lines, yes="restore")
+            write = partial(self._writer.apply, found.planned, done, self._changes.failed)
+            self._screen.app.ask(dialog, lambda _: write())
 
         path = str(broken.path)
         self._writer.plan(
             lambda _: preview_of(broken_files.plan_restore_copy(store, path, state)),
-            lambda found: self._changes.carry_out(found, (), True, "restore", write),
+            planned,
             self._changes.failed,
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -224,11 +223,13 @@ class ReviewActions(WritingController):
         if not proposals or self._refused():
             return
 
-        count = len(proposals)
-        yes = "accept" if count == 1 else f"accept {text.number(count)}"
-
         def planned(found: Preview) -> None:
-            self._changes.carry_out(found, (), preview, yes, partial(self._write, proposals))
+            if not found.planned.has_edits:
+                self._screen.app.report_refusal(found.planned.reason or "nothing would change")
+            elif preview:
+                self._ask(found, proposals)
+            else:
+                self._write(found.planned, proposals)
 
         def plan(library: Library, _: Job) -> Preview:
             made = self._queue_of(library).plan(proposals)
@@ -236,7 +237,15 @@ class ReviewActions(WritingController):
 
         self._writer.worker.run("plan", plan, planned, self._changes.failed, holds_keys=preview)
 
-    def _write(self, proposals: Sequence[Proposal], planned: Planned) -> None:
+    def _ask(self, found: Preview, proposals: Sequence[Proposal]) -> None:
+        from memtui.tui.dialogs.diff import DiffScreen
+
+        count = len(proposals)
+        yes = "accept" if count == 1 else f"accept {text.number(count)}"
+        dialog = DiffScreen(found.planned.title, (), found.lines, yes=yes)
+        self._screen.app.ask(dialog, lambda _: self._write(found.planned, proposals))
+
+    def _write(self, planned: Planned, proposals: Sequence[Proposal]) -> None:
         def done(_: JournalAction) -> None:
             what = (
                 text.cut_line(proposals[0].title, HEADLINE_CELLS)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.model import Memory
+from memtui.tui.actions import ActionHandlers
 from memtui.tui.app_interface import Choice
 from memtui.tui.controllers.changes import WritingController
-
-if TYPE_CHECKING:
-    from memtui.model import Memory
-    from memtui.tui.actions import ActionHandlers
 
 
 class TransferActions(WritingController):

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.model import Memory, to_record
 from memtui.tui import sanitizing
-from memtui.tui.app_interface import Choice
+from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.app_interface import AppInterface, CopyOutcome
     from memtui.tui.screen_interface import ScreenInterface
 
 

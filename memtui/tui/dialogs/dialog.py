@@ -140,6 +140,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     def on_unmount(self) -> None:
         # The signal keeps the function, and with it the dialog: 0.4 MiB for each that was open.
         self.app.theme_changed_signal.unsubscribe(self)
+        self.app.note_closed()
 
     def on_resize(self) -> None:
         self._fill_once()
@@ -224,10 +225,14 @@ class FittingDialog(Dialog[Result]):
     """Style classes of the box."""
     heading = ""
     """Title in the border of the box."""
+    summary: Sequence[OutcomeLine] = ()
+    """Lines above the content."""
 
     def compose(self) -> ComposeResult:
         with Vertical(classes=f"box {self.box_classes}") as box:
             box.border_title = Content(text.one_line(self.heading))
+            if self.summary:
+                yield OutcomeLines()
             yield from self.content()
             yield KeyLine(id="dialog-keys")
 
@@ -237,8 +242,14 @@ class FittingDialog(Dialog[Result]):
 
     def on_mount(self) -> None:
         self.app.clear_notifications()
+        if self.summary:
+            self.say(*self.summary)
         self._fit()
         self.update_keys()
+
+    def say(self, *lines: OutcomeLine) -> None:
+        """Show these lines as the outcome of what was typed or chosen."""
+        self.query_one(OutcomeLines).say(*lines)
 
     def on_resize(self) -> None:
         self._fit()
@@ -249,24 +260,17 @@ class FittingDialog(Dialog[Result]):
 
 
 class TextDialog(FittingDialog[Result]):
-    """Scrollable lines, which a subclass lays out for a width, below a summary if there is one."""
+    """Scrollable lines, which a subclass lays out for a width."""
 
     AUTO_FOCUS = "TextWindow"
     box_classes = "full"
     leave = "back"
-    summary: Sequence[OutcomeLine] = ()
 
     def content(self) -> ComposeResult:
-        if self.summary:
-            yield OutcomeLines()
         yield TextWindow()
 
     def keys(self) -> list[tuple[str, str]]:
         return [("↑↓", "scroll")]
-
-    def on_mount(self) -> None:
-        if self.summary:
-            self.query_one(OutcomeLines).say(*self.summary)
 
     def fill(self) -> None:
         sheet = self.query_one(TextWindow)

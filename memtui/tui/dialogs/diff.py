@@ -16,7 +16,7 @@ from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
 from memtui.tui.diff_lines import DiffLine, TextChange, count_lines
 from memtui.tui.widgets.diff_view import DiffView, draw_text_diff, join_columns
-from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
+from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 
 class DiffScreen(FittingDialog[bool]):
@@ -45,20 +45,16 @@ class DiffScreen(FittingDialog[bool]):
         super().__init__()
         self.heading = title[:1].upper() + title[1:]
         self.leave = "cancel" if yes else "back"
-        self._summary, self._diff, self._yes = summary, diff, yes
+        self.summary, self._diff, self._yes = summary, diff, yes
         self._texts, self._is_raw = texts, not texts
 
     def content(self) -> ComposeResult:
-        if self._summary:
-            yield OutcomeLines()
         yield DiffView(self._diff, self._texts)
 
     def on_mount(self) -> None:
         files, added, removed = count_lines(self._diff)
         places = f"{text.counted(files, 'change')}  +{text.number(added)} -{text.number(removed)}"
         self.query_one(".box").border_subtitle = Content(places)
-        if self._summary:
-            self.query_one(OutcomeLines).say(*self._summary)
 
     def keys(self) -> list[tuple[str, str]]:
         keys = [("enter", self._yes)] if self._yes else []

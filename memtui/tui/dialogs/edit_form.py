@@ -208,10 +208,10 @@ class FormScreen(FittingDialog[Planned]):
         self.is_previewing, self._preview = False, found
         library = self._writer.library
         if found is None or library is None:
-            self._say(NO_CHANGES)
+            self.say(NO_CHANGES)
         else:
             lines = self._describe(found, library)
-            self._say(*lines, *change_worker.describe_files(found.planned, found.lines))
+            self.say(*lines, *change_worker.describe_files(found.planned, found.lines))
 
     def _describe(self, found: Preview, library: Library) -> tuple[OutcomeLine, ...]:
         lines = change_worker.describe_plan(found.planned, library.get)
@@ -223,15 +223,15 @@ class FormScreen(FittingDialog[Planned]):
         if number != self._number:
             return
         self.is_previewing, self._preview = False, None
-        self._say(change_worker.describe_failure(error))
+        self.say(change_worker.describe_failure(error))
 
     @property
     def _stopped(self) -> bool:
         """Whether a rule of the store refuses the change, but can be overridden."""
         return self._preview is not None and self._preview.planned.outcome in _STOPPED
 
-    def _say(self, *lines: OutcomeLine) -> None:
-        self.query_one(OutcomeLines).say(*lines)
+    def say(self, *lines: OutcomeLine) -> None:
+        super().say(*lines)
         self.update_keys()
 
     def keys(self) -> list[tuple[str, str]]:
@@ -311,7 +311,7 @@ class FormScreen(FittingDialog[Planned]):
             return
         self._saving = False
         if is_deleted:
-            self._say(OutcomeLine(DELETED, Tone.BAD, "error:"))
+            self.say(OutcomeLine(DELETED, Tone.BAD, "error:"))
         else:
             self._failed(self._number, error)
         reason = f"{DELETED}; your text is still here." if is_deleted else error
@@ -341,7 +341,7 @@ class FormScreen(FittingDialog[Planned]):
     def _decided(self, conflict: Conflict, choice: str | None) -> None:
         library, base = self._writer.library, self._base
         if choice is None or library is None:
-            self._say(OutcomeLine("conflict with a change on disk, not resolved yet", Tone.WARNING))
+            self.say(OutcomeLine("conflict with a change on disk, not resolved yet", Tone.WARNING))
             return
         if base is not None:
             try:

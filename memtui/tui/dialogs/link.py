@@ -151,16 +151,14 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def _failed(self, error: MemtuiError) -> None:
         self.searching = False
-        self.query_one(OutcomeLines).say(change_worker.describe_failure(error))
+        self.say(change_worker.describe_failure(error))
 
     def action_link(self) -> None:
         """Plan the link; close only if it can be made, so that the input is not lost."""
         target = self._list.current
         relation = self._relation.raw.strip().replace(" ", "_")
         if target is None:
-            self.query_one(OutcomeLines).say(
-                OutcomeLine("search for the memory to link to", Tone.WARNING)
-            )
+            self.say(OutcomeLine("search for the memory to link to", Tone.WARNING))
             return
         to = target.id if target.store == self._memory.store else target.ref
         change = Change(
@@ -173,7 +171,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
                 self.dismiss(chosen)
             else:
                 reason = found.planned.reason or "no changes: already linked"
-                self.query_one(OutcomeLines).say(OutcomeLine(reason, Tone.WARNING))
+                self.say(OutcomeLine(reason, Tone.WARNING))
 
         self._worker.run(
             "plan",

@@ -51,19 +51,16 @@ class ConfirmDialog(FittingDialog[str]):
     ) -> None:
         super().__init__()
         self.heading, self.leave = title, cancel
-        self._body, self._replies = body, replies
+        self.summary, self._replies = body, replies
 
     def content(self) -> ComposeResult:
-        yield OutcomeLines()
+        return ()
 
     def keys(self) -> list[tuple[str, str]]:
         return [(reply.key, reply.words) for reply in self._replies]
 
-    def on_mount(self) -> None:
-        self.query_one(OutcomeLines).say(*self._body)
-
     def fill(self) -> None:
-        widths = [text.width(text.one_line(f"{line.head} {line.words}")) for line in self._body]
+        widths = [text.width(text.one_line(f"{line.head} {line.words}")) for line in self.summary]
         keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
         title = text.width(text.one_line(self.heading)) + 4
         self.fit(columns=min(QUESTION_CELLS, max(*widths, keys + len(self.leave) + 8, title)))
@@ -160,7 +157,7 @@ class TimePrompt(LineDialog[TimeCondition]):
         self._describe(event.value)
 
     def _describe(self, words: str) -> None:
-        self.query_one(OutcomeLines).say(self._describe_time(words.strip()))
+        self.say(self._describe_time(words.strip()))
 
     def _describe_time(self, words: str) -> OutcomeLine:
         if not words:

@@ -136,7 +136,7 @@ class SettingsScreen(FittingDialog[None]):
         setting = self._list.setting
         about, *warning = _describe(setting)
         lines = [OutcomeLine(about), *(OutcomeLine(words, Tone.WARNING) for words in warning)]
-        self.query_one(OutcomeLines).say(*lines)
+        self.say(*lines)
         self.update_keys()
 
     def keys(self) -> list[tuple[str, str]]:

@@ -228,7 +228,7 @@ class ExportScreen(TransferScreen):
             lines.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
         library = self.writer.library
         if library and (count := sum(len(library.unreadable(s.label)) for s in library.stores)):
-            words = f"{text.counted(count, 'file')} unreadable; what they hold is left out"
+            words = f"{text.counted(count, 'unreadable file')}, whose memories are left out"
             lines.append(OutcomeLine(words, Tone.WARNING, "!"))
         if typed_path(self._file).exists():
             lines.append(OutcomeLine("exists; you will be asked before overwriting", Tone.WARNING))

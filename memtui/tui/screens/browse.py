@@ -208,6 +208,10 @@ class BrowseScreen(SearchableScreen):
             gc.freeze()
             gc.set_threshold(*GARBAGE)
 
+    @on(messages.LinksReady)
+    def _keep_links(self) -> None:
+        self._keep_from_collection()
+
     @on(messages.LossesSeen)
     def _losses_seen(self, event: messages.LossesSeen) -> None:
         for report in event.reports:

@@ -213,6 +213,8 @@ class Detail(ListWindow):
             self._searched = ()
         else:
             self._lines.take_heights(before)
+            if is_resized and self.top and len(before):
+                self.top = self._lines.line_like(self.top, before)
         if chosen is not None:
             self._select_again(chosen.ref)
         self._go_to_passage()

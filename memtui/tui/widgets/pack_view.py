@@ -26,7 +26,6 @@ TOKENS_WIDTH = 6
 STOP_EVERY = 8
 """Rows of a long entry from one stop of the cursor to the next."""
 OUT_SIGN = "×"
-NO_BUDGET = "no budget"
 
 
 class PackRow(NamedTuple):

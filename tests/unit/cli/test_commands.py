@@ -357,6 +357,10 @@ def test_without_a_terminal_the_screen_prints_a_summary(run: Run, home: Path) ->
     done = run(home)
     assert done.returncode == 0
     assert done.stdout == f"agent-memory: 3 memories in {home}\n"
+
+
+@pytest.mark.slow
+def test_without_a_terminal_the_demo_ends_well(run: Run) -> None:
     assert run("demo").returncode == 0
 
 

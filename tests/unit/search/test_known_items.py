@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from tests.bench import known_item
 
 
+@pytest.mark.slow
 def test_every_class_is_in_both_halves_and_every_answer_exists() -> None:
     items = known_item.read_items()
     tuning, reported = known_item.split_items(items)

@@ -90,6 +90,7 @@ def test_one_ref_twice_in_a_batch_is_one_document(index: WhooshIndex) -> None:
     assert ask(index, "second") == ["s:0"]
 
 
+@pytest.mark.slow
 def test_many_small_updates_stay_right_and_are_merged(index: WhooshIndex) -> None:
     for number in range(30):
         assert index.update([IndexedDocument(f"s:{number % 7}", content=f"round {number}")])

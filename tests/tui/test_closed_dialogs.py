@@ -1,0 +1,39 @@
+"""A closed dialog leaves nothing in memory."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from pathlib import Path
+
+import pytest
+import textual.screen
+from textual._styles_cache import StylesCache
+
+from .stage import stage
+
+pytestmark = pytest.mark.slow
+
+KEYS = ("question_mark", "r", "H", "O", "x")
+"""They open a text, a picker, two lists of lines, a form."""
+
+
+async def test_of_fifty_closed_dialogs_no_part_stays(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(textual.screen, "UPDATE_PERIOD", 1 / 60)  # as the program has it
+    async with stage(root) as on:
+        opened: list[weakref.ref[object]] = []
+        counts: list[int] = []
+        for number in range(50):
+            await on.press(KEYS[number % len(KEYS)])
+            assert on.app.screen is not on.browse
+            opened.append(weakref.ref(on.app.screen))
+            await on.press("escape")
+            assert on.app.screen is on.browse
+            if number % 25 == 24:
+                gc.collect()
+                counts.append(sum(isinstance(one, StylesCache) for one in gc.get_objects()))
+        alive = [ref() for ref in opened if ref() is not None]
+        assert len(alive) <= 2  # what the last jobs had to tell
+        assert counts[1] <= counts[0] + 10
