@@ -52,8 +52,11 @@ def import_without_openssl() -> None:
                 del sys.modules[name]
 
 
-ARENA_MAX = -8
-"""`M_ARENA_MAX` of glibc's malloc.h."""
+ARENA_MAX, MMAP_THRESHOLD, TRIM_THRESHOLD = -8, -3, -1
+"""`M_ARENA_MAX` and the others of glibc's malloc.h."""
+MAPPED_FROM = 4 << 20
+"""Bytes of an array that is given back to the system when it is freed: one over half a million
+memories. By itself glibc keeps up to 32 MiB of each (mallopt(3)): 74 MiB at a million."""
 
 
 def share_arenas() -> None:
@@ -64,7 +67,10 @@ def share_arenas() -> None:
     import ctypes  # 4 ms; numpy would import it anyway
 
     with contextlib.suppress(AttributeError, OSError):  # another C library
-        ctypes.CDLL(None).mallopt(ARENA_MAX, 1)
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(ARENA_MAX, 1)
+        mallopt(MMAP_THRESHOLD, MAPPED_FROM)
+        mallopt(TRIM_THRESHOLD, 2 * MAPPED_FROM)
 
 
 GARBAGE = (10_000, 500, 100)
