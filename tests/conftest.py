@@ -105,7 +105,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_collection_finish(session: pytest.Session) -> None:
     _share_bytecode(session.config.stash[SHARED])
     gc.freeze()  # thousands of tests that stay until the end: no collection need look at them
-    gc.set_threshold(400_000, 20, 20)  # an app of a test is garbage as a whole, when it has ended
+    gc.set_threshold(100_000, 10, 10)  # an app of a test is garbage as a whole, when it has ended
     gc.enable()
 
 

@@ -135,6 +135,18 @@ async def test_an_act_waits_for_the_truth_and_is_done_to_the_same_memory(disk: D
         assert marked == [under.ref]
 
 
+async def test_an_edit_begun_before_the_stores_are_open_opens_its_form(disk: Disk) -> None:
+    await disk.session("j")
+    async with disk.next_start(toasts=True) as on:
+        await on.handle()
+        await on.handle("e")
+        disk.gate.set()
+        await on.ready()
+        await on.type("q x")
+        assert "q x" in on.text()
+        assert "being opened" not in on.text()
+
+
 @pytest.mark.slow
 async def test_an_act_on_a_memory_that_is_gone_is_not_done(disk: Disk) -> None:
     await disk.session()

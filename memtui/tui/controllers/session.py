@@ -117,7 +117,7 @@ class CachedScreenController:
         return self.is_unchecked and action_id not in AT_ONCE
 
     def wait(self, act: Callable[[], None]) -> None:
-        """Run an action on the memory under the cursor once the stores have been read.
+        """Run an action on the memory under the cursor at the next call of `do_waiting`.
 
         The keys typed next wait too, a second at most.
         """
@@ -133,9 +133,10 @@ class CachedScreenController:
     def checked(self) -> None:
         """Run the deferred actions: the panes show the present memories."""
         self._cached = None
-        self._screen.call_after_refresh(self._do_waiting)
+        self._screen.call_after_refresh(self.do_waiting)
 
-    def _do_waiting(self) -> None:
+    def do_waiting(self) -> None:
+        """Run the deferred actions, each on the memory that it was meant for."""
         waiting, self._waiting = self._waiting, []
         screen = self._screen
         for ref, act in waiting:
@@ -144,7 +145,7 @@ class CachedScreenController:
                 act()
             else:
                 screen.app.notify("That memory is no longer in the list.", severity="warning")
-        if self._release is not None:
+        if self._release is not None and not self._waiting:
             self._release()
             self._release = None
 

@@ -106,7 +106,11 @@ class BrowseScreen(SearchableScreen):
     # Acts
 
     def action_act(self, action_id: str) -> None:
-        if self.cached_screen.waits(action_id):
+        # When the rows have been read, what writing needs is there in a moment.
+        is_nearly_ready = self._editing is None and self.status_text.complete
+        if self.cached_screen.waits(action_id) or (
+            is_nearly_ready and self.refusal(action_id) == OPENING
+        ):
             self.cached_screen.wait(lambda: self.action_act(action_id))
         else:
             super().action_act(action_id)
@@ -227,6 +231,8 @@ class BrowseScreen(SearchableScreen):
         self.handlers = {**self.handlers, **self._editing.handlers()}
         self.detail.render_markdown()
         self.update_keys()
+        if not self.cached_screen.is_unchecked:
+            self.cached_screen.do_waiting()
 
     @on(messages.IndexReady)
     def _index_ready(self) -> None:
