@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 import threading
@@ -9,6 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pyte
@@ -17,7 +19,7 @@ import pytest
 from memtui.config import Settings
 from memtui.library import Library
 from memtui.testing import hostile_values
-from memtui.tui import first_frame, screen_cache
+from memtui.tui import first_frame, library_worker, screen_cache
 from memtui.tui.controllers.session import CHECKING
 
 from .stage import FACTS, NOW, Stage, fact, stage, write_store
@@ -135,12 +137,22 @@ async def test_an_act_waits_for_the_truth_and_is_done_to_the_same_memory(disk: D
         assert marked == [under.ref]
 
 
-async def test_an_edit_begun_before_the_stores_are_open_opens_its_form(disk: Disk) -> None:
-    await disk.session("j")
+async def test_an_edit_begun_before_writing_is_ready_opens_its_form(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded = threading.Event()
+
+    def load_late(name: str) -> ModuleType:
+        loaded.wait(60)
+        return importlib.import_module(name)
+
+    monkeypatch.setattr(library_worker, "import_module", load_late)
     async with disk.next_start(toasts=True) as on:
-        await on.handle()
-        await on.handle("e")
         disk.gate.set()
+        while on.browse.detail.memory is None:
+            await on.handle()
+        await on.handle("e")
+        loaded.set()
         await on.ready()
         await on.type("q x")
         assert "q x" in on.text()
