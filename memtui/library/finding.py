@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from memtui.dataclass import dataclass, field, replace
 from memtui.insight.statistics import Statistics, order_counts
-from memtui.lazy_pattern import lazy_pattern
 from memtui.library.indexing import ProvisionalIndex
 from memtui.library.semantic import SemanticSearch
 from memtui.library.snapshot import Rows
@@ -43,7 +42,7 @@ from memtui.search.salience import ScoreConstants
 from memtui.stores.base import LimitUse
 from memtui.text import counted, one_line
 
-_ID = lazy_pattern(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
+_ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from memtui.dataclass import dataclass
 from memtui.errors import ConfigError, MemtuiError, StoreError
-from memtui.lazy_pattern import lazy_pattern
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import Format
@@ -19,7 +19,7 @@ from memtui.text import one_line
 
 log = logging.getLogger(__name__)
 
-_PLAIN = lazy_pattern(r"[^\w.-]+")
+_PLAIN = re.compile(r"[^\w.-]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,23 +10,23 @@ Days are those of UTC, as everywhere in memtui, and weeks begin on Monday (ISO 8
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from math import inf
 
 from memtui.dataclass import dataclass
 from memtui.errors import QueryError
-from memtui.lazy_pattern import lazy_pattern
 from memtui.query.parsed_query import Range, TimeCondition
 
 _UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
-_AGO = lazy_pattern(r"(\d{1,6})([mhdwy])")
-_WORDS_AGO = lazy_pattern(r"(\d{1,6})[ -](minute|hour|day|week|month|year)s?[ -]ago")
+_AGO = re.compile(r"(\d{1,6})([mhdwy])")
+_WORDS_AGO = re.compile(r"(\d{1,6})[ -](minute|hour|day|week|month|year)s?[ -]ago")
 _SECONDS = {
     **{"minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400},
     **{"month": 30 * 86400, "year": 365 * 86400},
 }
-_DATE = lazy_pattern(r"(\d{4})(?:-(\d{1,2}))?")
-_RELATIVE = lazy_pattern(r"(this|last)[ -](week|month|year)")
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?")
+_RELATIVE = re.compile(r"(this|last)[ -](week|month|year)")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july", "august", "september"),

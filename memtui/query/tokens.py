@@ -21,20 +21,19 @@ from collections.abc import Iterator
 from enum import Enum, auto
 
 from memtui.dataclass import dataclass
-from memtui.lazy_pattern import lazy_pattern
 from memtui.model import UNTYPED
 from memtui.query.parsed_query import Condition, Node, Query, Term, TermKind
 from memtui.query.query_fields import FIELDS, REGEX, suggest_field
 
 MAX_DEPTH = 30
 """Groups in groups; further parentheses are ignored."""
-_FIELD = lazy_pattern(r"([A-Za-z]+):(?![:/\\])")
-_VALUE = lazy_pattern(r'(?:"[^"]*(?:"|$)|[^\s"])*+')
-_REGEX = lazy_pattern(r"/(?=\S)((?:[^/\\]|\\.)++)/(?=\s|\)|$)", re.DOTALL)
-_BLANKS = lazy_pattern(r"\s*")
-_CHUNK = lazy_pattern(r"[^\s()]*")
-_QUOTED = lazy_pattern(r'"[^"]*(?:"|$)')
-FLAG = lazy_pattern(r"(?:^|(?<=[\s(]))(?:-[A-Za-z](?=[\s)]|$)|--[A-Za-z])")
+_FIELD = re.compile(r"([A-Za-z]+):(?![:/\\])")
+_VALUE = re.compile(r'(?:"[^"]*(?:"|$)|[^\s"])*+')
+_REGEX = re.compile(r"/(?=\S)((?:[^/\\]|\\.)++)/(?=\s|\)|$)", re.DOTALL)
+_BLANKS = re.compile(r"\s*")
+_CHUNK = re.compile(r"[^\s()]*")
+_QUOTED = re.compile(r'"[^"]*(?:"|$)')
+FLAG = re.compile(r"(?:^|(?<=[\s(]))(?:-[A-Za-z](?=[\s)]|$)|--[A-Za-z])")
 """What marks a line as a pasted command."""
 
 

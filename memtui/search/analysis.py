@@ -26,8 +26,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from memtui.lazy_pattern import lazy_pattern
-
 VERSION = 1
 """Incremented when the same text would give other words; older indexes are then rebuilt."""
 
@@ -50,19 +48,19 @@ _UNSPACED = (
 
 _LANGUAGE_NAME = r"(?<![A-Za-z0-9])[A-Za-z](?:\+\+|#(?![A-Za-z0-9]))"
 """C++, g++, C#, F#."""
-_ASCII_CHUNK = lazy_pattern(rf"{_LANGUAGE_NAME}|[A-Za-z0-9]+(?:(?:[.'-]|_+)[A-Za-z0-9]+)*")
+_ASCII_CHUNK = re.compile(rf"{_LANGUAGE_NAME}|[A-Za-z0-9]+(?:(?:[.'-]|_+)[A-Za-z0-9]+)*")
 _INNER = rf"[\w{_MARKS}{_HIDDEN}]"
-_CHUNK = lazy_pattern(rf"{_LANGUAGE_NAME}|\w{_INNER}*(?:[.'’\-‐‑]{_INNER}+)*")
+_CHUNK = re.compile(rf"{_LANGUAGE_NAME}|\w{_INNER}*(?:[.'’\-‐‑]{_INNER}+)*")
 
-_JOINER = lazy_pattern(r"[_'’\-‐‑]+")
-_NEGATION = lazy_pattern(r"n['’]t$", re.IGNORECASE)
-_POSSESSIVE = lazy_pattern(r"['’]s$", re.IGNORECASE)
-_NUMBER = lazy_pattern(r"[vV]?(\d++(?:\.\d++)++(?:[A-Za-z]++\d*+)?)")
-_HUMP = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_PLURAL_ACRONYM = lazy_pattern(r"[A-Z]{2,}s")
-_UNSPACED_RUN = lazy_pattern(f"([{_UNSPACED}]+)")
-_FOLDED_MARK = lazy_pattern("[\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]")
-_BLANK = lazy_pattern(r"[ \t\n]")
+_JOINER = re.compile(r"[_'’\-‐‑]+")
+_NEGATION = re.compile(r"n['’]t$", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"['’]s$", re.IGNORECASE)
+_NUMBER = re.compile(r"[vV]?(\d++(?:\.\d++)++(?:[A-Za-z]++\d*+)?)")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s")
+_UNSPACED_RUN = re.compile(f"([{_UNSPACED}]+)")
+_FOLDED_MARK = re.compile("[\u0300-\u036f\u0483-\u0487\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]")
+_BLANK = re.compile(r"[ \t\n]")
 BLOCK_CHARS = 1 << 16
 """Characters of a block of a huge text."""
 _LETTERS = str.maketrans(
@@ -120,7 +118,7 @@ def fold_text(text: str) -> str:
     return (text if text.isascii() else _fold_characters(text)).casefold()
 
 
-_NOT_ASCII = lazy_pattern(r"[^\x00-\x7f]+(?:[\x00-\x40]{1,2}[^\x00-\x7f]+)*")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]+(?:[\x00-\x40]{1,2}[^\x00-\x7f]+)*")
 """A run of other characters, and of such runs with one or two signs between them."""
 
 

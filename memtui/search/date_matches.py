@@ -26,7 +26,6 @@ from typing import NamedTuple
 import numpy as np
 
 from memtui.dataclass import dataclass
-from memtui.lazy_pattern import lazy_pattern
 from memtui.query import Term, TermKind
 from memtui.query.periods import MONTHS, Period, parse_date, parse_period
 from memtui.search import hits
@@ -51,8 +50,8 @@ _FOREIGN_DAYS = {
     "gestern": "yesterday", "heute": "today", "hier": "yesterday", "ayer": "yesterday",
     "hoy": "today", "aujourd'hui": "today", "aujourd’hui": "today",
 }  # fmt: skip
-_OF = lazy_pattern(r"(?<=\d)\s+(?:de|del|du)\s+|(?<=[a-z])\s+(?:de|del)\s+(?=\d{4})", re.IGNORECASE)
-_WORD = lazy_pattern(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_OF = re.compile(r"(?<=\d)\s+(?:de|del|du)\s+|(?<=[a-z])\s+(?:de|del)\s+(?=\d{4})", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +159,7 @@ MAX_SPANS = 32
 _NAMES = "|".join(f"{name[:3]}(?:{name[3:]})?" if name[3:] else name for name in MONTHS)
 _MONTH = rf"(?P<month{{0}}>{_NAMES}|sept)\b\.?"
 _YEAR = r"(?:\s*,?\s+(?P<year{0}>(?:19|20)\d\d)\b)?"
-_NUMERIC = lazy_pattern(
+_NUMERIC = re.compile(
     r"\b(?P<y>(?:19|20)\d\d)-(?P<m>\d\d?)(?:-(?P<d>\d\d?))?\b"
     r"|\b(?P<d2>\d\d?)\.\s?(?P<m2>\d\d?)\.\s?(?P<y2>(?:19|20)\d\d)\b"
 )
@@ -171,16 +170,16 @@ _WRITTEN = (
     rf"\b{_MONTH.format(3)}{_YEAR.format(3)}"
 )
 _AMBIGUOUS = ("may", "mar", "march", "dec", "sep", "jan")
-_YEAR_ALONE = lazy_pattern(r"\b(?:19|20)\d\d\b")
-_RELATIVE = lazy_pattern(
+_YEAR_ALONE = re.compile(r"\b(?:19|20)\d\d\b")
+_RELATIVE = re.compile(
     r"\b(?:(?P<word>today|yesterday)|(?P<which>last|this)\s+(?P<unit>week|month|year)"
     r"|(?P<count>\d{1,3})\s+(?P<units>day|week|month|year)s?\s+ago)\b",
     re.IGNORECASE,
 )
-_HINT = lazy_pattern(rf"\d|{'|'.join(name[:3] for name in MONTHS)}|day\b|last|this", re.IGNORECASE)
+_HINT = re.compile(rf"\d|{'|'.join(name[:3] for name in MONTHS)}|day\b|last|this", re.IGNORECASE)
 """What every text with a date has."""
 _BEGINNINGS = {word[:3] for word in (*MONTHS, *_FOREIGN, *_FOREIGN_DAYS)}
-_ANY_LANGUAGE = lazy_pattern("|".join([r"\d", "tod", "yes", "las", "thi", *sorted(_BEGINNINGS)]))
+_ANY_LANGUAGE = re.compile("|".join([r"\d", "tod", "yes", "las", "thi", *sorted(_BEGINNINGS)]))
 """What every text with a date has, folded, before words are translated."""
 _UNIT_DAYS = {"day": 1, "week": 7, "month": 30, "year": 365}
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from memtui.dataclass import dataclass
-from memtui.lazy_pattern import lazy_pattern
 from memtui.model import Memory, Place
 
 
@@ -72,8 +72,8 @@ def digest_document(document: IndexedDocument) -> str:
 _SESSION_KEYS = ("session_id", "originSessionId")
 """Native keys that name the session in which a memory was recorded: Engram, Claude Code."""
 _MAX_POSITION = 999_999_999
-_LAST_NUMBER = lazy_pattern(r"(\d{1,9})\D*$")
-_SPEAKER = lazy_pattern(r"([^\W\d_][\w.'’ -]{0,30}):\s")
+_LAST_NUMBER = re.compile(r"(\d{1,9})\D*$")
+_SPEAKER = re.compile(r"([^\W\d_][\w.'’ -]{0,30}):\s")
 """A name, a colon and a blank at the start of a turn."""
 
 

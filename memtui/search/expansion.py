@@ -19,7 +19,6 @@ from itertools import product
 
 import numpy as np
 
-from memtui.lazy_pattern import lazy_pattern
 from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis, hits
 from memtui.search.array_types import Ints, Mask
@@ -154,7 +153,7 @@ MAX_WORDS = 64
 """Words that are looked for in place of one; the most frequent."""
 MAX_FOLDED_PLACES = 4
 """Places of a word where an umlaut may be written in two ways."""
-_UMLAUTS = lazy_pattern(r"ae|oe|ue|a|o|u")
+_UMLAUTS = re.compile(r"ae|oe|ue|a|o|u")
 _OTHER_WAY = {"ae": "a", "oe": "o", "ue": "u", "a": "ae", "o": "oe", "u": "ue"}
 
 Held = dict[str, int]

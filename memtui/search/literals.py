@@ -271,7 +271,8 @@ def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) ->
     ranges = word_ranges(segment, parts, last_is_prefix)
     if not ranges:
         return NO_SLOTS
-    memories = in_range(segment.first_words, *ranges[0]).nonzero()[0]
+    memories, first_words = segment.titles
+    memories = memories[in_range(first_words, *ranges[0])]
     for at, numbers in enumerate((*ranges[1:], _TITLE_END), 1):
         memories = memories[in_range(segment.stream[segment.starts[memories] + at], *numbers)]
     return memories + segment.first

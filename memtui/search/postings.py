@@ -141,9 +141,11 @@ class Segment:
     """Hits of the last words; see `memtui.search.hits.get_cached`."""
 
     @cached_property
-    def first_words(self) -> Ints:
-        """The first word of each memory's title; `FIELD_END` where it has none."""
-        return self.stream[self.starts[:-1]]
+    def titles(self) -> tuple[Longs, Ints]:
+        """The memories that have a title, and the first word of each."""
+        first_words = self.stream[self.starts[:-1]]
+        memories = (first_words != FIELD_END).nonzero()[0]
+        return memories, first_words[memories]
 
     def find_word(self, word: str) -> int | None:
         """The number of this word, or None if no memory holds it."""

@@ -24,7 +24,6 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from memtui.dataclass import dataclass
-from memtui.lazy_pattern import lazy_pattern
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.query import REGEX, Condition
@@ -47,10 +46,10 @@ _MAX_CACHED = 16
 """Masks that are cached."""
 # Fields of a cached row as `search.catalog.encode_row` writes them: inside texts the quotes are
 # escaped, so nothing else looks like this before `extra`, the last field.
-_HAS_LINKS = lazy_pattern(rb'"links":\[\{')
-_HAS_HISTORY = lazy_pattern(rb'"supersede(?:s|d_by)":\["')
-_HAS_CONFIDENCE = lazy_pattern(rb'"confidence":[-0-9]')
-_ALL = lazy_pattern(rb"\{")
+_HAS_LINKS = re.compile(rb'"links":\[\{')
+_HAS_HISTORY = re.compile(rb'"supersede(?:s|d_by)":\["')
+_HAS_CONFIDENCE = re.compile(rb'"confidence":[-0-9]')
+_ALL = re.compile(rb"\{")
 """The beginning of every record."""
 
 _TEXTS: Mapping[str, Callable[[Memory], tuple[str, ...]]] = {

@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
-from memtui.lazy_pattern import lazy_pattern
 from memtui.text.cells import cut, fits, width
 from memtui.text.safe_text import one_line
 
@@ -102,7 +101,7 @@ def _literals(words: tuple[str, ...]) -> Sequence[str]:
     return () if any(map(_VARIABLE.search, folded)) else sorted(folded, key=_longest_first)
 
 
-_VARIABLE = lazy_pattern(r"[\s*?]")
+_VARIABLE = re.compile(r"[\s*?]")
 
 
 def _longest_first(word: str) -> tuple[int, str]:
@@ -243,7 +242,7 @@ def find_passage(text: str, words: Sequence[str]) -> Passage | None:
     return _better(found, paragraph) if paragraph else found
 
 
-_BLANK_LINE = lazy_pattern(r"\n[^\S\n]*\n")
+_BLANK_LINE = re.compile(r"\n[^\S\n]*\n")
 
 
 def _better(found: Passage | None, paragraph: Sequence[_Line]) -> Passage:
