@@ -137,6 +137,7 @@ async def test_an_act_waits_for_the_truth_and_is_done_to_the_same_memory(disk: D
         assert marked == [under.ref]
 
 
+@pytest.mark.slow
 async def test_an_edit_begun_before_writing_is_ready_opens_its_form(
     disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,7 @@ async def test_a_title_is_not_repeated_in_the_second_row(tmp_path: Path) -> None
         assert on.browse.memories._texts(memory, 40) == ["A title", "The text and more"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("density", ["comfortable", "roomy"])
 async def test_keys_mouse_and_scrollbar_go_by_memory(tmp_path: Path, density: str) -> None:
     async with stage(write_store(tmp_path, FACTS), settings=_settings(density)) as on:

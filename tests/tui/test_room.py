@@ -89,6 +89,7 @@ async def test_keys_resize_panes_that_stand_above_each_other(root: Path) -> None
         assert on.browse.memories.outer_size.height == height - 1
 
 
+@pytest.mark.slow
 async def test_a_border_is_dragged_and_a_double_click_resets_it(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         memories = on.browse.memories

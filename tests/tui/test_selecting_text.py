@@ -72,6 +72,7 @@ async def test_several_lines_are_copied_without_their_margin(root: Path) -> None
         )
 
 
+@pytest.mark.slow
 async def test_a_drag_past_the_edge_scrolls_and_selects_on(tmp_path: Path) -> None:
     note = "\n".join(f"line {number} of the note" for number in range(200))
     root = write_store(tmp_path, {"shop": [fact(1, note, "2026-03-02", "decision")]})
@@ -139,6 +140,7 @@ async def test_in_a_diff_y_copies_what_is_selected_and_confirms_nothing(root: Pa
         assert on.app.screen is screen
 
 
+@pytest.mark.slow
 async def test_what_is_selected_is_shown_in_reverse(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         on.browse.set_text("Postgres")

@@ -113,6 +113,7 @@ async def test_what_goes_away_leaves_the_list(root: Path) -> None:
         await on.sees(f"of {count - 2}")
 
 
+@pytest.mark.slow
 async def test_the_mouse(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         list_ = on.browse.memories

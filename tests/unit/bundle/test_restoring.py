@@ -183,6 +183,7 @@ def test_what_others_wrote_since_is_never_taken_away(
     assert beside(tmp_path) == {"there"}
 
 
+@pytest.mark.slow
 def test_a_database_that_a_program_has_open_is_left_to_it(tmp_path: Path) -> None:
     place = restored(tmp_path, "engram")
     code = (

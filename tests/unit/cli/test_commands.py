@@ -407,6 +407,7 @@ def test_the_first_paint_loads_nothing_that_only_later_work_needs() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [{}, {"OPENBLAS_NUM_THREADS": "3"}])
 def test_programs_that_memtui_starts_inherit_the_environment_as_it_was(own: dict[str, str]) -> None:
     named = {k: v for k, v in os.environ.items() if k != "OPENBLAS_NUM_THREADS"} | own

@@ -232,7 +232,7 @@ class Model:
 @pytest.fixture
 def model(tmp_path: Path, call: Call) -> Iterator[Model]:
     running = Model()
-    thread = threading.Thread(target=running.server.serve_forever, daemon=True)
+    thread = threading.Thread(target=running.server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     config = tmp_path / "config" / "config.toml"
     config.parent.mkdir(exist_ok=True)
