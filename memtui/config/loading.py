@@ -9,6 +9,7 @@ file: its comments are lost, every setting stays.
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from io import StringIO
@@ -19,7 +20,6 @@ from memtui import toml_file
 from memtui.config.schema import SCHEMA, Setting
 from memtui.config.settings import Settings
 from memtui.errors import ConfigError, find_nearest
-from memtui.lazy_pattern import lazy_pattern
 from memtui.paths import write_private
 from memtui.text import one_line
 
@@ -111,8 +111,8 @@ def _flat(values: Mapping[str, Any]) -> list[tuple[str, Any]]:
     return found
 
 
-_HEADER = lazy_pattern(r"\s*\[\[?([^\]]*)\]\]?\s*(?:#.*)?$")
-_NAME = lazy_pattern(r"""\s*(?:"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*(\.|=|$)""")
+_HEADER = re.compile(r"\s*\[\[?([^\]]*)\]\]?\s*(?:#.*)?$")
+_NAME = re.compile(r"""\s*(?:"([^"]*)"|'([^']*)'|([A-Za-z0-9_-]+))\s*(\.|=|$)""")
 
 
 def line_of(text: str, parts: tuple[str, ...]) -> int | None:
@@ -230,7 +230,7 @@ def _has_values(text: str, expected: Mapping[str, Any]) -> bool:
         return False
 
 
-_COMMENT = lazy_pattern(r"""(\s+#[^"']*)$""")
+_COMMENT = re.compile(r"""(\s+#[^"']*)$""")
 
 
 def _changed_line(text: str, parts: tuple[str, ...], value: Any) -> str:

@@ -17,33 +17,32 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from memtui.errors import Refused
-from memtui.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:
     import yaml
 
-_OPENING = lazy_pattern("\ufeff?---\r?\n")
-_CLOSING = lazy_pattern(r"^---(?:\r?\n|\Z)", re.MULTILINE)
+_OPENING = re.compile("\ufeff?---\r?\n")
+_CLOSING = re.compile(r"^---(?:\r?\n|\Z)", re.MULTILINE)
 # A line may be hostile, so each of these takes time linear in it: words and the blanks between them
 # are matched in turn by possessive quantifiers (`++`, `*+`), which do not backtrack.
-_KEY = lazy_pattern(
+_KEY = re.compile(
     r"""(?:"([^"\\]*)"|'([^']*)'
         |([^\s#'"\[\]{}&*!|>%@`,?:-][^\s\#:]*+(?:\s++[^\s\#:]++)*+)
         )\s*+:(?=\s|$)""",
     re.VERBOSE,
 )
-_SCALAR = lazy_pattern(
+_SCALAR = re.compile(
     r"""(?P<gap>[ \t]*?(?=[ \t]\#)|[ \t]*+)
         (?P<value>"(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|\[[^\[\]{}]*\]
         |[^\s"'\[{|>&*!%@`#]\S*+(?:\s++(?!\#)\S++)*+|)
         (?P<tail>(?:[ \t]+\#.*)?\s*)$""",
     re.VERBOSE,
 )
-_ITEM = lazy_pattern(r"(?P<lead>[ \t]*-[ \t]+)(?P<value>(?:\S++(?:\s++\S++)*+)?)(?P<tail>\s*)$")
-_FIELD = lazy_pattern(r"([A-Za-z0-9_-]+):(.*)")
-_PLAIN = lazy_pattern(r"[A-Za-z0-9_./+][A-Za-z0-9_./+@ ()-]*(?<! )")
-_UNPRINTABLE = lazy_pattern("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
-_NOT_TEXT = lazy_pattern("[\ud800-\udfff]")
+_ITEM = re.compile(r"(?P<lead>[ \t]*-[ \t]+)(?P<value>(?:\S++(?:\s++\S++)*+)?)(?P<tail>\s*)$")
+_FIELD = re.compile(r"([A-Za-z0-9_-]+):(.*)")
+_PLAIN = re.compile(r"[A-Za-z0-9_./+][A-Za-z0-9_./+@ ()-]*(?<! )")
+_UNPRINTABLE = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
+_NOT_TEXT = re.compile("[\ud800-\udfff]")
 
 Scalar = str | int | float | bool | None
 
@@ -277,7 +276,7 @@ MOST_MARKS = 50
 """Opening brackets in all, and `- ` or `? ` on one line: together with the size they bound how
 deep the C parser recurses (it crashes the process far beyond ten thousand levels)."""
 
-_MARK = lazy_pattern(r"[-?][ \t]")
+_MARK = re.compile(r"[-?][ \t]")
 
 
 class BadYaml(ValueError):

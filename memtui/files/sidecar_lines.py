@@ -7,6 +7,7 @@ is defined in `memtui.stores.sidecar`.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +15,8 @@ from typing import Any
 
 from memtui.changes import SidecarEdit
 from memtui.errors import Conflict
-from memtui.lazy_pattern import lazy_pattern
 
-_SURROGATE = lazy_pattern("[\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 FOLDER = ".memtui"
 FILE = "sidecar.jsonl"

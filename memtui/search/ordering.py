@@ -7,6 +7,7 @@ a person jumps to the end, or a command wants everything.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar, overload
@@ -58,9 +59,9 @@ class _ArrayView(Sequence[_Number]):
     """Numbers in the order of an array, which is never copied whole: as a list, and an array again
     for each count, 300,000 of them would keep every other thread waiting for 20 ms."""
 
+    @abstractmethod
     def _in_order(self, stop: int) -> NDArray[Any]:
         """The numbers in order, at least the first `stop` of them."""
-        raise NotImplementedError
 
     @overload
     def __getitem__(self, index: int) -> _Number: ...

@@ -8,6 +8,7 @@ same format become keys of its record again; what the format cannot hold goes in
 from __future__ import annotations
 
 import hashlib
+import re
 import unicodedata
 import uuid
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +17,6 @@ from datetime import datetime
 from typing import Any
 
 from memtui.changes import Change, Outcome, Plan
-from memtui.lazy_pattern import lazy_pattern
 from memtui.model import CURRENT, Link, Memory, Place
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.listed_texts import TEXT_KEY, AnyList, ListFile
@@ -98,7 +98,7 @@ def described_memory(change: Change, ref: str, kind: str, content: str) -> Memor
 
 _NAMESPACE = uuid.UUID("6d656d74-7569-5000-8000-000000000000")
 """For ids of memories whose own id is no uuid: the same memory gets the same id each time."""
-_NO_NAME = lazy_pattern(r"[^\w]+")
+_NO_NAME = re.compile(r"[^\w]+")
 _REPEATED_WORDS = """
     createdAt created_at created date timestamp time start started_at updated updated_at
     modified last_updated last_modified status state priority source_ids sourceRef session_id

@@ -19,7 +19,6 @@ from memtui.dataclass import dataclass
 from memtui.files.frontmatter import parse_block, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import error_text, walk
-from memtui.lazy_pattern import lazy_pattern
 from memtui.model import Place
 from memtui.stores.base import Unreadable
 from memtui.stores.scanning import FoundShard
@@ -29,13 +28,13 @@ MOST_HEADINGS = 200
 MOST_LINKS = 200
 """The most of one document that are kept."""
 
-_FENCED = lazy_pattern(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
-_INLINE_CODE = lazy_pattern(r"`[^`\n]*`")
-_HEADING = lazy_pattern(r"^ {0,3}(#{1,6})[ \t]+(\S[^\n]*)", re.MULTILINE)
-_UNDERLINED = lazy_pattern(r"^(\S[^\n]{0,200})\r?\n(=+|-{2,})[ \t]*\r?$", re.MULTILINE)
-_WIKILINK = lazy_pattern(r"\[\[([^\[\]\n|#]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
-_TARGET = lazy_pattern(r"\]\([ \t]*<?([^)<>\s]{1,500})")
-_SCHEME = lazy_pattern(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
+_FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
+_INLINE_CODE = re.compile(r"`[^`\n]*`")
+_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(\S[^\n]*)", re.MULTILINE)
+_UNDERLINED = re.compile(r"^(\S[^\n]{0,200})\r?\n(=+|-{2,})[ \t]*\r?$", re.MULTILINE)
+_WIKILINK = re.compile(r"\[\[([^\[\]\n|#]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
+_TARGET = re.compile(r"\]\([ \t]*<?([^)<>\s]{1,500})")
+_SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +100,10 @@ def linked_documents(
     return tuple(dict.fromkeys(pairs))
 
 
-_BLANK_LINES = lazy_pattern(r"(?:[ \t]*\r?\n)*")
+_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
 
 
-_DATE = lazy_pattern(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
+_DATE = re.compile(r"(?<!\d)(\d{4}-\d{2}-\d{2})(?!\d)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ does for each act.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Any, Generic, TypedDict, TypeVar
 from memtui.changes import Act, Change, Edit, Outcome, Plan, SidecarEdit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import RefError, Refused
-from memtui.lazy_pattern import lazy_pattern
 from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView
 from memtui.stores.sidecar import Sidecar, entry_links, link_to_json, sidecar_edits
@@ -25,7 +25,7 @@ from memtui.stores.values import from_iso, is_number, tag_words, texts_of, to_is
 SIDECAR_ACTS = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
 """Acts that every store can do, whatever its format."""
 
-RELATION = lazy_pattern(r"[a-z][a-z0-9_]*")
+RELATION = re.compile(r"[a-z][a-z0-9_]*")
 """The predicate rule of agent-memory (add-edge.sh:53), which the other formats' words fit too."""
 RATINGS = (1, 5)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
@@ -16,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui.dataclass import dataclass
-from memtui.lazy_pattern import lazy_pattern
 from memtui.stores import (
     agent_memory,
     ambient,
@@ -64,8 +64,8 @@ GROUP = "memtui.stores"
 MOST_FOLDERS = 200
 """Folders of one folder that are looked into."""
 
-_VARIABLE = lazy_pattern(r"\$(\w+)")
-_NAME = lazy_pattern(r"[a-z][a-z0-9-]*")
+_VARIABLE = re.compile(r"\$(\w+)")
+_NAME = re.compile(r"[a-z][a-z0-9-]*")
 _T = TypeVar("_T")
 
 

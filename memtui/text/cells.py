@@ -9,10 +9,9 @@ emoji-variation-sequences.txt and emoji-data.txt of Unicode 16.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
-
-from memtui.lazy_pattern import lazy_pattern
 
 ZWJ = "\u200d"
 TEXT_STYLE = "\ufe0e"
@@ -56,7 +55,7 @@ _ONE = f"[{WIDENED}{_WIDE}](?:{TEXT_STYLE}|{EMOJI_STYLE}?[{TONES}]|{EMOJI_STYLE}
 SEQUENCE = f"(?:[0-9#*]{EMOJI_STYLE}{KEYCAP}|{_ONE}(?:{ZWJ}{_ONE})*)"
 """Pattern of one emoji with everything that belongs to it."""
 
-_GLUE = lazy_pattern(f"[{''.join(sorted(GLUE))}]")
+_GLUE = re.compile(f"[{''.join(sorted(GLUE))}]")
 
 
 def has_glue(text: str) -> bool:
@@ -74,14 +73,14 @@ _TONE = range(0x1F3FB, 0x1F400)
 _JAMO = (range(0x1160, 0x1200), range(0xD7B0, 0xD800))
 """Vowels and finals of Hangul written in parts: drawn inside the block of their initial."""
 # Wide since Unicode 15 or 16, or reserved as wide: Python 3.11 has the tables of Unicode 14.
-_WIDE_SINCE = lazy_pattern(
+_WIDE_SINCE = re.compile(
     "[\u2630-\u2637\u268a-\u268f\u4dc0-\u4dff\U0001d300-\U0001d356\U0001d360-\U0001d376"
     "\U0001f6d8\U0001f6dc\U0001fa70-\U0001faff\U00020000-\U0003fffd]"
 )
 
 
-_SEQUENCE = lazy_pattern(SEQUENCE)
-_WIDENED = lazy_pattern(f"[{WIDENED}0-9#*]")
+_SEQUENCE = re.compile(SEQUENCE)
+_WIDENED = re.compile(f"[{WIDENED}0-9#*]")
 
 
 class _Widths(dict[str, int]):
@@ -104,7 +103,7 @@ def _cells(char: str) -> int:
 
 
 _WIDTHS = _Widths()
-_OTHER_WIDTH = lazy_pattern("[^ -~\u00a0-\u00ac\u00ae-\u02ff]")
+_OTHER_WIDTH = re.compile("[^ -~\u00a0-\u00ac\u00ae-\u02ff]")
 """Characters that may take another width than one cell: a long text has few of them."""
 
 
@@ -208,7 +207,7 @@ def wrap(text: str, cells: int) -> list[str]:
     return lines
 
 
-_WORD = lazy_pattern(r"[ ]+|[^ ]+")
+_WORD = re.compile(r"[ ]+|[^ ]+")
 
 
 def _break_of(word: str, start: int, end: int) -> int:

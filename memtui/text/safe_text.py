@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 
-from memtui.lazy_pattern import lazy_pattern
 from memtui.text.cells import CACHED_BELOW, GLUE, SEQUENCE, cut, has_glue, pad
 
 LOST = "�"
@@ -27,9 +26,9 @@ _INVISIBLE = (
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
     "\U000e0000-\U000e0fff"
 )
-_SUSPECT = lazy_pattern(f"[{_INVISIBLE}\U0001f3fb-\U0001f3ff]")
-_INVISIBLE_ONE = lazy_pattern(f"[{_INVISIBLE}]")
-_FORMAT = lazy_pattern(
+_SUSPECT = re.compile(f"[{_INVISIBLE}\U0001f3fb-\U0001f3ff]")
+_INVISIBLE_ONE = re.compile(f"[{_INVISIBLE}]")
+_FORMAT = re.compile(
     "[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\ufeff\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
@@ -41,7 +40,7 @@ _SPACES = frozenset(
 )
 # Assigned or reserved for wide characters after Unicode 14, which is what Python 3.11 knows:
 # newer emoji, and the two planes of CJK ideographs.
-_NEWER = lazy_pattern(
+_NEWER = re.compile(
     "[\U0001f6d8\U0001f6dc\U0001fa75-\U0001fa77\U0001fa87-\U0001fa8a\U0001fa8e\U0001fa8f"
     "\U0001faad-\U0001faaf\U0001fabb-\U0001fabf\U0001fac6\U0001fac8\U0001facd-\U0001facf"
     "\U0001fada-\U0001fadc\U0001fadf\U0001fae8-\U0001faea\U0001faef\U0001faf7\U0001faf8"
@@ -81,7 +80,7 @@ def _replacement(char: str) -> str:
 _REPLACEMENTS = _Replacements()
 
 
-_GLUE_OR_SEQUENCE = lazy_pattern(f"(?P<kept>{SEQUENCE})|[{''.join(sorted(GLUE))}]")
+_GLUE_OR_SEQUENCE = re.compile(f"(?P<kept>{SEQUENCE})|[{''.join(sorted(GLUE))}]")
 
 
 def _is_plain(text: str) -> bool:
@@ -102,14 +101,14 @@ def visible(text: str) -> str:
     return shown
 
 
-_CONTROLS = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _JOINED_SCRIPTS = (
     "\u0600-\u06ff\u0750-\u077f\u08a0-\u08ff\ufb50-\ufdff\ufe70-\ufefc"  # Arabic, Persian
     "\u0700-\u074f\u0900-\u0dff\u1000-\u109f\u1780-\u17ff\u1800-\u18af"  # Syriac, Indic, Khmer
 )
 
 
-_JOINERS = lazy_pattern(f"(?<=[{_JOINED_SCRIPTS}])[\u200c\u200d](?=[{_JOINED_SCRIPTS}]|$|\\s)")
+_JOINERS = re.compile(f"(?<=[{_JOINED_SCRIPTS}])[\u200c\u200d](?=[{_JOINED_SCRIPTS}]|$|\\s)")
 """Joiners within a word of a script that is written with them (Unicode, section 23.2)."""
 
 
@@ -153,9 +152,9 @@ def without_hidden(text: str) -> str:
     )
 
 
-_SPACE = lazy_pattern(r"\s{2,}|\n")
+_SPACE = re.compile(r"\s{2,}|\n")
 """Matches each run of blanks once: `\\s*\\n\\s*` would scan a long one from each place."""
-_BLANKS = lazy_pattern(r"[ \u00a0]{2,}")
+_BLANKS = re.compile(r"[ \u00a0]{2,}")
 
 
 def one_line(text: str, most: int | None = None) -> str:
@@ -202,9 +201,9 @@ def file_name(path: str) -> str:
 # Letters of the two alphabets that look like a Latin one in most fonts (Unicode confusables).
 _CYRILLIC = "аАВеЕЅѕіІјЈкКМНоОрРсСТуУхХԁԛԝһҺӏ"
 _GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧοναιρυ"
-_ALIKE = lazy_pattern(f"[{_CYRILLIC}{_GREEK}]")
-_WORD = lazy_pattern(r"[^\W\d_]{3,}")
-_LATIN = lazy_pattern("[A-Za-z]")
+_ALIKE = re.compile(f"[{_CYRILLIC}{_GREEK}]")
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_LATIN = re.compile("[A-Za-z]")
 
 
 def mixed_scripts(text: str) -> tuple[str, ...]:
@@ -228,8 +227,8 @@ def without_lone_surrogates(text: str) -> str:
 
 
 MASK = "***"
-_LOGIN = lazy_pattern(r"(?<=://)(?P<user>[^\s/?#:@]*)(?P<rest>[^\s/?#]*)@")
-_KEY = lazy_pattern(
+_LOGIN = re.compile(r"(?<=://)(?P<user>[^\s/?#:@]*)(?P<rest>[^\s/?#]*)@")
+_KEY = re.compile(
     r"(?P<name>[?&](?:[\w-]*(?:key|token|secret|password|passwd|pwd|signature)|sig|auth)=)[^\s&#]+",
     re.IGNORECASE,
 )

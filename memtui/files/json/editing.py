@@ -23,16 +23,15 @@ from memtui.files.json.locating import (
     locate,
     members,
 )
-from memtui.lazy_pattern import lazy_pattern
 
-_ESCAPED_LETTER = lazy_pattern(
+_ESCAPED_LETTER = re.compile(
     r"(?<!\\)(?:\\\\)*\\u(?:(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4}"
     r"|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F])"
 )
 """An escape that JSON does not require: neither of a control character nor a lone surrogate."""
-_UPPER_ESCAPE = lazy_pattern(r"\\u(?=[0-9a-fA-F]{0,3}[A-F])[0-9A-F]{4}")
-_LONE_SURROGATE = lazy_pattern("[\ud800-\udfff]")
-_ANY_ESCAPE = lazy_pattern(r"\\u[0-9a-f]{4}|\\.", re.DOTALL)
+_UPPER_ESCAPE = re.compile(r"\\u(?=[0-9a-fA-F]{0,3}[A-F])[0-9A-F]{4}")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+_ANY_ESCAPE = re.compile(r"\\u[0-9a-f]{4}|\\.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ Every fault of a text is an UnreadableFile with line and column.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from json.decoder import scanstring  # type: ignore[attr-defined]
@@ -14,9 +15,8 @@ from typing import Any
 
 from memtui.dataclass import dataclass, field
 from memtui.errors import Refused, UnreadableFile
-from memtui.lazy_pattern import lazy_pattern
 
-_SPACE = lazy_pattern(r"[ \t\n\r]*")
+_SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 _LONG_NUMBERS = json.JSONDecoder(parse_int=lambda digits: _to_integer(digits))
 """Slower; reads integers that Python refuses to convert (more than 4,300 digits) as text."""

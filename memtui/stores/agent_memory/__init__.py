@@ -8,11 +8,11 @@ The package itself says where the files lie. Below MEMORY_HOME are `entities/<sl
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.files.reading import existing_files
-from memtui.lazy_pattern import lazy_pattern
 from memtui.stores.base import Unreadable
 from memtui.stores.format import Format, TransferSupport, lazy_function
 from memtui.stores.scanning import FoundShard, check_folder, has_entry, list_folder
@@ -24,7 +24,7 @@ METRICS = "metrics"
 TACIT = "MEMORY.md"
 SET_UP = ("pipelines", "checkpoints", "metrics")
 """Folders that setup.sh makes beside `entities/` (setup.sh:25-72)."""
-DAILY = lazy_pattern(r"\d{4}-\d{2}-\d{2}\.md")
+DAILY = re.compile(r"\d{4}-\d{2}-\d{2}\.md")
 
 
 def _is_home(path: Path) -> bool:

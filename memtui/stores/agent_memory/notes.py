@@ -16,7 +16,6 @@ from memtui.changes import Act, Change, Edit, Plan, TextEdit
 from memtui.dataclass import dataclass
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import decode, read_bytes
-from memtui.lazy_pattern import lazy_pattern
 from memtui.model import Memory, Place
 from memtui.stores.plans import SIDECAR_ACTS, PlanContext, plan_one, tag_edits
 from memtui.stores.scanning import read_text
@@ -25,8 +24,8 @@ from memtui.stores.values import changed_values, check_unchanged, content_of, fr
 NOTES = "notes"
 """The entity of daily notes and of MEMORY.md."""
 
-_TYPE_LINE = lazy_pattern(r"\*\*Type:\*\*\s*(\S.*)")
-_UPDATED_LINE = lazy_pattern(r"\*\*Last updated:\*\*\s*(\d{4}-\d{2}-\d{2})")
+_TYPE_LINE = re.compile(r"\*\*Type:\*\*\s*(\S.*)")
+_UPDATED_LINE = re.compile(r"\*\*Last updated:\*\*\s*(\d{4}-\d{2}-\d{2})")
 _HEAD_LINES = 20
 """Lines of a summary that may hold its **Type** and **Last updated**."""
 

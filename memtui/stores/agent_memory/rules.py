@@ -12,15 +12,15 @@ word for word is a duplicate, whatever its alphabet and its lines.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from memtui.dataclass import dataclass
-from memtui.lazy_pattern import lazy_pattern
 from memtui.model import Memory
 from memtui.stores.format import UpkeepRules
 
-_WORD = lazy_pattern(r"[a-z0-9]+")
+_WORD = re.compile(r"[a-z0-9]+")
 _LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 
 

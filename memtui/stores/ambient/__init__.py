@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.files.reading import TEMPORARY_MARK
-from memtui.lazy_pattern import lazy_pattern
 from memtui.stores.base import Unreadable
 from memtui.stores.format import ExchangeDocument, Format, TransferSupport, lazy_function
 from memtui.stores.scanning import (
@@ -30,9 +30,9 @@ PROJECTS = "projects"
 PROJECT = "project.json"
 TASKS = "tasks"
 ARCHIVED = "archived"
-PROJECT_KEY = lazy_pattern(r"[0-9a-f]{16}")
+PROJECT_KEY = re.compile(r"[0-9a-f]{16}")
 """First 16 hex digits of a SHA-256 (src/memory/resolve.ts:31-32)."""
-LEGACY = lazy_pattern(r"[0-9a-f]{8,64}\.json")
+LEGACY = re.compile(r"[0-9a-f]{8,64}\.json")
 
 KEY_DIGITS = 16
 

@@ -24,7 +24,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from memtui.dataclass import dataclass
-from memtui.lazy_pattern import lazy_pattern
 from memtui.stores.base import Unreadable
 from memtui.stores.format import Format, TransferSupport, lazy_function
 from memtui.stores.scanning import (
@@ -52,9 +51,9 @@ RULES = ("rules", ".claude/rules")
 
 _OTHER_PROGRAMS = ("SOUL.md", "IDENTITY.md", "memory", "entities")
 """What other programs keep beside a MEMORY.md of their own."""
-_TOPIC_NAME = lazy_pattern(r"(user|feedback|project|reference)_.*\.md")
-_INDEX_LINE = lazy_pattern(r"^[-*] +\**\[[^\]\n]*\]\(<?([^()\s/]+\.md)>?\)", re.MULTILINE)
-_NOT_IN_SLUG = lazy_pattern(r"[^A-Za-z0-9]")
+_TOPIC_NAME = re.compile(r"(user|feedback|project|reference)_.*\.md")
+_INDEX_LINE = re.compile(r"^[-*] +\**\[[^\]\n]*\]\(<?([^()\s/]+\.md)>?\)", re.MULTILINE)
+_NOT_IN_SLUG = re.compile(r"[^A-Za-z0-9]")
 
 
 # ---- recognising --------------------------------------------------------------------------------
@@ -237,7 +236,7 @@ def instruction_names(root: Path, folders: list[MemoryFolder]) -> list[str]:
 MOST_TRANSCRIPTS = 5
 MOST_READ = 64 << 10
 """Transcripts that are looked into for the project's path, and bytes of each."""
-_CWD = lazy_pattern(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
+_CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 
 
 class ProjectPaths:

@@ -8,10 +8,10 @@ repository. (Source: hermes-agent 0.19.0, tools/memory_tool.py and hermes_consta
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.lazy_pattern import lazy_pattern
 from memtui.stores.format import Format, TransferSupport, lazy_function
 from memtui.stores.scanning import list_folder, read_small
 
@@ -23,7 +23,7 @@ LOCK = ".lock"
 """Suffix of the empty file beside each that is locked while it is written; it stays."""
 _OTHER_PROGRAMS = ("memory_summary.md", "raw_memories.md")
 """What other programs keep in a folder of this name."""
-_DELIMITER = lazy_pattern(r"[\r\n]§[\r\n]")
+_DELIMITER = re.compile(r"[\r\n]§[\r\n]")
 _MOST_PROFILES = 200
 
 

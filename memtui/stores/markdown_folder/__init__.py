@@ -7,11 +7,11 @@ opened as plain notes when a person names it (`plain_folder`).
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from memtui.lazy_pattern import lazy_pattern
 from memtui.stores.format import Format, TransferSupport, lazy_function
 from memtui.stores.markdown_documents import SKIPPED, SUFFIX
 from memtui.stores.markdown_folder.rules import (
@@ -41,7 +41,7 @@ MOST_FOLDERS, MOST_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
 """Folders, notes of each, and bytes of a note, that are read to recognise a program."""
 MOST_AGENTS = 200
 LARGEST_SETTINGS = 1 << 20
-_NO_WORD = lazy_pattern(r"[\W_]+")
+_NO_WORD = re.compile(r"[\W_]+")
 _VAULTS = (".obsidian", ".foam", "logseq")
 SETTINGS = Path("..", "project.yml")
 """Serena's settings of a project, from its memories."""

@@ -13,7 +13,6 @@ from typing import Any
 
 from memtui.dataclass import dataclass, field
 from memtui.files.frontmatter import BadYaml, parse, read_yaml, split
-from memtui.lazy_pattern import lazy_pattern
 from memtui.stores.format import UpkeepRules
 from memtui.stores.listed_texts import text_key
 from memtui.stores.values import texts_of
@@ -88,11 +87,11 @@ class Observation:
     context: str
 
 
-_LIST = lazy_pattern(r"[ \t]*[-*+][ \t]+(.*)")
-_CATEGORY = lazy_pattern(r"\[([^\[\]\n(]{2,60}|[^\[\]\n xX-])\][ \t]+(\S.*)")
-_CONTEXT = lazy_pattern(r"[ \t]*\(([^()\n]{1,300})\)[ \t]*$")
-_TAG = lazy_pattern(r"(?<![\w#&/])#([^\s#,;.()\[\]]{1,60})")
-_RELATION = lazy_pattern(
+_LIST = re.compile(r"[ \t]*[-*+][ \t]+(.*)")
+_CATEGORY = re.compile(r"\[([^\[\]\n(]{2,60}|[^\[\]\n xX-])\][ \t]+(\S.*)")
+_CONTEXT = re.compile(r"[ \t]*\(([^()\n]{1,300})\)[ \t]*$")
+_TAG = re.compile(r"(?<![\w#&/])#([^\s#,;.()\[\]]{1,60})")
+_RELATION = re.compile(
     r'(?:"([^"\n]{1,100})"|([^"\[\]\n]{0,100}?))[ \t]*\[\[([^\[\]\n]{1,300})\]\]'
     r"[ \t]*(?:\(([^()\n]{0,300})\))?[ \t]*$"
 )
@@ -157,7 +156,7 @@ def relations(body: str) -> list[tuple[str, str, str]]:
 
 MEMFS_KEYS = ("description", "read_only", "limit")
 """Keys that Letta's pre-commit hook knows (PRE_COMMIT_HOOK_SCRIPT of letta-ai/letta-code)."""
-_CHECKED = lazy_pattern(r"(memory/)?(system|reference)/.*\.md", re.DOTALL)
+_CHECKED = re.compile(r"(memory/)?(system|reference)/.*\.md", re.DOTALL)
 """Paths of the notes that the hook looks at."""
 
 
@@ -181,7 +180,7 @@ def memfs_fault(path: str, text: str) -> str:
 
 # ---- Serena -------------------------------------------------------------------------------------
 
-_REFERENCE = lazy_pattern(r"`mem:([A-Za-z0-9_\-/]{1,300})`")
+_REFERENCE = re.compile(r"`mem:([A-Za-z0-9_\-/]{1,300})`")
 READ_ONLY, IGNORED = "read_only_memory_patterns", "ignored_memory_patterns"
 """Keys of Serena's settings of a project."""
 MOST_PATTERNS, LONGEST_PATTERN, MOST_QUANTIFIERS = 50, 200, 3

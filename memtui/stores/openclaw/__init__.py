@@ -8,10 +8,10 @@ the program: they are neither read nor written. (Source: formats page of OpenCla
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from memtui.lazy_pattern import lazy_pattern
 from memtui.stores.base import Unreadable
 from memtui.stores.format import Format, TransferSupport, lazy_function
 from memtui.stores.scanning import has_entry, list_folder, markdown_names
@@ -24,7 +24,7 @@ NOTES = ("AGENTS.md", "SOUL.md", "IDENTITY.md", "USER.md", "TOOLS.md", "HEARTBEA
 NOT_GIVEN = ("DREAMS.md",)
 _MARKS = ("SOUL.md", "IDENTITY.md", "HEARTBEAT.md")
 _OTHER_PROGRAMS = ("ABOUT.md", "gptme.toml", "entities", "memory/entities")
-_DAY = lazy_pattern(r"(\d{4}-\d{2}-\d{2})(?:-.+)?\.md")
+_DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-.+)?\.md")
 _MOST_AGENTS = 200
 
 
