@@ -260,22 +260,29 @@ def in_range(values: Ints, first: int, last: int) -> Mask:
     return found
 
 
-_TITLE_END = (FIELD_END, FIELD_END + 1)
-
-
 def find_titles(segment: Segment, parts: Sequence[str], last_is_prefix: bool) -> Longs:
     """The slots of a `segment` whose title is exactly the words `parts`.
 
     With `last_is_prefix` the last word of the title need only begin with the last of them.
     """
-    ranges = word_ranges(segment, parts, last_is_prefix)
-    if not ranges:
-        return NO_SLOTS
-    memories, first_words = segment.titles
-    memories = memories[in_range(first_words, *ranges[0])]
-    for at, numbers in enumerate((*ranges[1:], _TITLE_END), 1):
-        memories = memories[in_range(segment.stream[segment.starts[memories] + at], *numbers)]
-    return memories + segment.first
+    memories, words = segment.titles
+    for at, word in enumerate(parts):
+        numbers = segment.word_range(word, last_is_prefix and at == len(parts) - 1)
+        if at == 0:
+            begin, end = words.searchsorted(np.array(numbers, np.int32)).tolist()
+            memories = memories[begin:end]
+        else:
+            memories = memories[in_range(_words_at(segment, memories, at), *numbers)]
+        if not len(memories):
+            return NO_SLOTS
+    ended: Mask = _words_at(segment, memories, len(parts)) == FIELD_END
+    return memories[ended] + segment.first
+
+
+def _words_at(segment: Segment, memories: Longs, at: int) -> Ints:
+    """The word of each of these memories that has so many before it."""
+    words: Ints = segment.stream.take(segment.starts.take(memories) + at)
+    return words
 
 
 def find_title_matches(segments: Sequence[Segment], query_terms: QueryTerms, found: Match) -> Longs:

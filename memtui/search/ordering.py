@@ -123,6 +123,7 @@ class OrderedSlots(ArraySlots):
         self.unsorted_scores, self._when = scores, when
         first = positions_of_highest(scores, SORTED_FIRST)
         self._first_positions = self._sorted(first)[:SORTED_FIRST]
+        self._first_slots = slots.take(self._first_positions)
 
     def _sorted(self, at: Longs) -> Longs:
         falling = -self.unsorted_scores.take(at)
@@ -145,15 +146,11 @@ class OrderedSlots(ArraySlots):
         return self._first_positions if stop <= len(self._first_positions) else self._all_positions
 
     @cached_property
-    def _in_order_first(self) -> Longs:
-        return self.unsorted.take(self._first_positions)
-
-    @cached_property
-    def _in_order_all(self) -> Longs:
+    def _all_slots(self) -> Longs:
         return self.unsorted.take(self._all_positions)
 
     def _in_order(self, stop: int) -> Longs:
-        return self._in_order_first if stop <= len(self._first_positions) else self._in_order_all
+        return self._first_slots if stop <= len(self._first_positions) else self._all_slots
 
 
 class OrderedScores(_ArrayView[float]):

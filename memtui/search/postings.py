@@ -142,10 +142,12 @@ class Segment:
 
     @cached_property
     def titles(self) -> tuple[Longs, Ints]:
-        """The memories that have a title, and the first word of each."""
+        """The memories that have a title and the first word of each, in the order of the words."""
         first_words = self.stream[self.starts[:-1]]
-        memories = (first_words != FIELD_END).nonzero()[0]
-        return memories, first_words[memories]
+        memories = first_words.argsort(kind="stable")
+        first_words = first_words.take(memories)
+        titled = slice(first_words.searchsorted(np.int32(FIELD_END), side="right"), None)
+        return memories[titled], first_words[titled]
 
     def find_word(self, word: str) -> int | None:
         """The number of this word, or None if no memory holds it."""
