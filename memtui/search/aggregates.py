@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from memtui.dataclass import dataclass, field
 from memtui.model import KINDS
 from memtui.search.array_types import sort_unique
-from memtui.search.columns import COUNTED_FIELDS, DAY_SECONDS, Columns, entities_at, to_array
+from memtui.search.columns import COUNTED_FIELDS, Columns, DayCodes, entities_at, to_array
 from memtui.search.filters import FilteredSlots
 
 COUNTED = ("type", "importance", "status", "kind", "entity", "store")
@@ -108,13 +108,14 @@ def count_days(columns: Columns, slots: Sequence[int]) -> tuple[dict[int, int], 
     Returns:
         Day since 1970 (UTC) -> count, and how many slots have no time.
     """
-    return _count_days(columns.when.take(to_array(slots)))
+    return _count_days(columns.days, to_array(slots))
 
 
-def _count_days(times: NDArray[np.float64]) -> tuple[dict[int, int], int]:
-    dated = times[~np.isnan(times)]
-    numbers, found = np.unique((dated // DAY_SECONDS).astype(np.int64), return_counts=True)
-    return dict(zip(numbers.tolist(), found.tolist(), strict=True)), len(times) - len(dated)
+def _count_days(of: DayCodes, at: NDArray[np.int64]) -> tuple[dict[int, int], int]:
+    counts = np.bincount(of.of_slot.take(at), minlength=len(of.days) + 1)
+    occurring = counts[:-1].nonzero()[0]
+    days = of.days.take(occurring).tolist()
+    return dict(zip(days, counts.take(occurring).tolist(), strict=True)), int(counts[-1])
 
 
 def count_days_by_store(
@@ -130,12 +131,12 @@ def count_days_by_store(
         Store -> day since 1970 (UTC) -> count, and store -> how many of it have no time.
     """
     at = to_array(slots)
-    times, codes = columns.begun.take(at), columns.store.take(at)
+    codes = columns.store.take(at)
     days: dict[str, dict[int, int]] = {}
     undated: dict[str, int] = {}
     for code in sort_unique(codes).tolist():
         name = columns.stores[code]
-        days[name], missing = _count_days(times[codes == code])
+        days[name], missing = _count_days(columns.begun_days, at[codes == code])
         if missing:
             undated[name] = missing
     return days, undated

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from memtui.dataclass import dataclass, field, fields, replace
 from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
-from memtui.search.array_types import Mask, to_mask
+from memtui.search.array_types import Ints, Mask, to_mask
 from memtui.search.documents import find_context, find_position, find_speaker
 from memtui.search.ordering import ArraySlots
 from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
@@ -101,6 +101,16 @@ class Columns:
         return np.where(np.isnan(self.created), self.when, self.created)
 
     @cached_property
+    def days(self) -> DayCodes:
+        """The day of `when`."""
+        return code_days(self.when)
+
+    @cached_property
+    def begun_days(self) -> DayCodes:
+        """The day of `begun`."""
+        return code_days(self.begun)
+
+    @cached_property
     def combinations(self) -> ValueCombinations:
         """The combinations of the fields with few values."""
         return find_combinations(self)
@@ -116,6 +126,25 @@ class Columns:
         alive = self.alive.copy()
         alive[np.asarray(slots, np.int64)] = False
         return replace(self, alive=alive)
+
+
+class DayCodes(NamedTuple):
+    """Times by day. Divided once: for each letter that took 45 ms at a million memories."""
+
+    days: Slots
+    """The days since 1970 (UTC) that occur, ascending."""
+    of_slot: Ints
+    """The position of each slot's day in `days`; their number if it has no time."""
+
+
+def code_days(times: NDArray[np.float64]) -> DayCodes:
+    """Return the days of `times`, in seconds since 1970; nan is no time."""
+    is_known = ~np.isnan(times)
+    known = (times[is_known] // DAY_SECONDS).astype(np.int64)
+    days, codes = np.unique(known, return_inverse=True)
+    of_slot = np.full(len(times), len(days), np.int32)
+    of_slot[is_known] = codes
+    return DayCodes(days, of_slot)
 
 
 ARRAYS = tuple(one.name for one in fields(Columns) if one.default is one.default_factory)
