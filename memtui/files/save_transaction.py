@@ -338,7 +338,7 @@ class FileEdits:
     def _rewrite_text(self, text: str | None) -> str | None:
         notes = [edit for edit in self.edits if isinstance(edit, SidecarEdit)]
         if notes:
-            text = sidecar_lines.append_entries(text, notes, where=str(self.path))
+            text = sidecar_lines.write_entries(text, notes, where=str(self.path))
         others = [edit for edit in self.edits if not isinstance(edit, SidecarEdit)]
         return rebase(text, others, where=str(self.path))
 
