@@ -33,7 +33,7 @@ from memtui.upkeep.scanning import ScannedGroup
 log = logging.getLogger(__name__)
 
 CACHE_FOLDER = "reviews"
-MOST_FILES = 8
+MAX_FILES = 8
 """Choices of stores that are kept: memtui opens others in each project."""
 _VERSION = 6
 _FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -122,7 +122,7 @@ class ReviewFile:
             text = f"{json.dumps(head)}\n{json.dumps(rest)}\n"
             paths.write_private(self.path, text, durable=False)
             files = sorted(self.path.parent.glob("*.json"), key=lambda file: -file.stat().st_mtime)
-            for file in files[MOST_FILES:]:
+            for file in files[MAX_FILES:]:
                 file.unlink(missing_ok=True)
         except OSError as error:
             log.warning("what the review found could not be kept: %s", error)

@@ -17,7 +17,7 @@ from memtui.text import visible
 
 SPILLED_FROM = 1 << 15
 """Rows in memory from which they are written to disk: 45 MB."""
-MOST_RECENT = 1 << 14
+MAX_RECENT = 1 << 14
 """Refs that are kept as texts: those of changed memories, and of a batch of new ones."""
 
 
@@ -154,7 +154,7 @@ class SlotTable:
         if self._hashed is None:
             live = ((slot, ref) for slot, ref in rows.find_refs() if alive[slot])
             self._hashed, self._recent = (hash_refs(live, self.alive_count()),), {}
-        elif len(self._recent) > MOST_RECENT:
+        elif len(self._recent) > MAX_RECENT:
             new = hash_refs(((at, ref) for ref, at in self._recent.items()), len(self._recent))
             self._hashed, self._recent = with_hashed(self._hashed, new), {}
         return RefSlots(rows, alive, self._hashed, self._recent)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
 
 
-MOST_TEXTS = 50
+MAX_TEXTS = 50
 """Changed texts that are shown rendered."""
 LONGEST_TEXT = 20_000
 """Characters of each; a change behind them is seen in the files."""
@@ -103,7 +103,7 @@ def preview_of(planned: Planned, library: Library | None = None) -> Preview:
 
 def _text_changes(library: Library, planned: Planned) -> Iterator[TextChange]:
     changes = [change for plan in planned.plans if plan.has_edits for change in plan.changes]
-    for change in changes[:MOST_TEXTS]:
+    for change in changes[:MAX_TEXTS]:
         after = change.fields.get("content")
         try:
             before = library.get(change.ref) if change.ref else None
@@ -248,7 +248,7 @@ def _count_more(count: int) -> list[OutcomeLine]:
 
 def _headline(ref: str, get: Callable[[str], Memory]) -> str:
     try:
-        return get(ref).headline[: text.MOST_READ]
+        return get(ref).headline[: text.MAX_READ]
     except MemtuiError:
         return ref
 

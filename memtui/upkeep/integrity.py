@@ -73,7 +73,7 @@ def _apart(findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, list[F
     for finding in findings:
         folder = finding.target.rpartition("/")[0]
         (folders[folder] if folder else alone).append(finding)
-    for folder in [one for one, within in folders.items() if len(within) < _FEWEST]:
+    for folder in [one for one, within in folders.items() if len(within) < _MIN_FILES]:
         alone += folders.pop(folder)
     return alone, folders
 
@@ -105,7 +105,7 @@ def _propose_for_folder(
         )
 
 
-_FEWEST = 2
+_MIN_FILES = 2
 """References into one folder that become one hint."""
 _NAMED = 4
 """Missing files that the reason names."""
