@@ -157,6 +157,16 @@ class Queue:
     declined: int = 0
     snoozed: int = 0
 
+    @property
+    def hints(self) -> int:
+        """How many only point to memories, with nothing to accept."""
+        return sum(proposal.is_hint for proposal in self.proposals)
+
+    @property
+    def acceptable(self) -> int:
+        """How many are not hints."""
+        return len(self.proposals) - self.hints
+
     def get(self, text: str) -> Proposal:
         """Return the proposal whose id begins with this text. Raises Refused."""
         found = [proposal for proposal in self.proposals if text and proposal.id.startswith(text)]

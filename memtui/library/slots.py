@@ -13,7 +13,7 @@ from memtui.search import numbering
 from memtui.search.catalog import Catalog
 from memtui.search.columns import Columns, Slots
 from memtui.search.numbering import HashedRefs, RefSlots, Serials, hash_refs, with_hashed
-from memtui.text import visible
+from memtui.text import and_more, visible
 
 SPILLED_FROM = 1 << 15
 """Rows in memory from which they are written to disk: 45 MB."""
@@ -237,7 +237,7 @@ def slot_of(text: str, slots: RefSlots) -> int:
         raise RefError(f"no memory has the id {visible(text)!r}", do=advice)
     if len(found) > 1:
         shown = ", ".join(visible(ref) for ref in found[:3])
-        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        more = and_more(len(found) - 3)
         raise RefError(f"{visible(text)!r} names {shown}{more}", do="give more characters")
     return slots[found[0]]
 

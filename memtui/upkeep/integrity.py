@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from memtui.changes import Act, Change
 from memtui.errors import RefError
 from memtui.model import Memory
-from memtui.text import counted, number, without_hidden
+from memtui.text import and_more, counted, without_hidden
 from memtui.upkeep.checks import Finding, FindingKind
 from memtui.upkeep.proposals import (
     Proposal,
@@ -95,7 +95,7 @@ def _propose_for_folder(
         missing = counted(len(names), "missing file")
         message = f"{folder}/: {missing}, named by {counted(len(memories), 'memory')}"
         shown = ", ".join(name.rpartition("/")[2] for name in names[:_NAMED])
-        more = f" and {number(len(names) - _NAMED)} more" if len(names) > _NAMED else ""
+        more = and_more(len(names) - _NAMED)
         yield propose(
             ProposalKind.DANGLING,
             list(memories.values()),
