@@ -34,7 +34,7 @@ from memtui.journal.action import (
 from memtui.journal.database import JournalDatabase, record_missing_folders, remove_folders
 from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, recover_write
 
-MOST_ACTIONS = 10_000
+MAX_ACTIONS = 10_000
 """Older actions are deleted at start."""
 
 RECHECKED = 20
@@ -262,7 +262,7 @@ class Journal:
         self._database.forget_dead_owners()
         with self._database.writing() as db:
             oldest = "(SELECT max(id) FROM actions) - ?"
-            db.execute(f"DELETE FROM actions WHERE id <= {oldest}", (MOST_ACTIONS,))
+            db.execute(f"DELETE FROM actions WHERE id <= {oldest}", (MAX_ACTIONS,))
             for table in ("writes", "folders"):
                 db.execute(f"DELETE FROM {table} WHERE action NOT IN (SELECT id FROM actions)")
 

@@ -258,7 +258,7 @@ class ActTests(FormatFixtures):
         assert contents(place) == files
 
 
-MOST = 500
+MAX_EDITS = 500
 """Edits after which it stops by itself."""
 TRIES = 50
 """Plans for one edit: another writer may be in the way now and then."""
@@ -287,7 +287,7 @@ def edit_until_told(connection: Connection, place: Path, state: Path, ref: str) 
     library = open_library(place, state)
     text = library.get(ref).content.rstrip()
     connection.send("ready")
-    for number in range(MOST):
+    for number in range(MAX_EDITS):
         last = f"{text} neighbour {number}"
         keep_editing(library, ref, last)
         if connection.poll():

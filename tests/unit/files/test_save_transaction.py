@@ -344,7 +344,7 @@ def test_copies_are_capped_by_number_and_age(
     later = time.time() + backups.RECENT + 1
     monkeypatch.setattr(time, "time", lambda: later)
     commit([edit(path, 0, "last")], recorder)
-    assert len(backups.list_backups(path, recorder.state)) == backups.MOST_BACKUPS
+    assert len(backups.list_backups(path, recorder.state)) == backups.MAX_BACKUPS
     backups.prune(recorder.state, later + backups.LONGEST)
     assert len(backups.list_backups(path, recorder.state)) == 1
     assert backups.save_copy(path, path.read_bytes(), recorder.state) is not None
