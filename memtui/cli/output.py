@@ -99,14 +99,14 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
                 print(f"{' ' * width}  {line}")
 
 
-MOST_COUNTS = 12
+MAX_COUNTS = 12
 """Counts that are printed one by one; the others are summed."""
 
 
 def print_counts(title: str, counts: Mapping[str, int]) -> None:
     """Print a heading and its counts."""
     print(title)
-    shown = list(counts.items())[:MOST_COUNTS]
+    shown = list(counts.items())[:MAX_COUNTS]
     rest = sum(counts.values()) - sum(count for _, count in shown)
     if rest:
         shown.append(("others", rest))

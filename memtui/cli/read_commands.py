@@ -274,7 +274,7 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
     ]
 
 
-MOST_LIMITS = 12
+MAX_LIMITS = 12
 """Texts whose load limit is listed, the fullest first; `--json` has all."""
 
 
@@ -307,7 +307,7 @@ def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: An
     )
     if statistics.limits:
         print("\nloaded at the start of a session")
-        shown = statistics.limits[:MOST_LIMITS]
+        shown = statistics.limits[:MAX_LIMITS]
         uses = [(f"{use.store} {use.title}", _describe_use(use)) for use in shown]
         more = len(statistics.limits) - len(shown)
         uses += [("others", f"{number(more)} less full")] if more else []

@@ -285,10 +285,8 @@ def _print_queue(queue: Queue, as_json: bool) -> int:
         mark = "hint" if proposal.is_hint else "    "
         print(f"  {proposal.id}  {mark}  {one_line(proposal.store)}  {one_line(proposal.title)}")
         print(f"                      {one_line(proposal.reason)}")
-    acceptable = sum(not proposal.is_hint for proposal in queue.proposals)
     print(
-        f"{counted(acceptable, 'proposal')}, "
-        f"{counted(len(queue.proposals) - acceptable, 'hint')}, "
+        f"{counted(queue.acceptable, 'proposal')}, {counted(queue.hints, 'hint')}, "
         f"{queue.declined} declined, {queue.snoozed} snoozed"
     )
     return 0

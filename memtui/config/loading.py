@@ -31,7 +31,7 @@ class LoadedSettings(NamedTuple):
     problems: tuple[ConfigError, ...] = ()
 
 
-MOST_PROBLEMS = 50
+MAX_PROBLEMS = 50
 """Faults of one file that are reported singly: each searches the whole text for its line."""
 
 _Fault = Callable[[tuple[str, ...], str, str], None]
@@ -71,7 +71,7 @@ def parse(values: Mapping[str, Any], path: Path, text: str = "") -> LoadedSettin
 
     def fault(parts: tuple[str, ...], what: str, do: str) -> None:
         nonlocal unreported
-        if len(problems) >= MOST_PROBLEMS:
+        if len(problems) >= MAX_PROBLEMS:
             unreported += 1
             return
         lines = (line_of(text, parts[:length]) for length in range(len(parts), 0, -1))
@@ -83,7 +83,7 @@ def parse(values: Mapping[str, Any], path: Path, text: str = "") -> LoadedSettin
         parts = tuple(key.split(".", 1))
         setting = _FIELDS.get(key)
         if setting is None:
-            known = _FIELDS if len(problems) < MOST_PROBLEMS else ()
+            known = _FIELDS if len(problems) < MAX_PROBLEMS else ()
             near = find_nearest(key, known, 0.5)
             hint = f"did you mean {near}?" if near else "`memtui config` lists all settings"
             fault(parts, "is not a setting", hint)

@@ -24,7 +24,7 @@ from memtui.files.merging import FileEdit, Key, diff_records, reapply_edits, reb
 from memtui.files.reading import decode, digest, encode, real_path
 from memtui.files.save_hooks import WriteRecorder, failpoint
 
-MOST_CHECKS = 60
+MAX_CHECKS = 60
 """Times a file is read again after a merge (which needs two programs within a millisecond): a
 quarter of a second. Counted, not timed: on a busy machine the other program waits for its turn."""
 WATCH_SECONDS = 2.0
@@ -32,7 +32,7 @@ WATCH_SECONDS = 2.0
 What it reverts after that is found by `revert_detection`."""
 _PAUSE = 0.004
 """Seconds between two checks."""
-MOST_ATTEMPTS = 200
+MAX_ATTEMPTS = 200
 """Times a save starts again because another program wrote in between (each takes some ms)."""
 
 
@@ -57,7 +57,7 @@ class FileSave:
                 raise
 
     def _save_with_retries(self) -> None:
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             with contextlib.suppress(atomic_replace.Stale):
                 return self._save()
         raise SaveError(
@@ -87,7 +87,7 @@ class FileSave:
         """
         foreign, backup, placed = ForeignChanges(self._edits), None, False
         failure: Conflict | None = None
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             displaced: atomic_replace.Displaced | None = None
             try:
                 displaced = atomic_replace.replace(
@@ -160,7 +160,7 @@ class FileSave:
         that moment writes back what it read, without its own former change.
         """
         checks = 0
-        while checks < MOST_CHECKS and time.monotonic() < (self._watch_until or 0.0):
+        while checks < MAX_CHECKS and time.monotonic() < (self._watch_until or 0.0):
             time.sleep(_PAUSE)
             with contextlib.suppress(UnreadableFile):
                 now = atomic_replace.read_if_exists(self._path)
@@ -339,7 +339,7 @@ class FileEdits:
     def _rewrite_text(self, text: str | None) -> str | None:
         notes = [edit for edit in self.edits if isinstance(edit, SidecarEdit)]
         if notes:
-            text = sidecar_lines.append_entries(text, notes, where=str(self.path))
+            text = sidecar_lines.write_entries(text, notes, where=str(self.path))
         others = [edit for edit in self.edits if not isinstance(edit, SidecarEdit)]
         return rebase(text, others, where=str(self.path))
 

@@ -172,12 +172,14 @@ class FacetCounts(Mapping[str, int]):
     def __len__(self) -> int:
         return len(self._named)
 
-    # Those of Mapping look up each name: 1 ms of each letter at 3,000 entities.
+    # Mapping's own two methods look up each name: 1 ms of each letter at 3,000 entities.
 
     def items(self) -> ItemsView[str, int]:
+        """Return the names with their counts."""
         return self._named.items()
 
     def values(self) -> ValuesView[int]:
+        """Return the counts."""
         return self._named.values()
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from memtui import toml_file
 from memtui.errors import ConfigError, find_nearest
-from memtui.text import one_line
+from memtui.text import and_more, one_line
 from memtui.themes.theme import (
     ANSI,
     ANSI_DEFAULT,
@@ -111,8 +111,11 @@ def _read(path: Path) -> Mapping[str, Any] | ConfigError:
 
 
 def _one_problem(path: Path, faults: Sequence[str]) -> ConfigError:
-    more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
-    return ConfigError(f"{faults[0]}{more}", where=str(path), do="the theme is used without it")
+    return ConfigError(
+        f"{faults[0]}{and_more(len(faults) - 1)}",
+        where=str(path),
+        do="the theme is used without it",
+    )
 
 
 def _theme(name: str, raw: Mapping[str, Mapping[str, Any]]) -> tuple[Theme, list[str]]:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
 
 
-MOST_TEXTS = 50
+MAX_TEXTS = 50
 """Changed texts that are shown rendered."""
 LONGEST_TEXT = 20_000
 """Characters of each; a change behind them is seen in the files."""
@@ -107,7 +107,7 @@ def preview_of(planned: Planned, library: Library | None = None) -> Preview:
 
 def _text_changes(library: Library, planned: Planned) -> Iterator[TextChange]:
     changes = [change for plan in planned.plans if plan.has_edits for change in plan.changes]
-    for change in changes[:MOST_TEXTS]:
+    for change in changes[:MAX_TEXTS]:
         after = change.fields.get("content")
         try:
             before = library.get(change.ref) if change.ref else None
@@ -270,19 +270,19 @@ def describe_count(planned: Planned, left_out: Mapping[str, int]) -> tuple[Outco
 
 def describe_targets(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
     """The memories that a plan changes, one per line."""
-    changes = [change for plan in planned.plans for change in plan.changes]
-    refs = list(dict.fromkeys(change.ref for change in changes if change.ref))
+    refs = list(dict.fromkeys(change.ref for change in planned.changes if change.ref))
     lines = [OutcomeLine(_headline(ref, get), Tone.QUIET, "–") for ref in refs[:MAX_LISTED]]
     return (*lines, *_count_more(len(refs)))
 
 
 def _count_more(count: int) -> list[OutcomeLine]:
-    return [OutcomeLine(f"and {count - MAX_LISTED} more", Tone.QUIET)] if count > MAX_LISTED else []
+    more = text.and_more(count - MAX_LISTED).strip()
+    return [OutcomeLine(more, Tone.QUIET)] if more else []
 
 
 def _headline(ref: str, get: Callable[[str], Memory]) -> str:
     try:
-        return get(ref).headline[: text.MOST_READ]
+        return get(ref).headline[: text.MAX_READ]
     except MemtuiError:
         return ref
 
@@ -292,8 +292,7 @@ def describe_files(planned: Planned, lines: Sequence[DiffLine]) -> tuple[Outcome
     files = [line.words for line in lines if line.kind == "file"]
     if not files or not planned.has_edits:
         return ()
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    return (OutcomeLine(f"{files[0]}{more}", Tone.QUIET, "changes"),)
+    return (OutcomeLine(f"{files[0]}{text.and_more(len(files) - 1)}", Tone.QUIET, "changes"),)
 
 
 def describe_failure(error: MemtuiError) -> OutcomeLine:

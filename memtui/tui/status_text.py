@@ -153,10 +153,10 @@ class StatusText:
         if memory is None:
             return Reference(relation, relative.id, note=note, is_missing=relative.is_missing)
         age = text.short_ago(memory.when, self._screen.now()) if memory.when else ""
-        return Reference(relation, memory.headline[: text.MOST_READ], memory.ref, note, age)
+        return Reference(relation, memory.headline[: text.MAX_READ], memory.ref, note, age)
 
 
-MOST_LIMITS = 5
+MAX_LIMITS = 5
 """Load limits that are shown, the fullest first; `memtui stats` lists all."""
 
 
@@ -169,7 +169,7 @@ def _limit_rows(limits: Sequence[LimitUse]) -> list[Row]:
             if use.cut_line is None
             else f"cut at line {text.number(use.cut_line)}",
         )
-        for use in limits[:MOST_LIMITS]
+        for use in limits[:MAX_LIMITS]
     ]
     more = len(limits) - len(rows)
     return [*rows, Row("others", fact=f"{more} less full")] if more else rows

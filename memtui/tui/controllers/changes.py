@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
 from memtui.errors import Conflict, MemtuiError, Refused
+from memtui.library.planning import count_memories
 from memtui.model import Memory
 from memtui.tui import actions, appearance, change_worker
 from memtui.tui.change_worker import ChangeWorker, Preview
@@ -247,17 +248,16 @@ class ChangeActions:
         if was_marked:
             self.screen.memories.unmark()
         self.screen.app.report(words or self._done_words(planned))
-        acts = {change.act for plan in planned.plans for change in plan.changes}
+        acts = {change.act for change in planned.changes}
         if planned.refs and (not was_marked or acts & CREATING):
             self.screen.await_memory(planned.refs[0])
 
     def _done_words(self, planned: Planned) -> str:
         """Return the toast of a change: `Retired: Alice lives in Porto`, `Retired 3 memories`."""
-        changes = [change for plan in planned.plans for change in plan.changes]
+        changes = planned.changes
         acts = list(dict.fromkeys(change.act for change in changes))
         word = actions.done_word(acts[0]) if len(acts) == 1 else "Changed"
-        count = len({change.ref or number for number, change in enumerate(changes)})
-        if count != 1:
+        if (count := count_memories(changes)) != 1:
             return f"{word} {text.counted(count, 'memory')}"
         change = changes[0]
         memory = self.screen.worker.find_memory(change.ref)

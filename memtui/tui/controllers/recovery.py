@@ -174,7 +174,7 @@ class JournalActions(WritingController):
         self._announced = {(each.action.id, each.target) for each in overwritten}
         if new:
             title = text.cut_line(new[0].action.title, HEADLINE_CELLS)
-            more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+            more = text.and_more(len(new) - 1)
             key = self._screen.app.hint("again")
             self._screen.app.notify(
                 f"“{title}”{more}: {new[0].description}{key}",

@@ -275,7 +275,7 @@ class FormScreen(FittingDialog[Planned]):
             word = str(planned.outcome) if planned.outcome in _STOPPED else "Not saved"
             self.app.notify(f"{word}: {text.one_line(planned.reason)}", severity="warning")
             return
-        acts = {change.act for plan in planned.plans for change in plan.changes}
+        acts = {change.act for change in planned.changes}
         many = len(planned.plans) > 1 or len(planned.refs) > 2
         if planned.supersedes or acts & DESTRUCTIVE or many:
             library = self._writer.library

@@ -161,7 +161,7 @@ class CopyScreen(TransferScreen):
     """Dismissed with True when something was copied or moved."""
 
     heading = "Copy or move to another store"
-    LEAST_ROWS = 8
+    MIN_ROWS = 8
     AUTO_FOCUS = "ChoiceInput"
 
     def __init__(
