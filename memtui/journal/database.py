@@ -7,12 +7,13 @@ what a dead process left.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -47,10 +48,16 @@ CREATE TABLE IF NOT EXISTS writes (
     post TEXT NOT NULL,
     done INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE IF NOT EXISTS folders (   -- were missing when the action began
+    action INTEGER NOT NULL,
+    path TEXT NOT NULL
+);
 CREATE INDEX IF NOT EXISTS writes_by_action ON writes(action);
 CREATE INDEX IF NOT EXISTS actions_by_state ON actions(state, id);
 PRAGMA user_version = {VERSION};
 """
+_HAS_FOLDERS = "SELECT 1 FROM sqlite_master WHERE name = 'folders'"
+"""The table came later than version 1; a memtui that does not know it needs nothing of it."""
 _PRAGMAS = ("trusted_schema=OFF", "secure_delete=ON", "journal_mode=WAL", "synchronous=FULL")
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -196,9 +203,44 @@ def _connect(file: Path) -> sqlite3.Connection:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
             raise sqlite3.OperationalError("it was written by a newer memtui")
-        if version < VERSION:
+        if version < VERSION or not db.execute(_HAS_FOLDERS).fetchone():
             db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     except BaseException:
         db.close()
         raise
     return db
+
+
+# ---- folders that an action makes ----------------------------------------------------------------
+
+
+def record_missing_folders(db: sqlite3.Connection, action: int, paths: Iterable[Path]) -> None:
+    """Record which folders of these files are not there yet: the action is about to make them."""
+    missing = []
+    for folder in {path.parent for path in paths}:
+        while not os.path.lexists(folder):
+            missing.append(folder)
+            folder = folder.parent
+    rows = [(action, json.dumps(str(folder))) for folder in dict.fromkeys(missing)]
+    db.executemany("INSERT INTO folders (action, path) VALUES (?, ?)", rows)
+
+
+def remove_folders(db: sqlite3.Connection, paths: Callable[[], Iterable[Path]]) -> None:
+    """Remove folders of these files that actions made which are undone, where they are empty.
+
+    One that another action or program has put something into stays, and is looked at again when
+    that is undone too.
+    """
+    sql = (
+        "SELECT folders.rowid, path FROM folders JOIN actions ON actions.id = action"
+        " WHERE state IN ('undone', 'void')"
+    )
+    found = [(Path(json.loads(path)), row) for row, path in db.execute(sql)]
+    parents = {parent for path in paths() for parent in path.parents} if found else set()
+    for folder, row in sorted(found, key=lambda each: len(each[0].parts), reverse=True):
+        if folder not in parents:
+            continue
+        with suppress(OSError):
+            os.rmdir(folder)
+        if not os.path.lexists(folder):
+            db.execute("DELETE FROM folders WHERE rowid = ?", (row,))

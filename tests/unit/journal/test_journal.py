@@ -79,6 +79,39 @@ def test_undo_and_redo_walk_back_and_forth_through_the_same_bytes(tmp_path: Path
     assert [action.title for action in journal.undoable(9)] == [f"edit {n}" for n in (3, 2, 1, 0)]
 
 
+def test_folders_that_a_change_made_go_with_it_and_no_others(tmp_path: Path) -> None:
+    """Undone in the order they were made; an empty folder of the person and a used one stay."""
+    journal, mine, used = Journal(tmp_path / "state"), tmp_path / "mine", tmp_path / "new" / "used"
+    mine.mkdir()
+    edits = [
+        TextEdit(str(tmp_path / name), None, "text\n")
+        for name in ("new/deep/er/a.md", "new/deep/b.md", "new/used/c.md", "mine/d.md")
+    ]
+    actions = [do(journal, edit.path, edit) for edit in edits]
+    for _ in range(2):
+        for action in actions:
+            with journal.undoing(action.id) as recording:
+                commit(action.inverted()[0].edits, recording)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "state"]
+        for _ in actions:
+            redo(journal)
+    (used / "theirs.md").write_text("of another program")
+    for _ in actions:
+        undo(journal)
+    assert [path.name for path in (tmp_path / "new").rglob("*")] == ["used", "theirs.md"]
+    assert list(mine.iterdir()) == []
+
+
+def test_folders_of_a_change_that_was_killed_go_too(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "state")
+    edits = (TextEdit(str(tmp_path / "new" / "er" / "a.md"), None, "text\n"),)
+    journal.begin("cut short", [StoreEdits("store", edits)])
+    (tmp_path / "new" / "er").mkdir(parents=True)
+    journal.close()
+    assert [action.state for action in Journal(tmp_path / "state").recover()] == [ActionState.VOID]
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_new_action_ends_what_can_be_redone_but_not_the_log(tmp_path: Path) -> None:
     path, journal = write_store(tmp_path), Journal(tmp_path / "state")
     do(journal, "one", edit_of(path, 0, "a"))
