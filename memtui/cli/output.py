@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 ID_CELLS, AGE_CELLS, IMPORTANCE_CELLS = 10, 4, 6
 STORE_CELLS, TYPE_CELLS, ENTITY_CELLS = 14, 14, 22
 """Widths of the columns of a printed memory."""
+NOT_OPEN = "not in any open store"
+"""Printed in place of the text of a memory that others refer to."""
 WIDE = 10_000
 """Columns to assume without a terminal, so that nothing is cut."""
 

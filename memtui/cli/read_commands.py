@@ -18,6 +18,7 @@ from memtui.cli.options import (
 )
 from memtui.cli.output import (
     ID_CELLS,
+    NOT_OPEN,
     columns,
     print_counts,
     print_fields,
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 SIMILAR_LIMIT = 10
 """Memories that `similar` prints without `--limit`."""
-
-_NOT_OPEN = "not in any open store"
 
 
 def _first_memories(found: SearchResult, limit: int, everything: bool) -> list[Memory]:
@@ -139,7 +138,7 @@ def search(
         for at, memory in enumerate(memories):
             _print_hit(library, found, at, memory, explain)
         _print_rest(len(memories), found.total)
-    for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
+    for hint in found.hints:
         click.echo(one_line(hint), err=True)
     if not found.total:
         click.echo("no matches", err=True)
@@ -247,7 +246,7 @@ def show(ref: str, stores: Sequence[str], as_of: str | None, track: bool, as_jso
         ("superseded by", lineage.successors),
     ):
         for other in others:
-            text = one_line(other.memory.headline) if other.memory else _NOT_OPEN
+            text = one_line(other.memory.headline) if other.memory else NOT_OPEN
             print(f"{title}  {one_line(other.id)}  {text}")
 
 

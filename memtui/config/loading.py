@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from memtui import toml_file
 from memtui.config.schema import SCHEMA, Setting
 from memtui.config.settings import Settings
-from memtui.errors import ConfigError, find_nearest
+from memtui.errors import ConfigError, did_you_mean
 from memtui.paths import write_private
 from memtui.text import one_line
 
@@ -84,9 +84,8 @@ def parse(values: Mapping[str, Any], path: Path, text: str = "") -> LoadedSettin
         setting = _FIELDS.get(key)
         if setting is None:
             known = _FIELDS if len(problems) < MAX_PROBLEMS else ()
-            near = find_nearest(key, known, 0.5)
-            hint = f"did you mean {near}?" if near else "`memtui config` lists all settings"
-            fault(parts, "is not a setting", hint)
+            advice = did_you_mean(key, known, "`memtui config` lists all settings", cutoff=0.5)
+            fault(parts, "is not a setting", advice)
             continue
         if setting.each:
             chosen[setting.field] = _entries(setting, value, fault)

@@ -8,6 +8,7 @@ before it are rolled back.
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -355,17 +356,18 @@ class FileEdits:
 def group_by_file(edits: Sequence[Edit]) -> list[FileEdits]:
     """Group edits by the file they change. Raises Refused for edits of rows and folders."""
     by_path: dict[Path, list[FileEdit | SidecarEdit]] = {}
+    resolve = functools.cache(lambda path: real_path(Path(path)))  # thousands may be of one file
+    sidecar_of = functools.cache(lambda root: real_path(_sidecar_file(Path(root))))
     for edit in edits:
         if isinstance(edit, RowEdit | TreeEdit):
             raise Refused("a table row or a folder is not saved as a file", where=edit.path)
-        path = _sidecar_file(edit) if isinstance(edit, SidecarEdit) else Path(edit.path)
-        by_path.setdefault(real_path(path), []).append(edit)
+        path = sidecar_of(edit.root) if isinstance(edit, SidecarEdit) else resolve(edit.path)
+        by_path.setdefault(path, []).append(edit)
     return [FileEdits(path, tuple(found)) for path, found in by_path.items()]
 
 
-def _sidecar_file(edit: SidecarEdit) -> Path:
+def _sidecar_file(root: Path) -> Path:
     """The store's sidecar file. Raises Refused when a link leads out of the store."""
-    root = Path(edit.root)
     path = sidecar_lines.sidecar_path(root)
     home = root if root.is_dir() else root.parent
     if not real_path(path).is_relative_to(real_path(home)):

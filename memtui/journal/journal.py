@@ -37,6 +37,7 @@ from memtui.journal.database import (
     remove_folders,
 )
 from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, recover_write
+from memtui.progress import Progress, Report, silent
 
 MAX_ACTIONS = 10_000
 """Older actions are deleted at start."""
@@ -66,6 +67,9 @@ class Recording:
         self._journal = journal
         self._database = database
         self._before: dict[str, str] = {}
+        self._report: Report = silent
+        self._written: set[str] = set()
+        self._total = 0
         self.action = action
         """Id of the action."""
 
@@ -75,6 +79,17 @@ class Recording:
 
     def accepts_owner(self, path: Path) -> bool:
         return path in self._journal.owned
+
+    def report_to(self, report: Report, parts: Sequence[StoreEdits]) -> None:
+        """Report each file that is written, of those that these edits name."""
+        self._report = report
+        self._total = len(
+            {
+                edit.root if isinstance(edit, SidecarEdit) else edit.path
+                for made in parts
+                for edit in made.edits
+            }
+        )
 
     def intend(self, path: str, pre: str, post: str) -> None:
         self._before[path] = pre
@@ -88,6 +103,9 @@ class Recording:
         # The file is written; if this row is not, recovery compares the content.
         sql = "UPDATE writes SET done = 1 WHERE action = ? AND path = ?"
         self._try_to_write(sql, self.action, pack(path))
+        self._written.add(path)
+        if self._total > 1:
+            self._report(Progress("saving", min(len(self._written), self._total), self._total))
 
     def failed(self, path: str) -> None:
         sql = "DELETE FROM writes WHERE action = ? AND path = ? AND NOT done"

@@ -96,6 +96,11 @@ class SearchResult:
         return _hint(self.query, self.hits) or unknown
 
     @property
+    def hints(self) -> tuple[str, ...]:
+        """All notes for the person: `hint`, then what each filter hides."""
+        return tuple(filter(None, (self.hint, *(hidden.advice for hidden in self.hidden))))
+
+    @property
     def facets(self) -> Facets:
         """How many hits a filter on each value would leave; counted when first asked for."""
         return self.hits.facets

@@ -24,6 +24,7 @@ from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, Refused
 from memtui.files.save_transaction import FileDiff, preview
 from memtui.model import Memory
+from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.stores.base import StoreView, WritableStore
 from memtui.stores.plans import BatchView, repeated_add
 from memtui.text import counted, cut, one_line
@@ -112,8 +113,17 @@ def _joined(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for group in groups for item in group))
 
 
+_REPORT_EVERY = 256
+"""Changes planned between two reports: a tenth of a second."""
+
+
 def plan(
-    changes: Sequence[Change], stores: Mapping[str, WritableStore], view: StoreView, title: str = ""
+    changes: Sequence[Change],
+    stores: Mapping[str, WritableStore],
+    view: StoreView,
+    title: str = "",
+    report: Report = silent,
+    cancelled: IsCancelled = never,
 ) -> Planned:
     """Plan each change in its store; see `Library.plan`.
 
@@ -122,8 +132,11 @@ def plan(
         stores: the open stores by label.
         view: the memories as they are now.
         title: made from the changes unless given.
+        report: called with the changes planned.
+        cancelled: asked as often.
 
     Raises:
+        Cancelled: `cancelled` became true.
         Refused: no such store, or it cannot do the change.
         Conflict: a file changed since it was read.
         RefError: a ref names no memory.
@@ -131,7 +144,9 @@ def plan(
     plans: list[Plan] = []
     edits: dict[str, _StoreEdits] = {}
     together = BatchView(view, plans)
-    for change in changes:
+    for number, change in enumerate(stoppable(changes, cancelled, _REPORT_EVERY)):
+        if number and number % _REPORT_EVERY == 0:
+            report(Progress("planning", number, len(changes)))
         store = stores.get(change.store)
         if store is None:
             raise Refused(f"no open store is called {change.store!r}")

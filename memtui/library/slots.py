@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from memtui.errors import RefError, find_nearest
+from memtui.errors import RefError, did_you_mean
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.search import columns as columns_of
@@ -232,8 +232,7 @@ def slot_of(text: str, slots: RefSlots) -> int:
         )
     found = exact or begins
     if not found:
-        similar = find_nearest(text, slots)
-        advice = f"did you mean {visible(similar)}?" if similar else "memtui list shows the ids"
+        advice = visible(did_you_mean(text, slots, "memtui list shows the ids"))
         raise RefError(f"no memory has the id {visible(text)!r}", do=advice)
     if len(found) > 1:
         shown = ", ".join(visible(ref) for ref in found[:3])

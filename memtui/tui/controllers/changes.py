@@ -166,10 +166,8 @@ class ChangeActions:
 
     def plan(self, changes: Sequence[Change], notes: Sequence[OutcomeLine] = ()) -> None:
         """Plan these changes and write them, after a confirmation where one is needed."""
-        self.screen.search_bar.set_activity("planning …" if len(changes) > 20 else "")
 
         def planned(found: Preview) -> None:
-            self.screen.search_bar.set_activity("")
             confirm = actions.for_act(changes[0].act).confirm
             must_ask = (
                 bool(confirm)
@@ -180,14 +178,15 @@ class ChangeActions:
             self.carry_out(found, notes, must_ask, confirm or "apply")
 
         def failed(error: MemtuiError) -> None:
-            self.screen.search_bar.set_activity("")
             is_delete = all(change.act is Act.DELETE and not change.force for change in changes)
             if is_delete and isinstance(error, Refused):
                 self._offer_force(changes, error)
             else:
                 self.failed(error)
 
-        self.writer.plan(lambda library: change_worker.preview(library, changes), planned, failed)
+        self.writer.plan(
+            lambda library, job: change_worker.preview(library, changes, job), planned, failed
+        )
 
     def _offer_force(self, changes: Sequence[Change], refused: Refused) -> None:
         """Offer a forced delete, showing why the store refused, if one can be planned."""
@@ -198,7 +197,7 @@ class ChangeActions:
             *([OutcomeLine(better, Tone.QUIET, "better:")] if better else []),
         ]
         self.writer.plan(
-            lambda library: change_worker.preview(library, forced),
+            lambda library, job: change_worker.preview(library, forced, job),
             lambda found: self.carry_out(found, notes, True, "delete by force"),
             lambda _: self.failed(refused),
         )
@@ -206,7 +205,7 @@ class ChangeActions:
     def restore_text(self, memory: Memory, former: Memory) -> None:
         """Restore an earlier text of a memory, or of its lineage, after a preview."""
         self.writer.plan(
-            lambda library: change_worker.preview_of(
+            lambda library, _: change_worker.preview_of(
                 library.plan_restore_text(memory, former), library
             ),
             lambda found: self.carry_out(found, (), True, "restore"),

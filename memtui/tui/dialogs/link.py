@@ -175,7 +175,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
         self._worker.run(
             "plan",
-            lambda library, _: preview(library, [change]),
+            lambda library, job: preview(library, [change], job),
             self.if_open(planned),
             self.if_open(self._failed),
             holds_keys=True,
