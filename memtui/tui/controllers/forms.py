@@ -8,7 +8,7 @@ from functools import partial
 
 from memtui import query as queries
 from memtui.changes import Act, Change
-from memtui.errors import MemtuiError, RefError, SaveError
+from memtui.errors import MemtuiError, RefError, Refused, SaveError
 from memtui.files import drafts
 from memtui.files.drafts import DraftFile, EditorDraft, FormDraft
 from memtui.journal import JournalAction
@@ -53,12 +53,16 @@ class FormActions(WritingController):
 
     def _edit(self) -> None:
         """Edit the memory that is shown, or all marked ones at once."""
-        marked = self._screen.marked_memories()
-        if len(marked) > 1:
-            several = partial(change_forms.several, marked)
-            self._ask_known(marked[0].store, lambda known: self._show(several(known)))
-        else:
+        if len(self._screen.memories.marked) < 2:
             self._open_form(change_forms.edit)
+            return
+        read = self._selection.reader()
+
+        def make(library: Library, _: Job) -> Form:
+            marked = read()
+            return change_forms.several(marked, self._find_known(library, marked[0].store))
+
+        self._writer.plan(make, self._show, self._changes.failed)
 
     def _open_form(self, make: Callable[[Memory, WritableStore, KnownValues], Form]) -> None:
         memory, library = self._selection.current(), self._writer.library
@@ -116,18 +120,18 @@ class FormActions(WritingController):
 
     def _ask_known(self, store: str, done: Callable[[KnownValues], None]) -> None:
         """What types, entities and tags the store knows, to be offered while typing."""
+        find = self._find_known
+        self._writer.plan(lambda library, _: find(library, store), done, self._changes.failed)
 
-        def look(library: Library, _: Job) -> KnownValues:
-            query = queries.parse_query("status:all", self._screen.now())
-            query = queries.with_filter_values(query, "store", (store.casefold(),))
-            facets = library.find(query).facets
-            return {
-                "type": _by_frequency(facets.type),
-                "entity": _by_frequency(facets.entity),
-                "kind": _by_frequency(facets.kind),
-            }
-
-        self._writer.worker.run("known", look, done, self._changes.failed, holds_keys=True)
+    def _find_known(self, library: Library, store: str) -> KnownValues:
+        query = queries.parse_query("status:all", self._screen.now())
+        query = queries.with_filter_values(query, "store", (store.casefold(),))
+        facets = library.find(query).facets
+        return {
+            "type": _by_frequency(facets.type),
+            "entity": _by_frequency(facets.entity),
+            "kind": _by_frequency(facets.kind),
+        }
 
     def _new(self) -> None:
         """Add a memory; ask for its store where several can be written."""
@@ -177,22 +181,29 @@ class FormActions(WritingController):
         self._show(change_forms.merge([keeper, *others]))
 
     def _open_if_able(self, action_id: str, make: Callable[[Sequence[Memory]], Form]) -> None:
-        able, reason = self._selection.able(action_id)
-        if able:
-            self._show(make(able))
-        else:
-            self._screen.app.report_refusal(reason)
+        self._make_form(action_id, lambda _, able: make(able))
 
     def _retype(self) -> None:
-        able, reason = self._selection.able("retype")
-        if not able or (reason := of_one_store(able)):
-            self._screen.app.report_refusal(reason)
-            return
+        def make(library: Library, able: Sequence[Memory]) -> Form:
+            if reason := of_one_store(able):
+                raise Refused(reason)
+            known = self._find_known(library, able[0].store)
+            return change_forms.retype(able, known["type"])
 
-        def known(values: KnownValues) -> None:
-            self._show(change_forms.retype(able, values["type"]))
+        self._make_form("retype", make)
 
-        self._ask_known(able[0].store, known)
+    def _make_form(self, action_id: str, make: Callable[[Library, Sequence[Memory]], Form]) -> None:
+        """Make a form in a job for the memories that the action is possible for, and open it."""
+        read = self._selection.reader()
+
+        def work(library: Library, _: Job) -> Form:
+            able, reason = self._selection.able(action_id, read())
+            if not able:
+                raise Refused(reason)
+            return make(library, able)
+
+        refused = self._screen.app.report_refusal
+        self._writer.plan(work, self._show, lambda error: refused(str(error)))
 
     # Links
 
