@@ -99,10 +99,10 @@ class FormScreen(FittingDialog[Planned]):
             return Vertical(TextInput(field.value, name=field.name), classes="prose")
         if field.kind is Kind.ONE_OF:
             choice = ChoiceInput(field.known, field.value, name=field.name)
-            return labelled_row(field.label, choice)
+            return labelled_row(field.label, choice, field.note)
         known, hint = field.known, field.hint
         line = LineInput(field.value, name=field.name, known=known, placeholder=hint)
-        return labelled_row(field.label, line)
+        return labelled_row(field.label, line, field.note)
 
     def on_mount(self) -> None:
         self._initial = self.values()
