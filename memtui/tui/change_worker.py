@@ -124,15 +124,15 @@ def list_able(
     """Field -> the memories that it can be changed in. Fields are tried once a store and kind."""
     able: dict[str, list[Memory]] = {name: [] for name in fields}
     tried: dict[tuple[str, str], frozenset[str]] = {}
-    asked = [name for name in fields if name not in _TRIED]
+    untried = [name for name in fields if name not in _TRIED]
     for memory in memories:
         key = (memory.store, memory.kind)
         if not library.refusal(Act.EDIT, memory):
             if key not in tried:
                 tried[key] = possible_fields(library, memory, _TRIED.keys() & fields)
-            names = tried[key] | possible_fields(library, memory, asked)
+            names = tried[key] | possible_fields(library, memory, untried)
         else:
-            names = possible_fields(library, memory, asked)
+            names = possible_fields(library, memory, untried)
         for name in names:
             able[name].append(memory)
     return able

@@ -110,7 +110,7 @@ async def test_what_is_typed_after_a_refused_edit_runs_no_command(disk: SlowDisk
         await rows(on, ROWS)
         for letter in ("e", *"dusk is at ten z", "enter", "d"):
             on._strike(letter)
-        await on.handle("j")
+        await on.handle("down")
         toasts = [toast.message for toast in on.app._notifications]
         assert toasts == ["The stores are still being opened."], "once, and calmly"
         assert on.app.screen is on.browse

@@ -140,6 +140,8 @@ class FormActions(WritingController):
 
         if draft.act is Act.EDIT and len(memories) > 1:
             self._ask_several(memories, show)
+        elif draft.act is Act.EDIT and memories:
+            self._ask_fields(memories[0], show)
         else:
             self._ask_known(store.label, known)
 
