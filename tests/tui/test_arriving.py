@@ -115,7 +115,7 @@ async def test_what_is_typed_after_a_refused_edit_runs_no_command(disk: SlowDisk
         assert toasts == ["The stores are still being opened."], "once, and calmly"
         assert on.app.screen is on.browse
         assert on.browse.pane is Pane.MEMORIES
-        assert not (on.browse.zoomed or on.browse.view.text or on.browse.memories.marked)
+        assert not any((on.browse.zoomed, on.browse.view.text, on.browse.memories.marked))
         assert on.browse.memories.cursor == 1, "a move is harmless"
         await on.handle("escape", "t")
         assert on.app.screen is not on.browse, "after escape a letter is a key again"

@@ -13,7 +13,7 @@ from memtui.errors import MemtuiError, RefError, Refused, SaveError
 from memtui.files import drafts
 from memtui.files.drafts import DraftFile, EditorDraft, FormDraft
 from memtui.journal import JournalAction
-from memtui.library import Library
+from memtui.library import Library, planning
 from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.stores.base import WritableStore
@@ -67,7 +67,7 @@ class FormActions(WritingController):
         def look(library: Library, _: Job) -> Form:
             store, known = library.store(memory.store), self._known(library, memory.store)
             fields = store.editable & change_forms.LABELS.keys()
-            editable = change_worker.possible_fields(library, memory, fields)
+            editable = planning.possible_fields(library, memory, fields)
             return change_forms.edit(memory, store, known, editable=editable)
 
         self._look(look, done)
@@ -76,7 +76,7 @@ class FormActions(WritingController):
         """Make the form about several memories; refuse where nothing of them can be changed."""
 
         def look(library: Library, _: Job) -> Form:
-            able = change_worker.list_able(library, memories, change_forms.SEVERAL)
+            able = planning.list_able(library, memories, change_forms.SEVERAL)
             if not any(able.values()):
                 why = library.refusal(Act.EDIT, memories[0])
                 raise Refused(why or "nothing of these memories can be changed here")
@@ -284,12 +284,12 @@ class FormActions(WritingController):
     def _save(self, memory: Memory, draft: EditorDraft, content: str) -> None:
         changes = [Change(Act.EDIT, memory.store, memory.ref, {"content": content})]
 
-        def look(library: Library) -> Preview:
+        def look(library: Library, job: Job) -> Preview:
             now = library.get(memory.ref)
             conflict = changed_underneath(memory, now, {"content": content})
             if conflict is not None:
                 raise conflict
-            return change_worker.preview(library, changes)
+            return change_worker.preview(library, changes, job)
 
         def planned(found: Preview) -> None:
             def done(action: JournalAction) -> None:
