@@ -98,6 +98,9 @@ class SidecarEdit:
     id: str
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
+    undoes: bool = False
+    """Made by `invert_edits`: the line that made the change is taken out of the file, where it is
+    the newest of its id. Any other edit appends a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,4 +172,10 @@ def invert_edits(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         that something is as it was read, is left out.
     """
     changing = [edit for edit in reversed(edits) if edit.before != edit.after]
-    return tuple(replace(edit, before=edit.after, after=edit.before) for edit in changing)  # type: ignore[arg-type]
+    return tuple(map(_inverse, changing))
+
+
+def _inverse(edit: Edit) -> Edit:
+    if isinstance(edit, SidecarEdit):
+        return replace(edit, before=edit.after, after=edit.before, undoes=not edit.undoes)
+    return replace(edit, before=edit.after, after=edit.before)  # type: ignore[arg-type]

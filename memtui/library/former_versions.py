@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 COMMIT_LETTERS = 12
 """Of the hash of a commit that is shown."""
-MOST_ACTIONS = 10_000
+MAX_ACTIONS = 10_000
 """Newest actions of the journal that are looked at: all that it keeps."""
 ITEM_TEXT = "text"
 """Key of a sidecar entry that names the text of an item (`stores.text_names.TEXT_KEY`)."""
@@ -168,7 +168,7 @@ def read_actions(state: Path | None) -> list[JournalAction]:
         return []
     journal = Journal(state)
     try:
-        return journal.log(MOST_ACTIONS, void=False)
+        return journal.log(MAX_ACTIONS, void=False)
     except MemtuiError as error:
         log.warning("former versions could not be looked for: %s", error)
         return []

@@ -264,7 +264,13 @@ class PastLibrary(Library):
     def refusal(self, act: Act, memory: Memory) -> str:  # noqa: ARG002
         return self.refused
 
-    def plan(self, changes: Sequence[Change], title: str = "") -> Planned:  # noqa: ARG002
+    def plan(
+        self,
+        changes: Sequence[Change],  # noqa: ARG002
+        title: str = "",  # noqa: ARG002
+        report: Report = silent,  # noqa: ARG002
+        cancelled: IsCancelled = never,  # noqa: ARG002
+    ) -> Planned:
         raise Refused(self.refused, do="go back to the present first")
 
     @property

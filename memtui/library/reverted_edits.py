@@ -17,6 +17,7 @@ from memtui.journal import EditHistory, Journal, JournalAction
 from memtui.library.planning import Planned
 from memtui.stores import registry
 from memtui.stores.base import Store
+from memtui.text import and_more
 from memtui.upkeep.checks import Finding, FindingKind
 
 log = logging.getLogger(__name__)
@@ -181,7 +182,7 @@ def plan_reapply(found: Sequence[RevertedEdit]) -> Planned:
     for each in reversed(found):
         by_store.setdefault(each.store, []).append(each.reapply)
     titles = list(dict.fromkeys(each.action.title for each in found))
-    more = f" and {len(titles) - 1} more" if len(titles) > 1 else ""
+    more = and_more(len(titles) - 1)
     title = f"again: {titles[0].removeprefix('again: ')}{more}" if titles else ""
     parts = tuple(StoreEdits(store, tuple(edits)) for store, edits in by_store.items())
     return Planned(

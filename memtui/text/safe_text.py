@@ -169,14 +169,14 @@ def one_line(text: str, most: int | None = None) -> str:
     return _SPACE.sub(_join_run, visible(text).strip())
 
 
-MOST_READ = 400
+MAX_READ = 400
 """Characters of a text that are enough for a line of the screen."""
 
 
 def cut_line(text: str, cells: int) -> str:
     """Return the visible text on one line, cut to at most so many cells; a long one is not read
     whole."""
-    return cut(one_line(text, max(MOST_READ, 4 * cells)), cells)
+    return cut(one_line(text, max(MAX_READ, 4 * cells)), cells)
 
 
 def column(text: str, cells: int) -> str:

@@ -34,7 +34,7 @@ from memtui.tui.widgets.statistics import Row
 
 FOLDER = "screens"
 VERSION = 1
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """A larger file is none of memtui's."""
 ROWS_KEPT = 120
 """Rows of the list: more than most screens have."""
@@ -122,7 +122,7 @@ def load(cache: Path, key: str, view: str) -> CachedScreen | None:
         OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError
     ):
         path = cache / FOLDER / f"{key}.json"
-        if path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > MAX_BYTES:
             return None
         values = json.loads(path.read_bytes())
         if values["version"] != VERSION or values["view"] != view:

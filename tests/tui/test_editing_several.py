@@ -11,8 +11,10 @@ import pytest
 from memtui import paths
 from memtui.changes import Act, Change
 from memtui.library import Library
+from memtui.progress import Cancelled
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
+from memtui.tui.jobs import Job
 
 from .sample_stage import changing
 from .stage import NOW
@@ -105,3 +107,22 @@ def test_an_edit_and_a_pin_of_one_memory_are_one_action(tmp_path: Path, store: s
         library.refresh()
         again = library.get(memory.ref)
         assert (again.pinned, again.tags, again.type) == (memory.pinned, memory.tags, memory.type)
+
+
+async def test_escape_stops_the_planning_of_a_change_and_keeps_the_marks(tmp_path: Path) -> None:
+    async with changing(tmp_path, "ambient") as on:
+        await on.keys("a")
+        marked = set(on.browse.memories.marked)
+
+        def plan_until_stopped(_: Library, job: Job) -> None:
+            while not job.is_cancelled():
+                job.ended.wait(0.01)
+            raise Cancelled
+
+        changes = on.browse.editing.changes
+        changes.writer.plan(plan_until_stopped, lambda _: None, changes.failed)
+        await on.keys("escape")
+        assert on.toasts[-1] == "No changes: stopped"
+        assert set(on.browse.memories.marked) == marked
+        await on.keys("escape")
+        assert not on.browse.memories.marked

@@ -25,7 +25,7 @@ _LOOKED_AT = 4096
 """Bytes of a file that are read to recognise it."""
 _LARGEST_SETTINGS = 32 << 20
 """Bytes of a settings file that is read; `.claude.json` holds the history of every project."""
-_MOST_CACHED = 200
+_MAX_CACHED = 200
 _IN_HOME = (
     ".claude.json",
     ".claude/settings.json",
@@ -84,7 +84,7 @@ def configured_files(folder: Path, home: Path, variables: Mapping[str, str]) -> 
             path = _expanded(named, known)
             if path is not None:
                 yield path
-    for entry in list_folder(home / _CACHE)[0][:_MOST_CACHED]:
+    for entry in list_folder(home / _CACHE)[0][:_MAX_CACHED]:
         yield Path(entry.path, _PROGRAM, NAMES[0])
 
 

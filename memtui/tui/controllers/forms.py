@@ -250,12 +250,12 @@ class FormActions(WritingController):
     def _save(self, memory: Memory, draft: EditorDraft, content: str) -> None:
         changes = [Change(Act.EDIT, memory.store, memory.ref, {"content": content})]
 
-        def look(library: Library) -> Preview:
+        def look(library: Library, job: Job) -> Preview:
             now = library.get(memory.ref)
             conflict = changed_underneath(memory, now, {"content": content})
             if conflict is not None:
                 raise conflict
-            return change_worker.preview(library, changes)
+            return change_worker.preview(library, changes, job)
 
         def planned(found: Preview) -> None:
             def done(action: JournalAction) -> None:

@@ -14,6 +14,7 @@ from memtui.library import Library, broken_files
 from memtui.library.broken_files import BrokenFile
 from memtui.library.guarded_store import undo_note
 from memtui.model import Place
+from memtui.progress import Report
 from memtui.tui import actions, terminal
 from memtui.tui.change_worker import Preview, preview_of
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
@@ -81,11 +82,11 @@ class JournalActions(WritingController):
             note = self._undo_note(action)
             app.report(f"{word}: {title}{note}", "redo" if is_undo else "undo")
 
-        self._writer.write(
-            lambda library: library.undo(number) if is_undo else library.redo(number),
-            done,
-            self._changes.failed,
-        )
+        def work(library: Library, report: Report) -> JournalAction:
+            reverse = library.undo if is_undo else library.redo
+            return reverse(number, report=report)
+
+        self._writer.write(work, done, self._changes.failed)
 
     def _undo_note(self, action: JournalAction) -> str:
         """Describe how the stores record an undo that does not simply restore the former state."""
@@ -173,7 +174,7 @@ class JournalActions(WritingController):
         self._announced = {(each.action.id, each.target) for each in overwritten}
         if new:
             title = text.cut_line(new[0].action.title, HEADLINE_CELLS)
-            more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+            more = text.and_more(len(new) - 1)
             key = self._screen.app.hint("again")
             self._screen.app.notify(
                 f"“{title}”{more}: {new[0].description}{key}",
@@ -265,7 +266,7 @@ class RepairActions(WritingController):
 
         path = str(broken.path)
         self._writer.plan(
-            lambda _: preview_of(broken_files.plan_restore_copy(store, path, state)),
+            lambda *_: preview_of(broken_files.plan_restore_copy(store, path, state)),
             planned,
             self._changes.failed,
         )

@@ -36,7 +36,7 @@ Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 WIDTH_SHARE, HEIGHT_SHARE = 94, 90
 """Percent of the screen that a dialog takes at most, as in dialogs.tcss."""
-LEAST_WIDTH = 36
+MIN_WIDTH = 36
 BORDER_COLUMNS = 4
 """Borders and padding of a box."""
 FRAME_COLUMNS, FRAME_ROWS = 5, 4
@@ -174,7 +174,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         small = self.has_class("-small")
         most = width if small else width * WIDTH_SHARE // 100
         if columns:
-            box.styles.width = min(most, max(LEAST_WIDTH, columns + FRAME_COLUMNS))
+            box.styles.width = min(most, max(MIN_WIDTH, columns + FRAME_COLUMNS))
         if rows:
             most = height if small else height * HEIGHT_SHARE // 100
             box.styles.height = min(most, rows + FRAME_ROWS - small)

@@ -129,6 +129,10 @@ class BrowseScreen(SearchableScreen):
     def restore_text(self, memory: Memory, former: Memory) -> None:
         self.editing.changes.restore_text(memory, former)
 
+    def stop_planning(self) -> bool:
+        """Stop the planning of a change; False if none is planned."""
+        return self._editing is not None and self._editing.changes.writer.stop_planning()
+
     def action_context(self) -> ActionContext:
         past = self.worker.past
         refused = self._editing.refusal if self._editing else lambda _: OPENING
