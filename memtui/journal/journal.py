@@ -31,7 +31,11 @@ from memtui.journal.action import (
     unpack,
     unpack_parts,
 )
-from memtui.journal.database import JournalDatabase, record_missing_folders, remove_folders
+from memtui.journal.database import (
+    JournalDatabase,
+    record_missing_folders,
+    remove_folders,
+)
 from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, recover_write
 from memtui.progress import Progress, Report, silent
 

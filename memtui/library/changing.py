@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui.changes import RecordEdit, StoreEdits, TextEdit, TreeEdit
-from memtui.errors import Conflict, MemtuiError, Refused
+from memtui.errors import Conflict, MemtuiError, Refused, SaveError
 from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder
 from memtui.journal import Journal, JournalAction, Recording
@@ -199,7 +199,8 @@ class ChangeWriter:
 
     def _action(self, number: int) -> JournalAction:
         action = self._journal.get(number)
-        assert action is not None, "an action stays in the journal"
+        if action is None:  # the journal was damaged meanwhile, and a new one was begun
+            raise SaveError("it was done, but the journal was damaged: it cannot be undone")
         return action
 
     def _store(self, root: str) -> WritableStore:

@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -241,16 +242,33 @@ def test_what_a_living_memtui_is_doing_is_not_judged(tmp_path: Path) -> None:
     assert recording.action == two.log()[0].id
 
 
-def test_a_damaged_journal_is_set_aside_and_a_newer_one_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("intact", [0, 4096])
+def test_a_damaged_journal_is_renamed_once_no_other_memtui_has_it_open(
+    tmp_path: Path, intact: int
+) -> None:
+    """No file of SQLite, or one whose first page is whole; else what the other does next is lost"""
     path, state = write_store(tmp_path), tmp_path / "state"
-    do(Journal(state), "x", edit_of(path, 0, "x"))
-    for name in os.listdir(state):
-        if name.startswith("journal"):
-            (state / name).write_bytes(b"not a database" * 1000)
+    file, other, journal = state / "journal.sqlite", Journal(state), Journal(state)
+    for number in range(5):
+        do(other, f"x{number}" * 2000, edit_of(path, 0, f"x{number}"))
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    file.write_bytes(file.read_bytes()[:intact] + b"garbage!" * 5000)
+    with pytest.raises(SaveError, match="another memtui has it open"):
+        journal.log()
+    assert not list(state.glob("*damaged*"))
+    other.close()
+    with pytest.raises(SaveError, match="is renamed"):
+        journal.log()
+    do(journal, "y", edit_of(path, 0, "y"))
+    assert [action.title for action in journal.log()] == ["y"]
+    assert next(state.glob("*damaged-*")).read_bytes().endswith(b"garbage!")
+
+
+def test_a_newer_journal_is_left_alone(tmp_path: Path) -> None:
+    path, state = write_store(tmp_path), tmp_path / "state"
     journal = Journal(state)
     do(journal, "y", edit_of(path, 0, "y"))
-    assert [a.title for a in journal.log()] == ["y"]
-    assert any("damaged" in name for name in os.listdir(state))
     journal.close()
     with sqlite3.connect(state / "journal.sqlite") as db:
         db.execute("PRAGMA user_version = 99")
