@@ -28,7 +28,7 @@ from memtui.tui.jobs import Job
 Answer = TypeVar("Answer")
 KnownValues = Mapping[str, Sequence[str]]
 """Field -> values that are offered while typing."""
-KNOWN = 500
+MAX_KNOWN = 500
 """Values of a field that are offered while typing."""
 _RECORDS = ("fact", "episode", "schema")
 """Kinds that a person may choose between when adding to a store that holds several."""
@@ -340,4 +340,4 @@ def _form_again(
 
 def _by_frequency(counts: Mapping[str, int]) -> tuple[str, ...]:
     """The values, most used first."""
-    return tuple(sorted(counts, key=lambda value: -counts[value])[:KNOWN])
+    return tuple(sorted(counts, key=lambda value: -counts[value])[:MAX_KNOWN])

@@ -178,8 +178,8 @@ class CachedScreenController:
         found, memories = screen.found, screen.memories
         if library is None or found is None or not screen.is_settled or found.words:
             return None
-        first = 0 if memories.cursor < screen_cache.ROWS_KEPT // 2 else memories.top
-        slots = memories.slots[first : first + screen_cache.ROWS_KEPT]
+        first = 0 if memories.cursor < screen_cache.MAX_ROWS // 2 else memories.top
+        slots = memories.slots[first : first + screen_cache.MAX_ROWS]
         branches, branch_count, unfolded, label = screen.entities.lines()
         under, whole = memories.memory, screen.detail.memory
         quiet, alert, order = screen.chips.words
@@ -196,7 +196,7 @@ class CachedScreenController:
             quiet=quiet,
             counts=f"{text.number(found.total)} of {text.number(library.snapshot.count)}",
             alert=alert,
-            branches=tuple(branches[: screen_cache.LINES_KEPT]),
+            branches=tuple(branches[: screen_cache.MAX_LINES]),
             unfolded=unfolded,
             branch_count=branch_count,
             entity_label=label,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 GARBAGE = (5_000, 4, 250)
 """Thresholds of the collector once all memories have been read."""
-LOOK = 0.05
+LOOK_SECONDS = 0.05
 """Seconds between two looks for rows while the stores load."""
 
 
@@ -184,7 +184,7 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.LibraryOpened)
     def _library_opened(self) -> None:
-        self._looking = self.set_interval(LOOK, self._look_for_rows)
+        self._looking = self.set_interval(LOOK_SECONDS, self._look_for_rows)
 
     def _look_for_rows(self) -> None:
         """Show rows from the cache at once, while the stores are still being scanned."""
