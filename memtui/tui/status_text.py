@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memtui.stores.base import LimitUse
     from memtui.tui.screen_interface import ScreenInterface
 
-TYPES_SHOWN = 12
+MAX_VALUES = 12
 _LIST_UNREADABLE = ("unreadable", "to list unreadable files")
 """Action, and what its key is for."""
 
@@ -218,9 +218,9 @@ def _group(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> li
             counts[value] / longest,
             chosen=value.casefold() in chosen,
         )
-        for value in values[:TYPES_SHOWN]
+        for value in values[:MAX_VALUES]
     ]
-    if len(values) > TYPES_SHOWN:
-        rest = sum(counts[value] for value in values[TYPES_SHOWN:])
-        rows.append(Row(f"{len(values) - TYPES_SHOWN} more", fact=text.number(rest)))
+    if len(values) > MAX_VALUES:
+        rest = sum(counts[value] for value in values[MAX_VALUES:])
+        rows.append(Row(f"{len(values) - MAX_VALUES} more", fact=text.number(rest)))
     return rows

@@ -103,9 +103,11 @@ class FormScreen(FittingDialog[Planned]):
         if field.kind is Kind.PROSE:
             return Vertical(TextInput(field.value, name=field.name), classes="prose")
         if field.kind is Kind.ONE_OF:
-            return labelled_row(field.label, ChoiceInput(field.known, field.value, name=field.name))
-        line = LineInput(field.value, name=field.name, known=field.known, placeholder=field.hint)
-        return labelled_row(field.label, line)
+            choice = ChoiceInput(field.known, field.value, name=field.name)
+            return labelled_row(field.label, choice, field.note)
+        known, hint = field.known, field.hint
+        line = LineInput(field.value, name=field.name, known=known, placeholder=hint)
+        return labelled_row(field.label, line, field.note)
 
     def on_mount(self) -> None:
         self._initial = self.values()
