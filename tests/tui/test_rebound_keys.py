@@ -103,6 +103,7 @@ async def test_empty_stores_name_the_new_key(tmp_path: Path) -> None:
         await on.sees(f"Press {new_key('new')} to add one.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "action", "purpose"),
     [
