@@ -98,6 +98,9 @@ class SidecarEdit:
     id: str
     before: Mapping[str, Any] | None
     after: Mapping[str, Any] | None
+    undoes: bool = False
+    """Made by `invert_edits`: the line that made the change is taken out of the file, where it is
+    the newest of its id. Any other edit appends a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ class TreeEdit:
     path: str
     before: Mapping[str, Any] | None
     """`files`: name -> text and time (nanoseconds, or None); `databases`: name -> format and rows
-    (see `memtui.stores.base.DatabaseSupport`)."""
+    (see `memtui.stores.format.DatabaseSupport`)."""
     after: Mapping[str, Any] | None
     existed: bool = False
     """The folder existed before and was empty: it is filled or emptied, not created or removed."""
@@ -169,4 +172,10 @@ def invert_edits(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
         that something is as it was read, is left out.
     """
     changing = [edit for edit in reversed(edits) if edit.before != edit.after]
-    return tuple(replace(edit, before=edit.after, after=edit.before) for edit in changing)  # type: ignore[arg-type]
+    return tuple(map(_inverse, changing))
+
+
+def _inverse(edit: Edit) -> Edit:
+    if isinstance(edit, SidecarEdit):
+        return replace(edit, before=edit.after, after=edit.before, undoes=not edit.undoes)
+    return replace(edit, before=edit.after, after=edit.before)  # type: ignore[arg-type]

@@ -25,6 +25,14 @@ def find_nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
     return next(iter(get_close_matches(word, list(known), 1, cutoff)), "")
 
 
+def did_you_mean(
+    word: str, known: Iterable[str], otherwise: str = "", *, lead: str = "", cutoff: float = 0.6
+) -> str:
+    """Advice for an unknown word: `did you mean NEAREST?` behind `lead`; else `otherwise`."""
+    near = find_nearest(word, known, cutoff)
+    return f"{lead}did you mean {near}?" if near else otherwise
+
+
 class MemtuiError(Exception):
     """An error with what is wrong, where, and what the person can do about it."""
 

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from memtui.errors import ConfigError, find_nearest
+from memtui.errors import ConfigError, did_you_mean
 
 Keys = tuple[str, ...]
 WHERE = "config.toml"
@@ -150,11 +150,10 @@ def _known(key_names: Iterable[str]) -> tuple[Keys, list[str]]:
 
 
 def _unknown(action: str, known: Iterable[str]) -> ConfigError:
-    near = find_nearest(action, known)
     return ConfigError(
         f"there is no action {action!r}",
         where=f"{WHERE}: keys",
-        do=f"did you mean {near}?" if near else "the help in memtui names all actions",
+        do=did_you_mean(action, known, "the help in memtui names all actions"),
     )
 
 

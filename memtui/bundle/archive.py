@@ -28,10 +28,10 @@ from memtui.text import visible
 
 VERSION = 1
 MANIFEST = "manifest.json"
-MOST_ENTRIES = 200_000
-MOST_BYTES = 1 << 30
+MAX_ENTRIES = 200_000
+MAX_BYTES = 1 << 30
 """Largest sum of entries; larger files are refused unread."""
-MOST_MANIFEST = 64 << 20
+MAX_MANIFEST_BYTES = 64 << 20
 """Bytes of a manifest: 200,000 entries of 300 bytes each."""
 _FORM = "memtui bundle"
 _PIECE = 1 << 20
@@ -102,10 +102,10 @@ def to_bytes(archive: Archive) -> bytes:
 
 
 def _check_contents(entries: Mapping[str, bytes]) -> None:
-    if len(entries) > MOST_ENTRIES:
-        raise BundleError(f"a bundle holds at most {MOST_ENTRIES} files, these are {len(entries)}")
-    if sum(len(data) for data in entries.values()) > MOST_BYTES:
-        raise BundleError(f"a bundle holds at most {MOST_BYTES >> 20} MiB", do="export a part")
+    if len(entries) > MAX_ENTRIES:
+        raise BundleError(f"a bundle holds at most {MAX_ENTRIES} files, these are {len(entries)}")
+    if sum(len(data) for data in entries.values()) > MAX_BYTES:
+        raise BundleError(f"a bundle holds at most {MAX_BYTES >> 20} MiB", do="export a part")
     _check_names([*entries])
 
 
@@ -167,8 +167,8 @@ def read_archive(path: Path) -> Archive:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
             raise BundleError("it is not a file")
-        if status.st_size > MOST_BYTES + (MOST_BYTES >> 3):
-            raise BundleError(f"it is larger than {MOST_BYTES >> 20} MiB")
+        if status.st_size > MAX_BYTES + (MAX_BYTES >> 3):
+            raise BundleError(f"it is larger than {MAX_BYTES >> 20} MiB")
         return _ArchiveReader(file, str(path), status.st_size).archive()
     except BundleError as error:
         file.close()
@@ -208,7 +208,7 @@ class _ArchiveReader:
         found = first_entry_size(self._file.read(LOCAL_HEADER_BYTES))
         if found is None:
             raise BundleError("it does not start with a manifest")
-        if found > min(MOST_MANIFEST, self._size):
+        if found > min(MAX_MANIFEST_BYTES, self._size):
             raise BundleError("its manifest is too large")
         self._file.seek(0)
         start = len(ZipDirectory().header(MANIFEST, 0, 0))
@@ -251,7 +251,7 @@ def _rows(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
     rows = manifest.get("entries")
     if not isinstance(rows, list) or not _is_list_of_objects(rows):
         raise BundleError("its manifest lists no entries")
-    if len(rows) > MOST_ENTRIES:
+    if len(rows) > MAX_ENTRIES:
         raise BundleError("it holds too many entries")
     for row in rows:
         sound = isinstance(row.get("name"), str) and isinstance(row.get("sha256"), str)

@@ -40,7 +40,7 @@ FILE_KINDS = frozenset({"document", "note"})
 """Kinds of memories that are a text file each; the file is included."""
 SKIPPED = frozenset({".git", ".memtui", "node_modules", "__pycache__"})
 """Folders in which no file is looked for that a program needs."""
-MOST_ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """Times a store is read when other programs keep writing to it."""
 
 
@@ -125,7 +125,7 @@ def _about(store: Store, memories: Sequence[Memory], *, whole: bool, **more: Any
 
 def _pack_consistently(packed: PackedStores, library: OpenStores, store: Store) -> None:
     """Pack a whole store; again if another program wrote to it meanwhile."""
-    for _ in range(MOST_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         library.refresh()
         before = store.scan()
         attempt = PackedStores()

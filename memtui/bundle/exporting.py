@@ -61,7 +61,7 @@ def export_forms() -> dict[str, ExportForm]:
     return {form.name: form for form in (*_FORMS, *own)}
 
 
-MOST_NAMED = 10
+MAX_NAMED = 10
 """Unreadable files that are named one by one."""
 PIECES_PER_REPORT = 256
 """Pieces between two progress reports."""
@@ -126,8 +126,8 @@ def export_memories(
 
 def _name_some(lines: Sequence[str], why: str) -> tuple[str, ...]:
     """Return a note per line for the first few, and one that counts the rest."""
-    more = f"{why}: {number(len(lines) - MOST_NAMED)} more; `memtui stores` lists them"
-    return (*(f"{why}: {line}" for line in lines[:MOST_NAMED]), *[more][: len(lines) > MOST_NAMED])
+    more = f"{why}: {number(len(lines) - MAX_NAMED)} more; `memtui stores` lists them"
+    return (*(f"{why}: {line}" for line in lines[:MAX_NAMED]), *[more][: len(lines) > MAX_NAMED])
 
 
 def _left_out(lines: Iterable[str]) -> tuple[str, ...]:

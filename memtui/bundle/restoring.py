@@ -327,7 +327,7 @@ def _is_unchanged(tree: Tree, name: str, path: Path) -> bool:
         return False
     if now == written:
         return True
-    # The sidecar is append-only: its final entries count, not its bytes.
+    # Of the sidecar the newest line of each memory counts, not its bytes.
     return path.parent.name == FOLDER and _sidecar_entries(now) == _sidecar_entries(written or "")
 
 

@@ -13,7 +13,7 @@ from memtui import query as queries
 from memtui.cli.options import json_option, limit_option, store_option
 from memtui.cli.output import print_json
 from memtui.cli.store_selection import load_library
-from memtui.errors import Refused, find_nearest
+from memtui.errors import Refused, did_you_mean
 from memtui.model import format_time, to_record
 from memtui.query import Query, Sort
 from memtui.text import counted, cut, date, number, one_line, visible
@@ -115,8 +115,7 @@ def _settings() -> ContextSettings:
     settings = config.load(paths.config_file()).settings  # its faults are told on opening
     for name in settings.recipe_constants:
         if name not in CONSTANT_NAMES:
-            similar = find_nearest(name, CONSTANT_NAMES)
-            advice = f"; did you mean {similar}?" if similar else ""
+            advice = did_you_mean(name, CONSTANT_NAMES, lead="; ")
             click.echo(f"config.toml: context.constants has no {one_line(name)}{advice}", err=True)
     return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
 

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 ID_CELLS, AGE_CELLS, IMPORTANCE_CELLS = 10, 4, 6
 STORE_CELLS, TYPE_CELLS, ENTITY_CELLS = 14, 14, 22
 """Widths of the columns of a printed memory."""
+NOT_OPEN = "not in any open store"
+"""Printed in place of the text of a memory that others refer to."""
 WIDE = 10_000
 """Columns to assume without a terminal, so that nothing is cut."""
 
@@ -99,14 +101,14 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
                 print(f"{' ' * width}  {line}")
 
 
-MOST_COUNTS = 12
+MAX_COUNTS = 12
 """Counts that are printed one by one; the others are summed."""
 
 
 def print_counts(title: str, counts: Mapping[str, int]) -> None:
     """Print a heading and its counts."""
     print(title)
-    shown = list(counts.items())[:MOST_COUNTS]
+    shown = list(counts.items())[:MAX_COUNTS]
     rest = sum(counts.values()) - sum(count for _, count in shown)
     if rest:
         shown.append(("others", rest))

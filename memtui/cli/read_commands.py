@@ -18,6 +18,7 @@ from memtui.cli.options import (
 )
 from memtui.cli.output import (
     ID_CELLS,
+    NOT_OPEN,
     columns,
     print_counts,
     print_fields,
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 
 SIMILAR_LIMIT = 10
 """Memories that `similar` prints without `--limit`."""
-
-_NOT_OPEN = "not in any open store"
 
 
 def _first_memories(found: SearchResult, limit: int, everything: bool) -> list[Memory]:
@@ -139,7 +138,7 @@ def search(
         for at, memory in enumerate(memories):
             _print_hit(library, found, at, memory, explain)
         _print_rest(len(memories), found.total)
-    for hint in filter(None, (found.hint, *(hidden.advice for hidden in found.hidden))):
+    for hint in found.hints:
         click.echo(one_line(hint), err=True)
     if not found.total:
         click.echo("no matches", err=True)
@@ -247,7 +246,7 @@ def show(ref: str, stores: Sequence[str], as_of: str | None, track: bool, as_jso
         ("superseded by", lineage.successors),
     ):
         for other in others:
-            text = one_line(other.memory.headline) if other.memory else _NOT_OPEN
+            text = one_line(other.memory.headline) if other.memory else NOT_OPEN
             print(f"{title}  {one_line(other.id)}  {text}")
 
 
@@ -274,7 +273,7 @@ def _list_fields(memory: Memory) -> list[tuple[str, str]]:
     ]
 
 
-MOST_LIMITS = 12
+MAX_LIMITS = 12
 """Texts whose load limit is listed, the fullest first; `--json` has all."""
 
 
@@ -307,7 +306,7 @@ def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: An
     )
     if statistics.limits:
         print("\nloaded at the start of a session")
-        shown = statistics.limits[:MOST_LIMITS]
+        shown = statistics.limits[:MAX_LIMITS]
         uses = [(f"{use.store} {use.title}", _describe_use(use)) for use in shown]
         more = len(statistics.limits) - len(shown)
         uses += [("others", f"{number(more)} less full")] if more else []

@@ -12,7 +12,7 @@ import click
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import clear_progress, confirm_owner, print_diffs, print_json, show_progress
 from memtui.cli.store_selection import load_library
-from memtui.errors import Refused, find_nearest
+from memtui.errors import Refused, did_you_mean
 from memtui.text import counted, one_line, visible
 
 if TYPE_CHECKING:
@@ -264,8 +264,7 @@ def _kinds(names: Sequence[str]) -> list[ProposalKind] | None:
     requested = [name for text in names for name in text.split(",")]
     for name in requested:
         if name not in known:
-            similar = find_nearest(name, known)
-            advice = f"did you mean {similar}?" if similar else f"one of: {', '.join(known)}"
+            advice = did_you_mean(name, known, f"one of: {', '.join(known)}")
             raise click.UsageError(f"there is no kind {name!r}: {advice}")
     return [ProposalKind(name) for name in requested] or None
 
@@ -286,10 +285,8 @@ def _print_queue(queue: Queue, as_json: bool) -> int:
         mark = "hint" if proposal.is_hint else "    "
         print(f"  {proposal.id}  {mark}  {one_line(proposal.store)}  {one_line(proposal.title)}")
         print(f"                      {one_line(proposal.reason)}")
-    acceptable = sum(not proposal.is_hint for proposal in queue.proposals)
     print(
-        f"{counted(acceptable, 'proposal')}, "
-        f"{counted(len(queue.proposals) - acceptable, 'hint')}, "
+        f"{counted(queue.acceptable, 'proposal')}, {counted(queue.hints, 'hint')}, "
         f"{queue.declined} declined, {queue.snoozed} snoozed"
     )
     return 0

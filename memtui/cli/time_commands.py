@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from memtui.cli.options import change_options, filter_options, json_option, query_from, store_option
-from memtui.cli.output import apply_planned, print_json
+from memtui.cli.output import NOT_OPEN, apply_planned, print_json
 from memtui.cli.store_selection import load_library
 from memtui.errors import QueryError, Refused
 from memtui.insight.comparison import diff_words, mark_words
@@ -21,8 +21,6 @@ from memtui.text import date, one_line, visible
 if TYPE_CHECKING:
     from memtui.insight.comparison import Difference
     from memtui.insight.versions import TextVersion, VersionHistory
-
-_NOT_OPEN = "not in any open store"
 
 
 @click.command("history")
@@ -102,7 +100,7 @@ def _print_history(found: VersionHistory) -> None:
         for line in visible(shown).split("\n"):
             print(f"    {line}")
     for id in found.missing:
-        print(f"\n{one_line(id)}  {_NOT_OPEN}")
+        print(f"\n{one_line(id)}  {NOT_OPEN}")
     if found.left_out:
         click.echo(f"not all versions, git: {one_line(found.left_out)}", err=True)
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from memtui import toml_file
 from memtui.config.schema import SCHEMA, Setting
 from memtui.config.settings import Settings
-from memtui.errors import ConfigError, find_nearest
+from memtui.errors import ConfigError, did_you_mean
 from memtui.paths import write_private
 from memtui.text import one_line
 
@@ -31,7 +31,7 @@ class LoadedSettings(NamedTuple):
     problems: tuple[ConfigError, ...] = ()
 
 
-MOST_PROBLEMS = 50
+MAX_PROBLEMS = 50
 """Faults of one file that are reported singly: each searches the whole text for its line."""
 
 _Fault = Callable[[tuple[str, ...], str, str], None]
@@ -71,7 +71,7 @@ def parse(values: Mapping[str, Any], path: Path, text: str = "") -> LoadedSettin
 
     def fault(parts: tuple[str, ...], what: str, do: str) -> None:
         nonlocal unreported
-        if len(problems) >= MOST_PROBLEMS:
+        if len(problems) >= MAX_PROBLEMS:
             unreported += 1
             return
         lines = (line_of(text, parts[:length]) for length in range(len(parts), 0, -1))
@@ -83,10 +83,9 @@ def parse(values: Mapping[str, Any], path: Path, text: str = "") -> LoadedSettin
         parts = tuple(key.split(".", 1))
         setting = _FIELDS.get(key)
         if setting is None:
-            known = _FIELDS if len(problems) < MOST_PROBLEMS else ()
-            near = find_nearest(key, known, 0.5)
-            hint = f"did you mean {near}?" if near else "`memtui config` lists all settings"
-            fault(parts, "is not a setting", hint)
+            known = _FIELDS if len(problems) < MAX_PROBLEMS else ()
+            advice = did_you_mean(key, known, "`memtui config` lists all settings", cutoff=0.5)
+            fault(parts, "is not a setting", advice)
             continue
         if setting.each:
             chosen[setting.field] = _entries(setting, value, fault)

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from memtui.paths import read_private, write_private
 
 FILE = "session.json"
-MOST_SETS = 20
+MAX_SETS = 20
 """Sets of stores with an entry; the least recently used is deleted first."""
-MOST_SEARCHES = 100
+MAX_SEARCHES = 100
 
 
 class Session(NamedTuple):
@@ -61,8 +61,8 @@ def save(state: Path, key: str, session: Session) -> bool:
     """Save the session; False when it could not be written. Never raises."""
     entries = read_private(state / FILE)
     entries.pop(key, None)
-    entries[key] = {**session._asdict(), "searches": session.searches[-MOST_SEARCHES:]}
-    newest = dict(list(entries.items())[-MOST_SETS:])
+    entries[key] = {**session._asdict(), "searches": session.searches[-MAX_SEARCHES:]}
+    newest = dict(list(entries.items())[-MAX_SETS:])
     with contextlib.suppress(OSError):
         write_private(state / FILE, json.dumps(newest, indent=1) + "\n")
         return True

@@ -43,7 +43,7 @@ from memtui.context.task import (
 )
 from memtui.context.tiers import build_tiers
 from memtui.dataclass import dataclass, field, replace
-from memtui.errors import Refused, find_nearest
+from memtui.errors import Refused, did_you_mean
 from memtui.query import Query, Sort, Term, TermKind
 
 
@@ -127,8 +127,7 @@ def find_recipe(name: str, settings: ContextSettings = NO_SETTINGS) -> Recipe:
     """The recipe of this name. Raises Refused, with the nearest name."""
     known = {recipe.name: recipe for recipe in list_recipes(settings)}
     if name not in known:
-        similar = find_nearest(name, known)
-        advice = f"did you mean {similar}?" if similar else f"one of: {', '.join(known)}"
+        advice = did_you_mean(name, known, f"one of: {', '.join(known)}")
         raise Refused("there is no such recipe", where=name, do=advice)
     return known[name]
 

@@ -70,6 +70,11 @@ class Section:
     """Estimated, with heading and ending."""
 
     @property
+    def refs(self) -> tuple[str, ...]:
+        """The memories in the section, in the order of the text, each once."""
+        return tuple(dict.fromkeys(entry.ref for entry in self.entries if entry.ref))
+
+    @property
     def shown_heading(self) -> str:
         """The heading with the number of entries."""
         count = str(len(self.entries))
@@ -117,8 +122,7 @@ class Pack:
     @property
     def refs(self) -> tuple[str, ...]:
         """The memories in the pack, in the order of the text, each once."""
-        named = (entry.ref for section in self.sections for entry in section.entries)
-        return tuple(dict.fromkeys(ref for ref in named if ref))
+        return tuple(dict.fromkeys(ref for section in self.sections for ref in section.refs))
 
     def as_record(self) -> dict[str, Any]:
         """The JSON object for `--json`."""

@@ -24,11 +24,11 @@ from memtui.files.reading import decode, digest, read_bytes, real_path
 from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder, write_private
 
-MOST_BACKUPS = 5
+MAX_BACKUPS = 5
 """Backups of one file."""
 RECENT = 10.0
 """Seconds for which a program may still have a replaced file open and write into it."""
-MOST_RECENT = 50
+MAX_RECENT = 50
 """Backups of one file while they are recent."""
 LARGEST_TOTAL = 256 << 20
 """Bytes of all backups together."""
@@ -108,8 +108,8 @@ def move_in(path: Path, displaced: Path, content: str, state: Path) -> Backup:
 def _drop_old(path: Path, state: Path) -> None:
     """Delete the oldest backups above the limits, except those a program has written into."""
     for place, backup in enumerate(list_backups(path, state)):
-        old = time.time() - backup.time > RECENT or place >= MOST_RECENT
-        if place >= MOST_BACKUPS and old and backup.is_intact:
+        old = time.time() - backup.time > RECENT or place >= MAX_RECENT
+        if place >= MAX_BACKUPS and old and backup.is_intact:
             backup.file.unlink(missing_ok=True)
 
 

@@ -193,7 +193,7 @@ def find_line(memory: Memory, words: Sequence[str]) -> Place:
 # ---- forms ---------------------------------------------------------------------------------------
 
 
-MOST_DRAFT_BYTES = 64_000_000
+MAX_DRAFT_BYTES = 64_000_000
 """A larger file is not a draft of memtui's."""
 
 
@@ -314,7 +314,7 @@ def _lock(handle: int) -> None:
 
 def _read_form(path: Path) -> FormDraft | None:
     try:
-        if path.stat().st_size > MOST_DRAFT_BYTES:
+        if path.stat().st_size > MAX_DRAFT_BYTES:
             return None
         record: Any = json.loads(path.read_bytes())
         return FormDraft(

@@ -261,18 +261,18 @@ def _with_frontmatter(text: str, key: str, value: Scalar | list[str]) -> str:
 LARGEST_BLOCK = 64 * 1024
 """Characters. No frontmatter written for people is larger."""
 
-MOST_VALUES = 10_000
+MAX_VALUES = 10_000
 """Values once aliases are followed: nine aliases of nine, five deep, make 59,049."""
 
-MOST_LEVELS = 100
+MAX_LEVELS = 100
 """Values inside values. Deeper ones would exhaust the stack of whoever walks or prints them."""
 
 LONGEST_NUMBER = 1_000
 """Characters of a whole number; a longer one stays text. Python refuses to print integers of more
 than 4,300 digits, which hexadecimal and base 60 make without a word."""
 
-MOST_BRACKETS = 200
-MOST_MARKS = 50
+MAX_BRACKETS = 200
+MAX_MARKS = 50
 """Opening brackets in all, and `- ` or `? ` on one line: together with the size they bound how
 deep the C parser recurses (it crashes the process far beyond ten thousand levels)."""
 
@@ -332,8 +332,8 @@ def _load(loader_class: Any, text: str) -> Any:
 
     if len(text) > LARGEST_BLOCK:
         raise BadYaml("it is too long")
-    if text.count("[") + text.count("{") > MOST_BRACKETS or any(
-        len(_MARK.findall(line)) > MOST_MARKS for line in text.split("\n")
+    if text.count("[") + text.count("{") > MAX_BRACKETS or any(
+        len(_MARK.findall(line)) > MAX_MARKS for line in text.split("\n")
     ):
         raise BadYaml("it is nested too deeply")
     try:
@@ -374,8 +374,8 @@ def _refuse_alias_bomb(root: yaml.Node) -> None:
         else:
             continue
         count += len(children)
-        if count > MOST_VALUES:
+        if count > MAX_VALUES:
             raise BadYaml("its aliases unfold to too much")
-        if level >= MOST_LEVELS:
+        if level >= MAX_LEVELS:
             raise BadYaml("it is nested too deeply")
         waiting += [(child, level + 1) for child in children]

@@ -26,11 +26,11 @@ from memtui.text import one_line
 
 log = logging.getLogger(__name__)
 
-MOST_COMMITS = 5_000
+MAX_COMMITS = 5_000
 """Newest commits of a file that are looked at."""
 TIME_LIMIT = 5.0
 """Seconds for all commands of one question."""
-MOST_BYTES = 64 * 1024 * 1024
+MAX_BYTES = 64 * 1024 * 1024
 """A larger version of a file is left out."""
 _CHUNK_BYTES = 8 * 1024 * 1024
 """Size of the versions that one command reads."""
@@ -88,7 +88,7 @@ class GitHistory:
             return None
         return cls(top, cancelled, time.monotonic() + TIME_LIMIT)
 
-    def versions(self, path: Path, most: int = MOST_COMMITS) -> Iterator[FileVersion]:
+    def versions(self, path: Path, most: int = MAX_COMMITS) -> Iterator[FileVersion]:
         """Each different version of a file, newest first, under its former names too.
 
         Which blob a commit gave the file is read from `git log --raw`, so that no name of a file
@@ -193,7 +193,7 @@ class GitHistory:
         if len(sizes) != len(hashes):
             self.left_out = NOT_UNDERSTOOD
             return
-        if any(not 0 <= size <= MOST_BYTES for size in sizes):
+        if any(not 0 <= size <= MAX_BYTES for size in sizes):
             self.left_out = "versions that are missing or too large were left out"
         first = 0
         while first < len(hashes):
@@ -206,7 +206,7 @@ class GitHistory:
         self, hashes: Sequence[str], sizes: Sequence[int]
     ) -> Generator[bytes | None, None, bool]:
         """The content of these blobs, read by one command; returns whether all were read."""
-        fits = [0 <= size <= MOST_BYTES for size in sizes]
+        fits = [0 <= size <= MAX_BYTES for size in sizes]
         present = [name for name, fit in zip(hashes, fits, strict=True) if fit]
         content: bytes | None = b""
         if present:
@@ -284,7 +284,7 @@ def _end_of_batch(sizes: Sequence[int], first: int) -> int:
     """Where the batch that begins at `first` ends: at least one blob, at most `_CHUNK_BYTES`."""
     end, total = first, 0
     while end < len(sizes) and (end == first or total + sizes[end] <= _CHUNK_BYTES):
-        total += max(0, sizes[end]) if sizes[end] <= MOST_BYTES else 0
+        total += max(0, sizes[end]) if sizes[end] <= MAX_BYTES else 0
         end += 1
     return end
 

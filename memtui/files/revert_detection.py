@@ -27,12 +27,12 @@ from memtui.files.json.locating import load
 from memtui.files.merging import apply_record_change, is_same_value, records_by_id, value_at
 from memtui.files.reading import decode, real_path
 
-MOST_LINES = 2000
+MAX_LINES = 2000
 """Differing lines; with more, texts are only compared whole, for this runs often."""
 SIMILAR = 0.6
 """Similarity from which a passage counts as ours, edited (difflib's bound for a close match)."""
 
-MOST_PAIRS = 20_000
+MAX_PAIRS = 20_000
 """Pairs of lines that are compared for similarity to see whether anything is left of a text."""
 
 Span = tuple[int, int]
@@ -55,7 +55,7 @@ def compare_passages(before: str, after: str, now: str) -> PassageComparison:
     texts = [text.split("\n") for text in (before, after, now)]
     head, tail = _shared_ends(texts)
     old, ours, current = (lines[head : len(lines) - tail] for lines in texts)
-    if max(map(len, (old, ours, current))) > MOST_LINES:
+    if max(map(len, (old, ours, current))) > MAX_LINES:
         return PassageComparison(is_reverted=False, is_complete=now == after, reapplied=now)
     comparison = _Comparison(old, ours, current)
     reverted: list[tuple[Span, list[str]]] = []
@@ -81,7 +81,7 @@ def is_all_gone(ours: str, now: str) -> bool:
     lines, current = _content_lines(ours), set(_content_lines(now))
     if any(line in current for line in lines):
         return False
-    if len(lines) * len(current) > MOST_PAIRS:
+    if len(lines) * len(current) > MAX_PAIRS:
         return True
     return not any(_is_similar(line, own) for line in current for own in lines)
 

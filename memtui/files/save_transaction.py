@@ -8,6 +8,7 @@ before it are rolled back.
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +24,7 @@ from memtui.files.merging import FileEdit, Key, diff_records, reapply_edits, reb
 from memtui.files.reading import decode, digest, encode, real_path
 from memtui.files.save_hooks import WriteRecorder, failpoint
 
-MOST_CHECKS = 60
+MAX_CHECKS = 60
 """Times a file is read again after a merge (which needs two programs within a millisecond): a
 quarter of a second. Counted, not timed: on a busy machine the other program waits for its turn."""
 WATCH_SECONDS = 2.0
@@ -31,7 +32,7 @@ WATCH_SECONDS = 2.0
 What it reverts after that is found by `revert_detection`."""
 _PAUSE = 0.004
 """Seconds between two checks."""
-MOST_ATTEMPTS = 200
+MAX_ATTEMPTS = 200
 """Times a save starts again because another program wrote in between (each takes some ms)."""
 
 
@@ -56,7 +57,7 @@ class FileSave:
                 raise
 
     def _save_with_retries(self) -> None:
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             with contextlib.suppress(atomic_replace.Stale):
                 return self._save()
         raise SaveError(
@@ -86,7 +87,7 @@ class FileSave:
         """
         foreign, backup, placed = ForeignChanges(self._edits), None, False
         failure: Conflict | None = None
-        for _ in range(MOST_ATTEMPTS):
+        for _ in range(MAX_ATTEMPTS):
             displaced: atomic_replace.Displaced | None = None
             try:
                 displaced = atomic_replace.replace(
@@ -159,7 +160,7 @@ class FileSave:
         that moment writes back what it read, without its own former change.
         """
         checks = 0
-        while checks < MOST_CHECKS and time.monotonic() < (self._watch_until or 0.0):
+        while checks < MAX_CHECKS and time.monotonic() < (self._watch_until or 0.0):
             time.sleep(_PAUSE)
             with contextlib.suppress(UnreadableFile):
                 now = atomic_replace.read_if_exists(self._path)
@@ -338,7 +339,7 @@ class FileEdits:
     def _rewrite_text(self, text: str | None) -> str | None:
         notes = [edit for edit in self.edits if isinstance(edit, SidecarEdit)]
         if notes:
-            text = sidecar_lines.append_entries(text, notes, where=str(self.path))
+            text = sidecar_lines.write_entries(text, notes, where=str(self.path))
         others = [edit for edit in self.edits if not isinstance(edit, SidecarEdit)]
         return rebase(text, others, where=str(self.path))
 
@@ -355,17 +356,18 @@ class FileEdits:
 def group_by_file(edits: Sequence[Edit]) -> list[FileEdits]:
     """Group edits by the file they change. Raises Refused for edits of rows and folders."""
     by_path: dict[Path, list[FileEdit | SidecarEdit]] = {}
+    resolve = functools.cache(lambda path: real_path(Path(path)))  # thousands may be of one file
+    sidecar_of = functools.cache(lambda root: real_path(_sidecar_file(Path(root))))
     for edit in edits:
         if isinstance(edit, RowEdit | TreeEdit):
             raise Refused("a table row or a folder is not saved as a file", where=edit.path)
-        path = _sidecar_file(edit) if isinstance(edit, SidecarEdit) else Path(edit.path)
-        by_path.setdefault(real_path(path), []).append(edit)
+        path = sidecar_of(edit.root) if isinstance(edit, SidecarEdit) else resolve(edit.path)
+        by_path.setdefault(path, []).append(edit)
     return [FileEdits(path, tuple(found)) for path, found in by_path.items()]
 
 
-def _sidecar_file(edit: SidecarEdit) -> Path:
+def _sidecar_file(root: Path) -> Path:
     """The store's sidecar file. Raises Refused when a link leads out of the store."""
-    root = Path(edit.root)
     path = sidecar_lines.sidecar_path(root)
     home = root if root.is_dir() else root.parent
     if not real_path(path).is_relative_to(real_path(home)):

@@ -1,7 +1,8 @@
-"""Read and append the lines of a sidecar file, memtui's own notes on memories.
+"""Read and write the lines of a sidecar file, memtui's own notes on memories.
 
-It is JSON Lines that are only ever appended; the last line of an id counts. What the entries mean
-is defined in `memtui.stores.sidecar`.
+It is JSON Lines; the last line of an id counts. A change appends a line, and undo takes that line
+out again, so that the file is as it was. What the entries mean is defined in
+`memtui.stores.sidecar`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from memtui.changes import SidecarEdit
 from memtui.errors import Conflict
@@ -31,16 +32,19 @@ def sidecar_path(root: Path) -> Path:
     return root / FOLDER / FILE
 
 
-def append_entries(text: str | None, edits: Sequence[SidecarEdit], where: str = "") -> str | None:
-    """Return the file's text with a line for each edit that is not made yet (None: no file).
+def write_entries(text: str | None, edits: Sequence[SidecarEdit], where: str = "") -> str | None:
+    """Return the file's text with each edit that is not made yet (None: no file).
 
-    Raises Conflict when an entry is neither as before nor as after its edit. Damaged lines, such as
-    a last line without its end, stay where they are.
+    An edit that undoes takes out the newest line of its id, where the line before says what is
+    wanted; any other appends a line. Other lines stay as and where they are, damaged ones too.
+    Raises Conflict when an entry is neither as before nor as after its edit.
     """
-    entries = read_entries(text or "")
-    lines = []
+    end = "\n" if not text or text.endswith("\n") else ""  # a torn last line stays without one
+    known_lines = text.removesuffix("\n").split("\n") if text else []
+    history, lines = _read_history(known_lines), list[str | None](known_lines)
     for edit in edits:
-        now = entries.get(edit.id)
+        known = history.setdefault(edit.id, [])
+        now = known[-1].entry if known else None
         before, after = (_as_read(entry) for entry in (edit.before, edit.after))
         if now == after:
             continue
@@ -52,13 +56,34 @@ def append_entries(text: str | None, edits: Sequence[SidecarEdit], where: str = 
                 theirs=_indented(now),
                 yours=_indented(after),
             )
-        entries[edit.id] = after
+        if edit.undoes and after == (known[-2].entry if len(known) > 1 else None):
+            lines[known.pop().number] = None
+            continue
         time = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        known.append(_NumberedEntry(len(lines), after))
         lines.append(_line({"id": edit.id, "set": after, "at": time}))
-    if not lines:
-        return text
-    glue = "\n" if text and not text.endswith("\n") else ""
-    return (text or "") + glue + "".join(line + "\n" for line in lines)
+    left = [line for line in lines if line is not None]
+    return "\n".join(left) + end if left else text if not lines else None
+
+
+class _NumberedEntry(NamedTuple):
+    number: int
+    """Of its line."""
+    entry: Any
+
+
+def _read_history(lines: Sequence[str]) -> dict[str, list[_NumberedEntry]]:
+    """Every entry of each id, oldest first."""
+    history: dict[str, list[_NumberedEntry]] = {}
+    for number, line in enumerate(lines):
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(record, dict) and isinstance(record.get("id"), str):
+            entry = _NumberedEntry(number, record.get("set") or None)
+            history.setdefault(record["id"], []).append(entry)
+    return history
 
 
 def _line(record: Mapping[str, Any]) -> str:
@@ -69,15 +94,8 @@ def _line(record: Mapping[str, Any]) -> str:
 
 def read_entries(text: str) -> dict[str, Any]:
     """Return the last entry of each id; None where it was removed."""
-    entries = {}
-    for line in text.split("\n"):
-        try:
-            record = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(record, dict) and isinstance(record.get("id"), str):
-            entries[record["id"]] = record.get("set") or None
-    return entries
+    history = _read_history(text.split("\n"))
+    return {id: entries[-1].entry for id, entries in history.items()}
 
 
 def _as_read(entry: Mapping[str, Any] | None) -> Any:

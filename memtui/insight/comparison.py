@@ -206,7 +206,7 @@ def _escaped(text: str) -> str:
 
 
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-MOST_WORDS = 4_000
+MAX_WORDS = 4_000
 """Pieces of a text that are compared one by one; longer texts are compared by line, because the
 time of difflib grows with the square."""
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
@@ -218,7 +218,7 @@ def diff_words(before: str, after: str) -> list[tuple[str, str]]:
     A space between two changes counts as changed, so that a changed phrase stays in one piece.
     """
     old, new = _WORDS.findall(before), _WORDS.findall(after)
-    if len(old) + len(new) > 2 * MOST_WORDS:
+    if len(old) + len(new) > 2 * MAX_WORDS:
         old, new = _LINES.findall(before), _LINES.findall(after)
     steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     pieces: list[tuple[str, str]] = []

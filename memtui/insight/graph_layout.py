@@ -19,7 +19,7 @@ from memtui.insight.link_graph import Edge, Node
 from memtui.insight.traversal import Neighbourhood, Reached
 from memtui.text import cut, cut_line, pad, width
 
-MOST_PER_LAYER = 20
+MAX_PER_LAYER = 20
 """Nodes of a layer that are shown unless another number is given."""
 NARROWEST_LABEL = 14
 """Cells that every label has, however many layers there are."""
@@ -115,7 +115,7 @@ def lay_out(
     *,
     width: int = 80,
     height: int | None = None,
-    most_per_layer: int = MOST_PER_LAYER,
+    most_per_layer: int = MAX_PER_LAYER,
 ) -> GraphLayout:
     """Place a neighbourhood.
 

@@ -17,7 +17,7 @@ from memtui.model import Link, Memory
 if TYPE_CHECKING:
     from memtui.insight.links import LinkIndex
 
-MOST_BACKLINKS = 200
+MAX_BACKLINKS = 200
 """Memories that link to one that are read for its lineage."""
 MAX_HISTORY = 1_000
 """Versions of one memory that are followed in each direction."""
@@ -53,7 +53,7 @@ class Lineage:
     links: tuple[Relative, ...] = ()
     """Memories it links to."""
     backlinks: tuple[Relative, ...] = ()
-    """Memories that link to it, `MOST_BACKLINKS` at most."""
+    """Memories that link to it, `MAX_BACKLINKS` at most."""
     more_backlinks: int = 0
     """How many there are beside these."""
     history: tuple[Relative, ...] = ()
@@ -142,7 +142,7 @@ def _find_backlinks(
     kinds = (EdgeOrigin.LINK, EdgeOrigin.TEXT)
     edges = [edge for edge in index.incoming(node) if edge.origin in kinds]
     found = []
-    for edge in edges[:MOST_BACKLINKS]:
+    for edge in edges[:MAX_BACKLINKS]:
         store, _, id = edge.source.name.partition(":")
         link = Link(edge.relation, memory.id, edge.valid_from, edge.valid_to, edge.note)
         name = id if store == memory.store else edge.source.name

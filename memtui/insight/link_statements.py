@@ -25,7 +25,7 @@ END_KEYS = ("deleted_at", "superseded_at", "retired_at", "archived_at", "retired
 UNKNOWN_END = datetime.min.replace(tzinfo=UTC)
 """The end of a memory that was taken out of use nobody knows when: it counts at no time."""
 
-MOST_TEXT_LINKS = 200
+MAX_TEXT_LINKS = 200
 """Links of one text that are followed."""
 _WIKILINK = re.compile(r"\[\[([^\[\]\n|#]{1,300})(?:[|#][^\[\]\n]{0,300})?\]\]")
 _MARKDOWN_LINK = re.compile(r"\]\(<?([^()<>\s]{1,500}?)(?:#[^()<>\s]*)?>?\)")
@@ -33,9 +33,9 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|mailto:")
 
 BITS = 20
 """Bits of a statement's number: a statement is known as its memory's key, then its number."""
-MOST_STATEMENTS = 1 << BITS
+MAX_STATEMENTS = 1 << BITS
 """Links of one memory that are kept."""
-MASK = MOST_STATEMENTS - 1
+MASK = MAX_STATEMENTS - 1
 
 
 class EdgeOrigin(StrEnum):
@@ -95,7 +95,7 @@ def read_entry(memory: Memory) -> LinkEntry:
         "" if memory.ref == f"{memory.store}:{memory.id}" else memory.id,
         tuple(path for path in entities if path),
         memory.created or memory.updated,
-        stated_links(memory)[:MOST_STATEMENTS],
+        stated_links(memory)[:MAX_STATEMENTS],
         None if is_current else end or last_change(memory) or UNKNOWN_END,
         () if is_current else memory.superseded_by,
         end is not None,
@@ -220,7 +220,7 @@ def find_text_links(text: str) -> list[tuple[str, str]]:
         for match in _MARKDOWN_LINK.finditer(text):
             if not _SCHEME.match(match[1]):
                 pairs[LINKS_TO, match[1].removeprefix("./")] = None
-    return list(pairs)[:MOST_TEXT_LINKS]
+    return list(pairs)[:MAX_TEXT_LINKS]
 
 
 def stem_of(name: str) -> str:

@@ -160,7 +160,7 @@ def _window(counts: Counter[int]) -> tuple[int, int]:
 # ---- a calendar of days, growth per store, spans -------------------------------------------------
 
 WEEKDAYS = 7
-MOST_WEEKS = 53
+MAX_WEEKS = 53
 """Weeks of a heat map: a year, as contribution calendars have. With three cells of labels on the
 left it fits 80 columns."""
 LEVELS = 4
@@ -202,7 +202,7 @@ class HeatMap:
         return found
 
 
-def heat_map(days: Mapping[int, int], last: date, *, weeks: int = MOST_WEEKS) -> HeatMap:
+def heat_map(days: Mapping[int, int], last: date, *, weeks: int = MAX_WEEKS) -> HeatMap:
     """Build a heat map.
 
     Args:

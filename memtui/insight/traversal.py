@@ -12,7 +12,7 @@ from memtui.dataclass import dataclass
 from memtui.insight.link_graph import NO_NUMBER, Edge, LinkGraph, Node, keep_unique
 from memtui.model import format_time
 
-MOST_NODES = 10_000
+MAX_NODES = 10_000
 """Nodes that are followed unless another number is given."""
 
 
@@ -147,7 +147,7 @@ def traverse(
     direction: Direction = Direction.BOTH,
     relations: Collection[str] = (),
     at: datetime | None = None,
-    most: int = MOST_NODES,
+    most: int = MAX_NODES,
     further: Sequence[Edge] = (),
 ) -> Neighbourhood:
     """Walk breadth-first from a node; circles are walked once.

@@ -103,7 +103,7 @@ def unpack_parts(text: str) -> tuple[StoreEdits, ...]:
 
 def _edit_record(edit: Edit) -> dict[str, Any]:
     record: dict[str, Any] = {"edit": type(edit).__name__}
-    for name in edit.__dataclass_fields__:
+    for name in edit.__dataclass_fields__.keys() - {"undoes"}:  # an action is stored as done
         value = getattr(edit, name)
         record[name] = dict(value) if isinstance(value, Mapping) else value
     return record
@@ -125,7 +125,7 @@ class ActionStep:
 
     action: JournalAction
     store: str
-    """See `Part.store`."""
+    """Path of the store's root."""
     edit: Edit
 
 

@@ -7,12 +7,13 @@ what a dead process left.
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -47,12 +48,21 @@ CREATE TABLE IF NOT EXISTS writes (
     post TEXT NOT NULL,
     done INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE IF NOT EXISTS folders (   -- were missing when the action began
+    action INTEGER NOT NULL,
+    path TEXT NOT NULL
+);
 CREATE INDEX IF NOT EXISTS writes_by_action ON writes(action);
 CREATE INDEX IF NOT EXISTS actions_by_state ON actions(state, id);
 PRAGMA user_version = {VERSION};
 """
+_HAS_FOLDERS = "SELECT 1 FROM sqlite_master WHERE name = 'folders'"
+"""The table came later than version 1; a memtui that does not know it needs nothing of it."""
 _PRAGMAS = ("trusted_schema=OFF", "secure_delete=ON", "journal_mode=WAL", "synchronous=FULL")
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class JournalDatabase:
@@ -75,8 +85,9 @@ class JournalDatabase:
         with self._lock:
             if self._db is not None:
                 self._db.close()
-                os.close(self._owner_file)
+            if self.owner:
                 self._owner_path(self.owner).unlink(missing_ok=True)
+                os.close(self._owner_file)
             self._db, self.owner, self._owner_file = None, "", -1
 
     @contextmanager
@@ -88,7 +99,8 @@ class JournalDatabase:
             try:
                 yield db
             except BaseException:
-                db.execute("ROLLBACK")
+                with suppress(sqlite3.Error):  # there is none where the database is damaged
+                    db.execute("ROLLBACK")
                 raise
             db.execute("COMMIT")
 
@@ -109,25 +121,38 @@ class JournalDatabase:
         if self._db is None:
             private_folder(self._state)
             with locked(self._file, self._state):
-                self._create_file()
+                self._take_ownership()
                 try:
-                    db = _connect(self._file)
-                except sqlite3.OperationalError:
+                    self._create_file()
+                    self._db = _connect(self._file)
+                except BaseException:
+                    self.close()
                     raise
-                except sqlite3.DatabaseError:
-                    self._set_aside()
-                    db = _connect(self._file)
-            self._take_ownership()
-            self._db = db
         return self._db
 
-    def _set_aside(self) -> None:
-        """Rename a damaged journal, so that it does not stop a person from editing."""
-        name = f"{self._file}.damaged-{time.time_ns()}"
-        for suffix in ("", "-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                os.rename(f"{self._file}{suffix}", f"{name}{suffix}")
-        self._create_file()
+    def _set_aside(self) -> SaveError:
+        """Rename a damaged journal, so that it does not stop a person from editing.
+
+        Not while another memtui has it open: that would go on to write into the renamed file.
+        Returns the error that says what became of it.
+        """
+        self.close()
+        with locked(self._file, self._state):
+            if self._others_alive():
+                return SaveError(
+                    "the journal is damaged, and another memtui has it open",
+                    where=str(self._file),
+                    do="quit every memtui, then start it again",
+                )
+            name = f"{self._file}.damaged-{time.time_ns()}"
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    os.rename(f"{self._file}{suffix}", f"{name}{suffix}")
+        return SaveError(
+            "the journal was damaged and is renamed; what was changed before cannot be undone",
+            where=name,
+            do="try again",
+        )
 
     def _create_file(self) -> None:
         """Create the file, private, where there is none; one that is there is never opened.
@@ -147,6 +172,8 @@ class JournalDatabase:
         try:
             yield
         except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+                raise self._set_aside() from error
             reason = error.strerror if isinstance(error, OSError) else ""
             raise SaveError(
                 f"the journal cannot be {subject}: {reason or error}",
@@ -171,21 +198,29 @@ class JournalDatabase:
         return False
 
     def forget_dead_owners(self) -> None:
+        for name in self._other_owners():
+            if not self.is_alive(name):
+                self._owner_path(name).unlink(missing_ok=True)
+
+    def _others_alive(self) -> bool:
+        return any(map(self.is_alive, self._other_owners()))
+
+    def _other_owners(self) -> list[str]:
         with suppress(OSError):
-            for name in os.listdir(self._state / "owners"):
-                if name != self.owner and not self.is_alive(name):
-                    self._owner_path(name).unlink(missing_ok=True)
+            return [name for name in os.listdir(self._state / "owners") if name != self.owner]
+        return []
 
     def _owner_path(self, owner: str) -> Path:
         return self._state / "owners" / owner
 
     def _take_ownership(self) -> None:
         folder = private_folder(self._state / "owners")
-        self.owner = secrets.token_hex(8)
-        self._owner_file = os.open(folder / f".{self.owner}", _CREATE | os.O_EXCL, 0o600)
-        fcntl.flock(self._owner_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        name = secrets.token_hex(8)
+        descriptor = os.open(folder / f".{name}", _CREATE | os.O_EXCL, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         # It gets its name once it is locked, so that nobody takes it for a dead one.
-        os.rename(folder / f".{self.owner}", self._owner_path(self.owner))
+        os.rename(folder / f".{name}", self._owner_path(name))
+        self.owner, self._owner_file = name, descriptor
 
 
 def _connect(file: Path) -> sqlite3.Connection:
@@ -196,9 +231,44 @@ def _connect(file: Path) -> sqlite3.Connection:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
             raise sqlite3.OperationalError("it was written by a newer memtui")
-        if version < VERSION:
+        if version < VERSION or not db.execute(_HAS_FOLDERS).fetchone():
             db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     except BaseException:
         db.close()
         raise
     return db
+
+
+# ---- folders that an action makes ----------------------------------------------------------------
+
+
+def record_missing_folders(db: sqlite3.Connection, action: int, paths: Iterable[Path]) -> None:
+    """Record which folders of these files are not there yet: the action is about to make them."""
+    missing = []
+    for folder in {path.parent for path in paths}:
+        while not os.path.lexists(folder):
+            missing.append(folder)
+            folder = folder.parent
+    rows = [(action, json.dumps(str(folder))) for folder in dict.fromkeys(missing)]
+    db.executemany("INSERT INTO folders (action, path) VALUES (?, ?)", rows)
+
+
+def remove_folders(db: sqlite3.Connection, paths: Callable[[], Iterable[Path]]) -> None:
+    """Remove folders of these files that actions made which are undone, where they are empty.
+
+    One that another action or program has put something into stays, and is looked at again when
+    that is undone too.
+    """
+    sql = (
+        "SELECT folders.rowid, path FROM folders JOIN actions ON actions.id = action"
+        " WHERE state IN ('undone', 'void')"
+    )
+    found = [(Path(json.loads(path)), row) for row, path in db.execute(sql)]
+    parents = {parent for path in paths() for parent in path.parents} if found else set()
+    for folder, row in sorted(found, key=lambda each: len(each[0].parts), reverse=True):
+        if folder not in parents:
+            continue
+        with suppress(OSError):
+            os.rmdir(folder)
+        if not os.path.lexists(folder):
+            db.execute("DELETE FROM folders WHERE rowid = ?", (row,))

@@ -31,13 +31,18 @@ from memtui.journal.action import (
     unpack,
     unpack_parts,
 )
-from memtui.journal.database import JournalDatabase
+from memtui.journal.database import (
+    JournalDatabase,
+    record_missing_folders,
+    remove_folders,
+)
 from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, recover_write
+from memtui.progress import Progress, Report, silent
 
-MOST_ACTIONS = 10_000
+MAX_ACTIONS = 10_000
 """Older actions are deleted at start."""
 
-RECHECKED = 20
+MAX_RECHECKED = 20
 """Newest actions whose files are checked at start for what a power cut has brought back."""
 
 LARGEST_JUMP = 2 * 24 * 3600
@@ -62,6 +67,9 @@ class Recording:
         self._journal = journal
         self._database = database
         self._before: dict[str, str] = {}
+        self._report: Report = silent
+        self._written: set[str] = set()
+        self._total = 0
         self.action = action
         """Id of the action."""
 
@@ -71,6 +79,17 @@ class Recording:
 
     def accepts_owner(self, path: Path) -> bool:
         return path in self._journal.owned
+
+    def report_to(self, report: Report, parts: Sequence[StoreEdits]) -> None:
+        """Report each file that is written, of those that these edits name."""
+        self._report = report
+        self._total = len(
+            {
+                edit.root if isinstance(edit, SidecarEdit) else edit.path
+                for made in parts
+                for edit in made.edits
+            }
+        )
 
     def intend(self, path: str, pre: str, post: str) -> None:
         self._before[path] = pre
@@ -84,6 +103,9 @@ class Recording:
         # The file is written; if this row is not, recovery compares the content.
         sql = "UPDATE writes SET done = 1 WHERE action = ? AND path = ?"
         self._try_to_write(sql, self.action, pack(path))
+        self._written.add(path)
+        if self._total > 1:
+            self._report(Progress("saving", min(len(self._written), self._total), self._total))
 
     def failed(self, path: str) -> None:
         sql = "DELETE FROM writes WHERE action = ? AND path = ? AND NOT done"
@@ -139,7 +161,9 @@ class Journal:
                 (pack(title), time.time(), _next_time(db), self._database.owner,
                  pack_parts(tuple(parts))),
             )  # fmt: skip
-            return Recording(self, self._database, int(cursor.lastrowid or 0))
+            number = int(cursor.lastrowid or 0)
+            record_missing_folders(db, number, _paths(parts))
+            return Recording(self, self._database, number)
 
     def undoing(self, action: int) -> Recording:
         """Return the recorder for undoing an action, by the edits of `JournalAction.inverted`.
@@ -165,6 +189,8 @@ class Journal:
                 " changed = ? WHERE id = ?",
                 (new_state, self._database.owner, _next_time(db), action),
             )
+            if new_state is ActionState.DONE:
+                record_missing_folders(db, action, _paths(self._parts(db, action)))
         return Recording(self, self._database, action)
 
     def succeeded(self, action: int) -> None:
@@ -186,6 +212,7 @@ class Journal:
             writes.setdefault(write.path, []).append(write)
         full_action = self.get(action)
         edits = full_action.edits if full_action else ()
+        paths = _paths(full_action.parts if full_action else ())
         edits = invert_edits(edits) if requested is ActionState.UNDONE else edits
         for edit in edits:
             if isinstance(edit, TreeEdit):
@@ -202,7 +229,7 @@ class Journal:
             note = note or "it was cut short, and a file has been changed since"
         elif outcomes <= {WriteOutcome.NOT_WRITTEN}:
             state = former
-        elif WriteOutcome.NOT_WRITTEN in outcomes or len(writes) < len(_paths(full_action)):
+        elif WriteOutcome.NOT_WRITTEN in outcomes or len(writes) < len(paths):
             state, note = (
                 ActionState.DONE,
                 _PARTLY if requested is ActionState.DONE else _PARTLY_BACK,
@@ -224,6 +251,12 @@ class Journal:
             " WHERE id = ? AND state = 'intent'",
             (state, pack(note), _next_time(db), action),
         )
+        if state in (ActionState.UNDONE, ActionState.VOID):
+            remove_folders(db, lambda: _paths(self._parts(db, action)))
+
+    def _parts(self, db: sqlite3.Connection, action: int) -> tuple[StoreEdits, ...]:
+        (parts,) = db.execute("SELECT parts FROM actions WHERE id = ?", (action,)).fetchone()
+        return unpack_parts(parts)
 
     def recover(self, row_digest: RowDigest = lambda _: None) -> list[JournalAction]:
         """Recover and return the actions that dead processes left unfinished. Called at start."""
@@ -239,7 +272,7 @@ class Journal:
 
     def _clean_up_recent(self) -> None:
         writes: dict[str, list[Write]] = {}
-        for action in self.log(RECHECKED):
+        for action in self.log(MAX_RECHECKED):
             for write in self.writes(action.id):
                 if write.done:
                     writes.setdefault(write.path, []).append(write)
@@ -251,8 +284,9 @@ class Journal:
         self._database.forget_dead_owners()
         with self._database.writing() as db:
             oldest = "(SELECT max(id) FROM actions) - ?"
-            db.execute(f"DELETE FROM actions WHERE id <= {oldest}", (MOST_ACTIONS,))
-            db.execute("DELETE FROM writes WHERE action NOT IN (SELECT id FROM actions)")
+            db.execute(f"DELETE FROM actions WHERE id <= {oldest}", (MAX_ACTIONS,))
+            for table in ("writes", "folders"):
+                db.execute(f"DELETE FROM {table} WHERE action NOT IN (SELECT id FROM actions)")
 
     # ---- reading ----------------------------------------------------------------------------
 
@@ -313,11 +347,15 @@ class Journal:
         """
         for action in actions:
             found = self.get(action)
-            for path in _paths(found):
+            for path in _paths(found.parts if found else ()):
                 backups.delete_backups(path, self.state)
             with self._database.writing() as db:
-                db.execute("DELETE FROM writes WHERE action = ?", (action,))
-                db.execute("DELETE FROM actions WHERE id = ?", (action,))
+                for table, column in (
+                    ("writes", "action"),
+                    ("folders", "action"),
+                    ("actions", "id"),
+                ):
+                    db.execute(f"DELETE FROM {table} WHERE {column} = ?", (action,))
         if self._database.exists:
             self._database.overwrite_deleted()
 
@@ -343,10 +381,10 @@ def _action(row: Sequence[Any]) -> JournalAction:
     )
 
 
-def _paths(action: JournalAction | None) -> set[Path]:
-    """Return the files an action edits."""
+def _paths(parts: Iterable[StoreEdits]) -> set[Path]:
+    """Return the files these edits change."""
     found = set()
-    for edit in action.edits if action else ():
+    for edit in (edit for store_edits in parts for edit in store_edits.edits):
         if isinstance(edit, SidecarEdit):
             found.add(real_path(sidecar_path(Path(edit.root))))
         elif not isinstance(edit, RowEdit):

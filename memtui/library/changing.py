@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui.changes import RecordEdit, StoreEdits, TextEdit, TreeEdit
-from memtui.errors import Conflict, MemtuiError, Refused
+from memtui.errors import Conflict, MemtuiError, Refused, SaveError
 from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder
 from memtui.journal import Journal, JournalAction, Recording
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ACTIONS_SEARCHED = 1000
+MAX_SEARCHED = 1000
 """Newest actions of the journal among which those of the open stores are searched."""
 
 
@@ -46,13 +46,16 @@ class ChangeWriter:
         """Close the journal's file."""
         self._journal.close()
 
-    def apply(self, planned: Planned) -> JournalAction:
+    def apply(self, planned: Planned, report: Report = silent) -> JournalAction:
         """Make the planned edits. Raises Conflict or SaveError.
+
+        `report` is called with the files written.
 
         On an error nothing was changed; or, with several stores, what was done to the first ones is
         in the journal and can be undone.
         """
         with self._journal.begin(planned.title, planned.parts) as recording:
+            recording.report_to(report, planned.parts)
             refs = self._apply_parts(planned.parts, recording)
         return replace(self._action(recording.action), refs=refs)
 
@@ -70,25 +73,27 @@ class ChangeWriter:
         """Allow saves to change the owner of this file."""
         self._journal.owned.add(path)
 
-    def undo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:
+    def undo(
+        self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
+    ) -> JournalAction:
         """Undo the action with this number, else the newest one of the open stores (`anywhere`: of
         any store). Raises Refused where there is none, Conflict, SaveError."""
-        action = self._select_action(
-            number, self._journal.undoable(ACTIONS_SEARCHED), anywhere, "undo"
-        )
+        action = self._select_action(number, self._journal.undoable(MAX_SEARCHED), anywhere, "undo")
         for store_edits in action.inverted():
             self._refuse_moved(store_edits)
         with self._journal.undoing(action.id) as recording:
+            recording.report_to(report, action.parts)
             for store_edits in action.inverted():
                 self._apply_part(store_edits, recording)
         return self._action(action.id)
 
-    def redo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:
+    def redo(
+        self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
+    ) -> JournalAction:
         """Redo an undone action. Raises as `undo` does."""
-        action = self._select_action(
-            number, self._journal.redoable(ACTIONS_SEARCHED), anywhere, "redo"
-        )
+        action = self._select_action(number, self._journal.redoable(MAX_SEARCHED), anywhere, "redo")
         with self._journal.redoing(action.id) as recording:
+            recording.report_to(report, action.parts)
             refs = self._apply_parts(action.parts, recording)
         return replace(self._action(action.id), refs=refs)
 
@@ -97,7 +102,7 @@ class ChangeWriter:
         `void` not those that left nothing on disk."""
         if anywhere:
             return self._journal.log(limit, void=void)
-        actions = self._journal.log(max(limit, ACTIONS_SEARCHED), void=void)
+        actions = self._journal.log(max(limit, MAX_SEARCHED), void=void)
         return [action for action in actions if self._is_open(action)][:limit]
 
     def find_reverted(self, since: float) -> list[RevertedEdit]:
@@ -194,7 +199,8 @@ class ChangeWriter:
 
     def _action(self, number: int) -> JournalAction:
         action = self._journal.get(number)
-        assert action is not None, "an action stays in the journal"
+        if action is None:  # the journal was damaged meanwhile, and a new one was begun
+            raise SaveError("it was done, but the journal was damaged: it cannot be undone")
         return action
 
     def _store(self, root: str) -> WritableStore:

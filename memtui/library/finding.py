@@ -40,7 +40,7 @@ from memtui.search.ranking import DEFAULTS, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
 from memtui.search.salience import ScoreConstants
 from memtui.stores.base import LimitUse
-from memtui.text import counted, one_line
+from memtui.text import and_more, counted, one_line
 
 _ID = re.compile(r"[0-9a-fA-F][0-9a-fA-F-]{3,}|[a-z]{2,5}[-_][0-9a-f]{2,}", re.ASCII)
 """Possible beginnings of an id: uuid, number, `obs-1f…`, `fact_7b2`."""
@@ -94,6 +94,11 @@ class SearchResult:
             return ""
         unknown = describe_unknown_value(self.columns, self.query)
         return _hint(self.query, self.hits) or unknown
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """All notes for the person: `hint`, then what each filter hides."""
+        return tuple(filter(None, (self.hint, *(hidden.advice for hidden in self.hidden))))
 
     @property
     def facets(self) -> Facets:
@@ -283,8 +288,7 @@ def _word_hint(match: Match | None) -> str:
 
 def _describe(substitution: Substitution) -> str:
     named = ", ".join(map(_quoted, substitution.words[:MAX_NAMED]))
-    more = substitution.count - len(substitution.words[:MAX_NAMED])
-    return f"{named} and {more} more" if more else named
+    return named + and_more(substitution.count - len(substitution.words[:MAX_NAMED]))
 
 
 def _quoted(word: str) -> str:

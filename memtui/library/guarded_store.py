@@ -38,7 +38,7 @@ log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 """Faulty memories of one shard that are listed by name; the rest are counted."""
 _REASON_CELLS = 160
 
@@ -168,13 +168,13 @@ def _defect(memory: Memory) -> str:
 
 def _list_faults(shard: Shard, faults: Sequence[tuple[Memory, str]]) -> Iterator[Unreadable]:
     file = shard.files[0] if shard.files else shard.key
-    for memory, why in faults[:MOST_NAMED]:
+    for memory, why in faults[:MAX_NAMED]:
         where = getattr(getattr(memory, "origin", None), "file", "")
         id = getattr(memory, "id", "of no id")
         named = cut_line(f"the memory {id}: {why}", _REASON_CELLS)
         yield Unreadable(where if isinstance(where, str) and where else file, named)
-    if len(faults) > MOST_NAMED:
-        yield Unreadable(file, f"{len(faults) - MOST_NAMED} more memories like these")
+    if len(faults) > MAX_NAMED:
+        yield Unreadable(file, f"{len(faults) - MAX_NAMED} more memories like these")
 
 
 def link_relations(store: object) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ SlotsOf = Callable[[], Mapping[str, int]]
 BUILT_IN_PROCESS = 3_000
 """Memories up to which an index is built in this process: a third of a second, less than starting
 another one costs."""
-MOST_OVERLAYS = 8
+MAX_OVERLAYS = 8
 """Overlays before some are merged."""
 
 
@@ -247,7 +247,7 @@ def _first_to_merge(overlays: Sequence[Segment]) -> int:
 
     It is merged with those, so a row is indexed again only when the rows after it have doubled.
     """
-    if len(overlays) <= MOST_OVERLAYS:
+    if len(overlays) <= MAX_OVERLAYS:
         return len(overlays)
     end = overlays[-1].first + overlays[-1].count
     sizes = ((at, segment.count, end - segment.first) for at, segment in enumerate(overlays[:-1]))

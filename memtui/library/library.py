@@ -103,7 +103,7 @@ class Library(LibraryReader):
                 self._writer.close()
 
     def back_up_files(self, cancelled: IsCancelled = never) -> None:
-        """Copy JSON files that were read without faults into the state folder, for `repair`."""
+        """Copy JSON files that were read without faults into the state folder, to restore from."""
         if self.state_folder is not None:
             for cache in self.loaded.caches:
                 cache.back_up(self.state_folder, cancelled)
@@ -115,12 +115,20 @@ class Library(LibraryReader):
         store = self.store(memory.store)
         return store.read_only or store.refusal(act, memory)
 
-    def plan(self, changes: Sequence[Change], title: str = "") -> Planned:
+    def plan(
+        self,
+        changes: Sequence[Change],
+        title: str = "",
+        report: Report = silent,
+        cancelled: IsCancelled = never,
+    ) -> Planned:
         """Work out what these changes would do; nothing is written.
 
         Args:
             changes: planned in this order, each as if those before it were done.
             title: how the log names them; made from the changes unless given.
+            report: called with the changes planned.
+            cancelled: asked as often.
 
         Returns:
             The plan of each change and all edits, for `apply`.
@@ -129,14 +137,19 @@ class Library(LibraryReader):
             Refused: a store cannot do one of them.
             Conflict: a file changed since it was read.
             RefError: a ref names no memory.
+            Cancelled: `cancelled` became true.
         """
         from memtui.library import planning
 
         stores = {store.label: store for store in self.stores}
-        return planning.plan(changes, stores, self, title)
+        return planning.plan(changes, stores, self, title, report, cancelled)
 
-    def apply(self, planned: Planned) -> JournalAction:
+    def apply(self, planned: Planned, report: Report = silent) -> JournalAction:
         """Make the planned edits, record them in the journal and read what changed.
+
+        Args:
+            planned: what `plan` returned.
+            report: called with the files written.
 
         Returns:
             The action as the journal has it, with refs that differ from the plan.
@@ -145,7 +158,7 @@ class Library(LibraryReader):
             Conflict: a file changed since it was planned; nothing is written into that store.
             SaveError: a file cannot be written.
         """
-        action = self._change_writer.apply(planned)
+        action = self._change_writer.apply(planned, report)
         self.refresh()
         return action
 
@@ -187,25 +200,30 @@ class Library(LibraryReader):
         """Allow saves to change the owner of this file (see `ForeignOwner`) until `close`."""
         self._change_writer.accept_ownership(path)
 
-    def undo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:
+    def undo(
+        self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
+    ) -> JournalAction:
         """Undo an action, read what changed, and return the action.
 
         Args:
             number: of the action in the log; else the newest one of the open stores.
             anywhere: without a number, the newest one of any store.
+            report: called with the files written.
 
         Raises:
             Refused: there is no such action.
             Conflict: what it wrote has been changed since.
             SaveError: a file cannot be written.
         """
-        action = self._change_writer.undo(number, anywhere=anywhere)
+        action = self._change_writer.undo(number, anywhere=anywhere, report=report)
         self.refresh()
         return action
 
-    def redo(self, number: int | None = None, *, anywhere: bool = False) -> JournalAction:
-        """Redo an undone action and return it; `number`, `anywhere` and errors as of `undo`."""
-        action = self._change_writer.redo(number, anywhere=anywhere)
+    def redo(
+        self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
+    ) -> JournalAction:
+        """Redo an undone action; `number`, `anywhere`, `report`, result and errors as of `undo`."""
+        action = self._change_writer.redo(number, anywhere=anywhere, report=report)
         self.refresh()
         return action
 

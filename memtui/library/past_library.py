@@ -110,7 +110,7 @@ class PastViews:
 
 
 def _find_ends(state: LoadedState, slots: Mapping[str, int]) -> dict[int, float]:
-    """Slot -> Unix seconds at which a row was taken out of use, as `as_of.find_end` says.
+    """Slot -> Unix seconds at which a row was taken out of use, as `versions.find_end` says.
 
     A cached row is not decoded where its columns and the ids of its successors say it: to decode a
     tenth of 100,000 memories takes a second, this a tenth of that.
@@ -264,7 +264,13 @@ class PastLibrary(Library):
     def refusal(self, act: Act, memory: Memory) -> str:  # noqa: ARG002
         return self.refused
 
-    def plan(self, changes: Sequence[Change], title: str = "") -> Planned:  # noqa: ARG002
+    def plan(
+        self,
+        changes: Sequence[Change],  # noqa: ARG002
+        title: str = "",  # noqa: ARG002
+        report: Report = silent,  # noqa: ARG002
+        cancelled: IsCancelled = never,  # noqa: ARG002
+    ) -> Planned:
         raise Refused(self.refused, do="go back to the present first")
 
     @property

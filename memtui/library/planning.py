@@ -1,9 +1,10 @@
-"""Turn changes into the exact edits of files and rows, to be shown and then applied."""
+"""Turn changes into exact edits of files and rows, to be shown and applied; show past edits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from memtui.changes import (
     Act,
@@ -11,22 +12,27 @@ from memtui.changes import (
     Edit,
     Outcome,
     Plan,
+    RecordEdit,
     RowEdit,
     SidecarEdit,
     StoreEdits,
     TextEdit,
+    TreeEdit,
     ValueEdit,
 )
 from memtui.dataclass import dataclass, replace
-from memtui.errors import Refused
+from memtui.errors import MemtuiError, Refused
 from memtui.files.save_transaction import FileDiff, preview
 from memtui.model import Memory
+from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.stores.base import StoreView, WritableStore
 from memtui.stores.plans import BatchView, repeated_add
-from memtui.text import cut, one_line
+from memtui.text import counted, cut, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan
+    from memtui.journal import JournalAction
+    from memtui.library import Library
 
 _TITLE_CELLS = 60
 
@@ -42,6 +48,11 @@ class Planned:
     """The edits of each store, without repetitions."""
 
     @property
+    def changes(self) -> list[Change]:
+        """All changes, in the order of the plans."""
+        return [change for plan in self.plans for change in plan.changes]
+
+    @property
     def has_edits(self) -> bool:
         return any(store_edits.edits for store_edits in self.parts)
 
@@ -53,7 +64,7 @@ class Planned:
     @property
     def supersedes(self) -> tuple[str, ...]:
         """Refs of other memories that would stop being current."""
-        own = {change.ref for plan in self.plans for change in plan.changes}
+        own = {change.ref for change in self.changes}
         retired = {Act.RETIRE, Act.DELETE}
         return _joined(
             tuple(
@@ -102,8 +113,17 @@ def _joined(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for group in groups for item in group))
 
 
+_REPORT_EVERY = 256
+"""Changes planned between two reports: a tenth of a second."""
+
+
 def plan(
-    changes: Sequence[Change], stores: Mapping[str, WritableStore], view: StoreView, title: str = ""
+    changes: Sequence[Change],
+    stores: Mapping[str, WritableStore],
+    view: StoreView,
+    title: str = "",
+    report: Report = silent,
+    cancelled: IsCancelled = never,
 ) -> Planned:
     """Plan each change in its store; see `Library.plan`.
 
@@ -112,8 +132,11 @@ def plan(
         stores: the open stores by label.
         view: the memories as they are now.
         title: made from the changes unless given.
+        report: called with the changes planned.
+        cancelled: asked as often.
 
     Raises:
+        Cancelled: `cancelled` became true.
         Refused: no such store, or it cannot do the change.
         Conflict: a file changed since it was read.
         RefError: a ref names no memory.
@@ -121,7 +144,9 @@ def plan(
     plans: list[Plan] = []
     edits: dict[str, _StoreEdits] = {}
     together = BatchView(view, plans)
-    for change in changes:
+    for number, change in enumerate(stoppable(changes, cancelled, _REPORT_EVERY)):
+        if number and number % _REPORT_EVERY == 0:
+            report(Progress("planning", number, len(changes)))
         store = stores.get(change.store)
         if store is None:
             raise Refused(f"no open store is called {change.store!r}")
@@ -207,16 +232,82 @@ def _joined_edits(
     return replace(first, before={**was, **before}, after={**now, **after})
 
 
+def count_memories(changes: Sequence[Change]) -> int:
+    """Return how many memories these changes are of; each that has no ref yet is one."""
+    return len({change.ref or number for number, change in enumerate(changes)})
+
+
 def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
     if not changes:
         return "nothing"
     verb = changes[0].act
-    count = len({change.ref or number for number, change in enumerate(changes)})
-    if count > 1:
+    if (count := count_memories(changes)) > 1:
         return f"{verb} {count} memories"
     change = changes[0]
     text = get(change.ref).headline if change.ref else str(change.fields.get("content", ""))
     return cut(f"{verb}: {one_line(text)}", _TITLE_CELLS)
+
+
+# ---- what the edits of an action did ------------------------------------------------------------
+
+
+def changed_memories(action: JournalAction, library: Library) -> list[Memory]:
+    """Return the memories that an action changed and that exist, in the order of its edits."""
+    labels = {str(store.root): store.label for store in library.stores}
+    found: dict[str, Memory] = {}
+    for part in action.parts:
+        label = labels.get(part.store)
+        for edit in part.edits if label else ():
+            for id in _possible_ids(edit, part.store):
+                try:
+                    memory = library.get(f"{label}:{id}")
+                except MemtuiError:
+                    continue
+                found.setdefault(memory.ref, memory)
+                break
+    return list(found.values())
+
+
+def _possible_ids(edit: Edit, root: str) -> Iterator[str]:
+    if isinstance(edit, RecordEdit | SidecarEdit):
+        yield edit.id
+    elif isinstance(edit, RowEdit):
+        for row in (edit.key, edit.after or {}, edit.before or {}):
+            yield from (str(row[name]) for name in ("id", "rowid") if name in row)
+    else:
+        path = os.path.relpath(edit.path, root)
+        yield path
+        yield path.removesuffix(".md")
+
+
+def action_diffs(action: JournalAction) -> list[FileDiff]:
+    """Return the values before and after each edit of an action, as text."""
+    return [diff for edit in action.edits for diff in _edit_diffs(edit)]
+
+
+def _edit_diffs(edit: Edit) -> Iterator[FileDiff]:
+    if isinstance(edit, TreeEdit):
+        before, after = _tree_texts(edit.before), _tree_texts(edit.after)
+        for name in dict.fromkeys([*before, *after]):
+            yield FileDiff(os.path.join(edit.path, name), before.get(name), after.get(name))
+    elif isinstance(edit, RowEdit):
+        yield _row_diff(edit)
+    elif isinstance(edit, SidecarEdit):
+        name = f"{edit.root}/.memtui: {edit.id}"
+        yield FileDiff(name, _lines(edit.before), _lines(edit.after))
+    else:
+        name = f"{edit.path} {edit.id}" if isinstance(edit, RecordEdit) else edit.path
+        yield FileDiff(name, edit.before, edit.after)
+
+
+def _tree_texts(tree: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return the files of a folder as text, and the number of rows of each of its databases."""
+    if tree is None:
+        return {}
+    found = {name: text for name, (text, _) in tree["files"].items()}
+    for name, (_, rows) in tree["databases"].items():
+        found[name] = f"{counted(len(rows), 'row')}\n"
+    return found
 
 
 def _row_diff(edit: RowEdit) -> FileDiff:
@@ -225,7 +316,51 @@ def _row_diff(edit: RowEdit) -> FileDiff:
     return FileDiff(f"{edit.path} {edit.table} {key}", _lines(edit.before), _lines(edit.after))
 
 
-def _lines(row: Mapping[str, object] | None) -> str | None:
-    if row is None:
-        return None
+def _lines(row: object) -> str | None:
+    if not isinstance(row, Mapping):
+        return None if row is None else str(row)
     return "".join(f"{name}: {'' if value is None else value}\n" for name, value in row.items())
+
+
+_TRIED = {"title": ("Other", "Title"), "importance": ("low", "high"), "entity": ("other", "entity")}
+"""Fields without an act of their own, and values to try; stores refuse some in some memories."""
+
+
+def possible_fields(library: Library, memory: Memory, among: Iterable[str]) -> frozenset[str]:
+    """Those of these fields that can be changed in a memory; `pin` counts as one."""
+    acts = {"content": Act.EDIT, "type": Act.RETYPE, "tags": Act.TAG}
+    acts["pin"] = Act.UNPIN if memory.pinned else Act.PIN
+
+    def is_possible(name: str) -> bool:
+        if name in acts:
+            return not library.refusal(acts[name], memory)
+        value = next(value for value in _TRIED[name] if value != getattr(memory, name))
+        try:
+            library.plan([Change(Act.EDIT, memory.store, memory.ref, {name: value})])
+        except Refused:
+            return False
+        except MemtuiError:  # of this moment, or of this value
+            pass
+        return True
+
+    return frozenset(filter(is_possible, among))
+
+
+def list_able(
+    library: Library, memories: Sequence[Memory], fields: Collection[str]
+) -> dict[str, list[Memory]]:
+    """Field -> the memories that it can be changed in. Fields are tried once a store and kind."""
+    able: dict[str, list[Memory]] = {name: [] for name in fields}
+    tried: dict[tuple[str, str], frozenset[str]] = {}
+    untried = [name for name in fields if name not in _TRIED]
+    for memory in memories:
+        key = (memory.store, memory.kind)
+        if not library.refusal(Act.EDIT, memory):
+            if key not in tried:
+                tried[key] = possible_fields(library, memory, _TRIED.keys() & fields)
+            names = tried[key] | possible_fields(library, memory, untried)
+        else:
+            names = possible_fields(library, memory, untried)
+        for name in names:
+            able[name].append(memory)
+    return able

@@ -366,7 +366,7 @@ class LibraryReader:
                 direction=direction or traversal.Direction.BOTH,
                 relations=relations,
                 at=at,
-                most=most or traversal.MOST_NODES,
+                most=most or traversal.MAX_NODES,
             )
 
     def memories(self, store: str) -> Iterable[Memory]:

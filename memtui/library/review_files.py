@@ -33,7 +33,7 @@ from memtui.upkeep.scanning import ScannedGroup
 log = logging.getLogger(__name__)
 
 CACHE_FOLDER = "reviews"
-MOST_FILES = 8
+MAX_FILES = 8
 """Choices of stores that are kept: memtui opens others in each project."""
 _VERSION = 6
 _FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -122,7 +122,7 @@ class ReviewFile:
             text = f"{json.dumps(head)}\n{json.dumps(rest)}\n"
             paths.write_private(self.path, text, durable=False)
             files = sorted(self.path.parent.glob("*.json"), key=lambda file: -file.stat().st_mtime)
-            for file in files[MOST_FILES:]:
+            for file in files[MAX_FILES:]:
                 file.unlink(missing_ok=True)
         except OSError as error:
             log.warning("what the review found could not be kept: %s", error)
@@ -156,6 +156,16 @@ class Queue:
     proposals: tuple[Proposal, ...]
     declined: int = 0
     snoozed: int = 0
+
+    @property
+    def hints(self) -> int:
+        """How many only point to memories, with nothing to accept."""
+        return sum(proposal.is_hint for proposal in self.proposals)
+
+    @property
+    def acceptable(self) -> int:
+        """How many are not hints."""
+        return len(self.proposals) - self.hints
 
     def get(self, text: str) -> Proposal:
         """Return the proposal whose id begins with this text. Raises Refused."""

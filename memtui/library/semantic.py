@@ -31,7 +31,7 @@ from memtui.search.postings import Segment
 
 log = logging.getLogger(__name__)
 
-MOST_QUERY_VECTORS = 256
+MAX_QUERY_VECTORS = 256
 """Query embeddings from a server that are kept."""
 _POLL_SECONDS = 0.02
 """Seconds between two checks of `cancelled` while waiting for a server."""
@@ -192,7 +192,7 @@ class SemanticSearch:
             return None
         with self._lock:
             if self.state is state:
-                while len(self._query_vectors) >= MOST_QUERY_VECTORS:
+                while len(self._query_vectors) >= MAX_QUERY_VECTORS:
                     self._query_vectors.pop(next(iter(self._query_vectors)))
                 self._query_vectors[text] = vectors
         return vectors

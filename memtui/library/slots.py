@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from memtui.errors import RefError, find_nearest
+from memtui.errors import RefError, did_you_mean
 from memtui.library.snapshot import Rows
 from memtui.model import Memory
 from memtui.search import columns as columns_of
@@ -13,11 +13,11 @@ from memtui.search import numbering
 from memtui.search.catalog import Catalog
 from memtui.search.columns import Columns, Slots
 from memtui.search.numbering import HashedRefs, RefSlots, Serials, hash_refs, with_hashed
-from memtui.text import visible
+from memtui.text import and_more, visible
 
 SPILLED_FROM = 1 << 15
 """Rows in memory from which they are written to disk: 45 MB."""
-MOST_RECENT = 1 << 14
+MAX_RECENT = 1 << 14
 """Refs that are kept as texts: those of changed memories, and of a batch of new ones."""
 
 
@@ -154,7 +154,7 @@ class SlotTable:
         if self._hashed is None:
             live = ((slot, ref) for slot, ref in rows.find_refs() if alive[slot])
             self._hashed, self._recent = (hash_refs(live, self.alive_count()),), {}
-        elif len(self._recent) > MOST_RECENT:
+        elif len(self._recent) > MAX_RECENT:
             new = hash_refs(((at, ref) for ref, at in self._recent.items()), len(self._recent))
             self._hashed, self._recent = with_hashed(self._hashed, new), {}
         return RefSlots(rows, alive, self._hashed, self._recent)
@@ -232,12 +232,11 @@ def slot_of(text: str, slots: RefSlots) -> int:
         )
     found = exact or begins
     if not found:
-        similar = find_nearest(text, slots)
-        advice = f"did you mean {visible(similar)}?" if similar else "memtui list shows the ids"
+        advice = visible(did_you_mean(text, slots, "memtui list shows the ids"))
         raise RefError(f"no memory has the id {visible(text)!r}", do=advice)
     if len(found) > 1:
         shown = ", ".join(visible(ref) for ref in found[:3])
-        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+        more = and_more(len(found) - 3)
         raise RefError(f"{visible(text)!r} names {shown}{more}", do="give more characters")
     return slots[found[0]]
 

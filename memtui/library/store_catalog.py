@@ -23,7 +23,7 @@ from memtui.stores import registry
 from memtui.stores.base import Unreadable
 
 FILE = "store_choice.json"
-MOST_CHOICES = 500
+MAX_CHOICES = 500
 """Stores whose choice is kept; the oldest are dropped first."""
 
 
@@ -130,7 +130,7 @@ class StoreCatalog:
             if (store.key in chosen) != self._is_open_at_first(store):
                 self._choices[store.key] = store.key in chosen
         if self._state is not None:
-            newest = dict(list(self._choices.items())[-MOST_CHOICES:])
+            newest = dict(list(self._choices.items())[-MAX_CHOICES:])
             with contextlib.suppress(OSError):
                 write_private(self._state / FILE, json.dumps(newest, indent=1) + "\n")
 

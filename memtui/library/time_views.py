@@ -102,7 +102,7 @@ SPAN_KINDS = ("episode", "note", "document")
 """Kinds of memory that can be a span."""
 
 
-MOST_SPANS = 2_000
+MAX_SPANS = 2_000
 """Memories that are looked at for spans: decoding more would hold up the screen."""
 
 
@@ -123,7 +123,7 @@ def read_times(found: SearchResult) -> TimeData:
     days, undated = aggregates.count_days(found.columns, found.slots)
     slots = aggregates.slots_of_kinds(found.columns, found.slots, SPAN_KINDS)
     spans: list[TimeSpan] = []
-    if len(slots) <= MOST_SPANS:
+    if len(slots) <= MAX_SPANS:
         spans = timeline.spans((found.rows[slot] for slot in slots), date.min, date.max)
     by_store = aggregates.count_days_by_store(found.columns, found.slots)
     return TimeData(days, undated, timeline.growth(*by_store), tuple(spans))

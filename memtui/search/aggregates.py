@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from functools import cached_property
 
 import numpy as np
@@ -171,6 +171,16 @@ class FacetCounts(Mapping[str, int]):
 
     def __len__(self) -> int:
         return len(self._named)
+
+    # Mapping's own two methods look up each name: 1 ms of each letter at 3,000 entities.
+
+    def items(self) -> ItemsView[str, int]:
+        """Return the names with their counts."""
+        return self._named.items()
+
+    def values(self) -> ValuesView[int]:
+        """Return the counts."""
+        return self._named.values()
 
 
 @dataclass(frozen=True, slots=True)

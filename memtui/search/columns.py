@@ -153,7 +153,7 @@ COMBINED_FIELDS = ("alive", "type", "importance", "status", "kind", "store", "pi
 """Fields with few values: thousands of memories share one combination of them."""
 COUNTED_FIELDS = ("type", "importance", "status", "kind", "store")
 """Those whose values are counted for each query."""
-_MOST_DIRECT = 1 << 21
+_MAX_DIRECT = 1 << 21
 """Up to this many possible combinations, a table finds those that occur; beyond, a sort."""
 
 
@@ -192,7 +192,7 @@ def find_combinations(columns: Columns) -> ValueCombinations:
         every *= size
         every += getattr(columns, name)
     possible = math.prod(sizes.values())
-    if possible <= _MOST_DIRECT:
+    if possible <= _MAX_DIRECT:
         occurs = np.zeros(possible, np.bool_)
         occurs[every] = True
         combinations = np.flatnonzero(occurs)

@@ -67,7 +67,7 @@ class ScoreConstants:
 
 DEFAULTS = ScoreConstants()
 NUMBER_NAMES = tuple(one.name for one in fields(ScoreConstants) if one.name != "salience_types")
-_LEAST_DAYS = 1 / 1440
+_MIN_DAYS = 1 / 1440
 """A minute: with a half-life of 0 all would be worth nothing."""
 
 
@@ -81,7 +81,7 @@ def read_constants(values: Mapping[str, Any], types: Mapping[str, float]) -> Sco
     known = {name: float(values[name]) for name in NUMBER_NAMES if name in values}
     for name in ("salience_half_life_days", "tau_days", "revisions_for_half"):
         if name in known:
-            known[name] = max(known[name], _LEAST_DAYS)
+            known[name] = max(known[name], _MIN_DAYS)
     weights = {name.casefold(): float(weight) for name, weight in types.items()}
     return replace(DEFAULTS, salience_types={**DEFAULTS.salience_types, **weights}, **known)
 

@@ -24,8 +24,8 @@ from memtui.stores.base import Unreadable
 from memtui.stores.scanning import FoundShard
 from memtui.stores.values import MemoryName, from_iso, memory_name
 
-MOST_HEADINGS = 200
-MOST_LINKS = 200
+MAX_HEADINGS = 200
+MAX_LINKS = 200
 """The most of one document that are kept."""
 
 _FENCED = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)", re.MULTILINE | re.DOTALL)
@@ -65,12 +65,12 @@ def outline(text: str) -> Outline:
         found.sort()
     headings = tuple(f"{marks} {words.strip().rstrip('#').rstrip()}" for _, marks, words in found)
     if "[[" not in text and "](" not in text:
-        return Outline(headings[:MOST_HEADINGS], (), ())
+        return Outline(headings[:MAX_HEADINGS], (), ())
     prose = _INLINE_CODE.sub("", text)
     wikilinks = dict.fromkeys(match[1].strip() for match in _WIKILINK.finditer(prose))
     targets = dict.fromkeys(match[1] for match in _TARGET.finditer(prose))
     return Outline(
-        headings[:MOST_HEADINGS], tuple(wikilinks)[:MOST_LINKS], tuple(targets)[:MOST_LINKS]
+        headings[:MAX_HEADINGS], tuple(wikilinks)[:MAX_LINKS], tuple(targets)[:MAX_LINKS]
     )
 
 

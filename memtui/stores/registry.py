@@ -61,7 +61,7 @@ FORMATS: tuple[Format, ...] = (
 GROUP = "memtui.stores"
 """Entry points of other packages, tried after memtui's own."""
 
-MOST_FOLDERS = 200
+MAX_FOLDERS = 200
 """Folders of one folder that are looked into."""
 
 _VARIABLE = re.compile(r"\$(\w+)")
@@ -226,7 +226,7 @@ def _folders(path: Path) -> list[Path]:
             names = sorted(entry.name for entry in entries if entry.is_dir())
     except (OSError, ValueError):
         return []
-    return [path / name for name in names[:MOST_FOLDERS]]
+    return [path / name for name in names[:MAX_FOLDERS]]
 
 
 def _without_repeats(stores: Iterable[tuple[Format, Path]]) -> list[tuple[Format, Path]]:

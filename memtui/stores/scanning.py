@@ -62,15 +62,15 @@ def as_unreadable(error: UnreadableFile, path: Path) -> Unreadable:
     return Unreadable(error.where or str(path), error.what, gone=isinstance(error, MissingFile))
 
 
-MOST_FAULTS = 20
+MAX_FAULTS = 20
 """Faults in one file that are listed one by one; the rest are counted."""
 
 
 def listed_faults(file: Path, reasons: Sequence[str], rest: str) -> list[Unreadable]:
     """The faults in a file; `rest` says of those that are only counted what they are."""
-    listed = [Unreadable(str(file), reason) for reason in reasons[:MOST_FAULTS]]
-    if len(reasons) > MOST_FAULTS:
-        listed.append(Unreadable(str(file), f"{len(reasons) - MOST_FAULTS} more {rest}"))
+    listed = [Unreadable(str(file), reason) for reason in reasons[:MAX_FAULTS]]
+    if len(reasons) > MAX_FAULTS:
+        listed.append(Unreadable(str(file), f"{len(reasons) - MAX_FAULTS} more {rest}"))
     return listed
 
 
@@ -106,7 +106,7 @@ def read_texts(
 
 IS_EMPTY = "it is empty, as after a write that was cut off"
 LEADS_OUTSIDE = "it is a symbolic link to a place outside the store"
-MOST_LOOKED_AT = 1_000
+MAX_LOOKED_AT = 1_000
 """Entries that are checked to tell a store from another folder of the same name."""
 
 Entry = os.DirEntry[str]
@@ -116,7 +116,7 @@ def has_entry(folder: Path, fits: Callable[[Entry], bool]) -> bool:
     """Whether one of the folder's first entries satisfies the condition. Never raises."""
     try:
         with os.scandir(folder) as listing:
-            looked_at = zip(range(MOST_LOOKED_AT), listing, strict=False)
+            looked_at = zip(range(MAX_LOOKED_AT), listing, strict=False)
             return any(fits(entry) for _, entry in looked_at)
     except (OSError, ValueError):
         return False

@@ -7,7 +7,7 @@ Where: a store whose root is a folder has `<root>/.memtui/sidecar.jsonl`; a stor
 file has `.memtui/<file name>.jsonl` in that file's folder. It is created by the first write that
 needs it, never by reading.
 
-Form: JSON lines in UTF-8, each ending in a newline, appended, never rewritten:
+Form: JSON lines in UTF-8. A change appends one, and undo takes it out again:
 
     {"id": "0f6fa27c-...", "set": {"pinned": true, "shard": "..."}, "at": "2026-11-21T09:00:00Z"}
 

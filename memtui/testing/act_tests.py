@@ -35,6 +35,7 @@ from memtui.testing.fixtures import (
     forked,
     memories,
     open_library,
+    paths,
     plant_unknown,
     root_of,
 )
@@ -66,7 +67,7 @@ def _entries(data: bytes) -> str:
 
 class FreshReadings:
     """What a library opened anew reads: once for the same bytes in every file of the store and the
-    same entries in its sidecar, whose lines are only ever appended."""
+    same entries in its sidecar."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -98,7 +99,7 @@ def there_and_back(
     readings: FreshReadings,
 ) -> None:
     """Do it, see it, take it back, see that nothing is left, do it again, take it back."""
-    before, files = memories(library), contents(place)
+    before, files, own = memories(library), contents(place), folders_and_sidecar(place)
     strange = unknown_rows(known, place)
     target = before.get(change.ref)
     diffs = planned.diffs()
@@ -122,8 +123,19 @@ def there_and_back(
         assert plain(memories(library), known) == plain(expected, known)
         assert plain(readings.memories(), known) == plain(expected, known)
         assert unknown_rows(known, place) == strange
+        if step == library.undo:
+            assert folders_and_sidecar(place) == own
         if known.database is None:
             assert differences(files if expected is before else written, contents(place)) == []
+
+
+def folders_and_sidecar(place: Path) -> tuple[list[Path], dict[str, bytes]]:
+    """Every folder, and the bytes of what memtui keeps beside the store."""
+    found = contents(place, beside=True)
+    return (
+        sorted(path for path in paths(place) if path.is_dir()),
+        {name: data for name, data in found.items() if FOLDER in Path(name).parts},
+    )
 
 
 def unknown_rows(known: Format, place: Path) -> list[str]:
@@ -246,7 +258,7 @@ class ActTests(FormatFixtures):
         assert contents(place) == files
 
 
-MOST = 500
+MAX_EDITS = 500
 """Edits after which it stops by itself."""
 TRIES = 50
 """Plans for one edit: another writer may be in the way now and then."""
@@ -275,7 +287,7 @@ def edit_until_told(connection: Connection, place: Path, state: Path, ref: str) 
     library = open_library(place, state)
     text = library.get(ref).content.rstrip()
     connection.send("ready")
-    for number in range(MOST):
+    for number in range(MAX_EDITS):
         last = f"{text} neighbour {number}"
         keep_editing(library, ref, last)
         if connection.poll():

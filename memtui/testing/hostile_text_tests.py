@@ -21,7 +21,7 @@ from memtui.testing.hostile_values import ALL, FORBIDDEN
 
 BEGIN, END = "gullfeather", "quillfeather"
 """Words that no sample holds."""
-FEWEST = 15
+MIN_EDITABLE = 15
 """Memories that can be edited, in a sample; each takes one hostile text, as far as they go."""
 MAY_REFUSE = {"lone surrogates", "deep"}
 """Values that a format may have no way to hold: half characters, more than it allows."""
@@ -33,7 +33,9 @@ def editable(library: Library, count: int) -> list[Memory]:
     mixed = [
         group[at] for at in range(max(map(len, groups))) for group in groups if at < len(group)
     ]
-    assert len(mixed) >= min(count, FEWEST), "the sample holds too few memories that can be edited"
+    assert len(mixed) >= min(count, MIN_EDITABLE), (
+        "the sample holds too few memories that can be edited"
+    )
     return mixed[:count]
 
 

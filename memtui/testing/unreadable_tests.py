@@ -112,12 +112,12 @@ def told(found: dict[str, Memory]) -> dict[str, tuple[str, str, str]]:
     return {ref: (m.title, m.content, m.status) for ref, m in found.items()}
 
 
-MOST_ADDED = 4
+MAX_ADDED = 4
 """Memories added beside the file, and as many where the file has some."""
 
 
 def _entities(found: Iterable[Memory]) -> list[str]:
-    return sorted({memory.entity for memory in found if memory.entity})[:MOST_ADDED]
+    return sorted({memory.entity for memory in found if memory.entity})[:MAX_ADDED]
 
 
 def try_everything(

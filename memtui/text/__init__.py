@@ -15,16 +15,24 @@ from memtui.text.highlights import (
     fold,
     highlights,
 )
-from memtui.text.humanized import ago, counted, date, number, scored_words, short_ago, size
+from memtui.text.humanized import (
+    ago,
+    and_more,
+    counted,
+    date,
+    number,
+    scored_words,
+    short_ago,
+    size,
+)
 from memtui.text.safe_text import (
-    MOST_READ,
+    MAX_READ,
     column,
     cut_line,
     file_name,
     has_hidden,
     hidden_count,
     mask_urls,
-    mixed_scripts,
     one_line,
     visible,
     without_hidden,

@@ -101,6 +101,11 @@ def counted(count: int, noun: str) -> str:
     return f"{number(count)} {noun}s"
 
 
+def and_more(count: int) -> str:
+    """What follows the items that are named: ` and 3 more`; empty if there are no others."""
+    return f" and {number(count)} more" if count > 0 else ""
+
+
 def scored_words(words: Sequence[tuple[str, float]]) -> str:
     """Words of a store with their scores on one line: `heat .61, coil .52`."""
     return ", ".join(f"{one_line(word)} {score:.2f}".replace(" 0.", " .") for word, score in words)

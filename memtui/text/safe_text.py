@@ -169,14 +169,14 @@ def one_line(text: str, most: int | None = None) -> str:
     return _SPACE.sub(_join_run, visible(text).strip())
 
 
-MOST_READ = 400
+MAX_READ = 400
 """Characters of a text that are enough for a line of the screen."""
 
 
 def cut_line(text: str, cells: int) -> str:
     """Return the visible text on one line, cut to at most so many cells; a long one is not read
     whole."""
-    return cut(one_line(text, max(MOST_READ, 4 * cells)), cells)
+    return cut(one_line(text, max(MAX_READ, 4 * cells)), cells)
 
 
 def column(text: str, cells: int) -> str:
@@ -196,25 +196,6 @@ def file_name(path: str) -> str:
         f"\\x{ord(char) - 0xDC00:02x}" if "\udc80" <= char <= "\udcff" else char for char in path
     )
     return visible(named).replace("\n", "␊")
-
-
-# Letters of the two alphabets that look like a Latin one in most fonts (Unicode confusables).
-_CYRILLIC = "аАВеЕЅѕіІјЈкКМНоОрРсСТуУхХԁԛԝһҺӏ"
-_GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧοναιρυ"
-_ALIKE = re.compile(f"[{_CYRILLIC}{_GREEK}]")
-_WORD = re.compile(r"[^\W\d_]{3,}")
-_LATIN = re.compile("[A-Za-z]")
-
-
-def mixed_scripts(text: str) -> tuple[str, ...]:
-    """Return the words of a visible text that mix letters of two similar alphabets, each once.
-
-    Such words may be forged; words in one alphabet are never returned.
-    """
-    if text.isascii() or not _ALIKE.search(text):
-        return ()
-    words = (word for word in _WORD.findall(text) if _ALIKE.search(word) and _LATIN.search(word))
-    return tuple(dict.fromkeys(words))
 
 
 def without_lone_surrogates(text: str) -> str:

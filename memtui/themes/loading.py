@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memtui import toml_file
-from memtui.errors import ConfigError, find_nearest
-from memtui.text import one_line
+from memtui.errors import ConfigError, did_you_mean
+from memtui.text import and_more, one_line
 from memtui.themes.theme import (
     ANSI,
     ANSI_DEFAULT,
@@ -72,8 +72,7 @@ def choose(name: str, themes: Themes, environ: Mapping[str, str]) -> tuple[Theme
         return themes.by_name[MONO], ""
     if name in themes.by_name:
         return themes.by_name[name], ""
-    near = find_nearest(name, themes.by_name)
-    hint = f"; did you mean {near}?" if near else ""
+    hint = did_you_mean(name, themes.by_name, lead="; ")
     used = themes.by_name.get(DEFAULT) or next(iter(themes.by_name.values()))
     return used, f"there is no theme {one_line(name)!r}{hint}"
 
@@ -111,8 +110,11 @@ def _read(path: Path) -> Mapping[str, Any] | ConfigError:
 
 
 def _one_problem(path: Path, faults: Sequence[str]) -> ConfigError:
-    more = f" and {len(faults) - 1} more" if len(faults) > 1 else ""
-    return ConfigError(f"{faults[0]}{more}", where=str(path), do="the theme is used without it")
+    return ConfigError(
+        f"{faults[0]}{and_more(len(faults) - 1)}",
+        where=str(path),
+        do="the theme is used without it",
+    )
 
 
 def _theme(name: str, raw: Mapping[str, Mapping[str, Any]]) -> tuple[Theme, list[str]]:
@@ -171,8 +173,7 @@ def _paints(colours: Mapping[str, Any], faults: list[str]) -> dict[str, Paint]:
         if role in ROLES:
             known[role] = value
         elif role != "types":
-            near = find_nearest(role, ROLES)
-            hint = f", did you mean {near}?" if near else ""
+            hint = did_you_mean(role, ROLES, lead=", ")
             faults.append(f"{one_line(role)} is not a role{hint}")
     return dict(_each(known, faults))
 
@@ -218,10 +219,8 @@ def parse_paint(value: Any) -> Paint:
                 raise ValueError("has two colours")
             colours[place] = _long(word)
         else:
-            near = find_nearest(word, (*ANSI, ANSI_DEFAULT, *ATTRIBUTES))
-            raise ValueError(
-                f"{one_line(word)!r} is no colour" + (f", did you mean {near}?" if near else "")
-            )
+            hint = did_you_mean(word, (*ANSI, ANSI_DEFAULT, *ATTRIBUTES), lead=", ")
+            raise ValueError(f"{one_line(word)!r} is no colour{hint}")
     return Paint(colours["colour"], colours["ground"], tuple(dict.fromkeys(attributes)))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui import text
@@ -16,9 +17,11 @@ from memtui.dataclass import dataclass, field, replace
 from memtui.errors import ForeignOwner, MemtuiError, RefError, Refused
 from memtui.library.planning import Planned
 from memtui.model import Memory
+from memtui.progress import Progress, Report, stoppable
 from memtui.tui.diff_lines import DiffLine, TextChange, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
+from memtui.tui.messages import Progressed
 from memtui.tui.text_blocks import is_markdown
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
 
 
-MOST_TEXTS = 50
+MAX_TEXTS = 50
 """Changed texts that are shown rendered."""
 LONGEST_TEXT = 20_000
 """Characters of each; a change behind them is seen in the files."""
@@ -49,24 +52,25 @@ class Preview:
     """The texts with Markdown that change."""
 
 
-def preview(library: Library, changes: Sequence[Change]) -> Preview:
-    """Plan these changes and compute their diffs. Raises what planning raises."""
-    return preview_of(library.plan(changes), library)
+def preview(library: Library, changes: Sequence[Change], job: Job) -> Preview:
+    """Plan these changes in a job, and compute their diffs. Raises what planning raises."""
+    return preview_of(library.plan(changes, "", job.report, job.is_cancelled), library)
 
 
-def preview_possible(library: Library, changes: Sequence[Change]) -> Preview:
+def preview_possible(library: Library, changes: Sequence[Change], job: Job) -> Preview:
     """Plan those of these changes that are possible, each field of an edit by itself if need be.
 
     Raises:
         Refused: none of them is possible.
+        Cancelled: the job was stopped.
     """
     try:
-        return preview(library, changes)
+        return preview(library, changes, job)
     except (Refused, RefError):
         pass
     possible: list[Change] = []
     left_out: Counter[str] = Counter()
-    for change in changes:
+    for change in stoppable(changes, job.is_cancelled):
         if not _why_impossible(library, change):
             possible.append(change)
             continue
@@ -81,7 +85,7 @@ def preview_possible(library: Library, changes: Sequence[Change]) -> Preview:
             possible.append(replace(change, fields=fields))
     if not possible:
         raise Refused("; ".join(left_out) or "nothing can be changed here")
-    return replace(preview(library, possible), left_out=left_out)
+    return replace(preview(library, possible, job), left_out=left_out)
 
 
 def _why_impossible(library: Library, change: Change) -> str:
@@ -103,7 +107,7 @@ def preview_of(planned: Planned, library: Library | None = None) -> Preview:
 
 def _text_changes(library: Library, planned: Planned) -> Iterator[TextChange]:
     changes = [change for plan in planned.plans if plan.has_edits for change in plan.changes]
-    for change in changes[:MOST_TEXTS]:
+    for change in changes[:MAX_TEXTS]:
         after = change.fields.get("content")
         try:
             before = library.get(change.ref) if change.ref else None
@@ -136,32 +140,49 @@ class ChangeWorker:
         self._on_written = on_written
         self._ask_owner = ask_owner
         self._waiting: deque[Callable[[], None]] = deque()
+        self._planning: Job | None = None
 
     @property
     def library(self) -> Library | None:
         return self.worker.library
 
-    def plan(self, work: Callable[[Library], Answer], done: Done[Answer], failed: Failed) -> None:
+    def plan(
+        self, work: Callable[[Library, Job], Answer], done: Done[Answer], failed: Failed
+    ) -> None:
         """Plan in a job, in place of one that runs; the result opens a dialog or a toast."""
-        self.worker.run("plan", lambda library, _: work(library), done, failed, holds_keys=True)
+        self._planning = self.worker.run(
+            "plan", partial(_ending_progress, work), done, failed, holds_keys=True
+        )
 
-    def write(self, work: Callable[[Library], Answer], done: Done[Answer], failed: Failed) -> None:
+    def stop_planning(self) -> bool:
+        """Stop the planning that runs; False if none does."""
+        job = self._planning
+        if job is None or job.ended.is_set():
+            return False
+        job.stop()
+        return True
+
+    def write(
+        self, work: Callable[[Library, Report], Answer], done: Done[Answer], failed: Failed
+    ) -> None:
         """Write in a job, after all writes that were asked for before."""
         self._waiting.append(lambda: self._write(work, done, failed))
         self._next()
 
     def apply(self, planned: Planned, done: Done[JournalAction], failed: Failed) -> None:
         """Write what was planned."""
-        self.write(lambda library: library.apply(planned), done, failed)
+        self.write(lambda library, report: library.apply(planned, report), done, failed)
 
     def _next(self) -> None:
         if self._waiting and not self.worker.is_writing:
             self.worker.is_writing = True
             self._waiting.popleft()()
 
-    def _write(self, work: Callable[[Library], Answer], done: Done[Answer], failed: Failed) -> None:
+    def _write(
+        self, work: Callable[[Library, Report], Answer], done: Done[Answer], failed: Failed
+    ) -> None:
         def run(library: Library, job: Job) -> Answer:
-            answer = work(library)
+            answer = _ending_progress(lambda library, job: work(library, job.report), library, job)
             self.worker.accept_own_change(job)
             return answer
 
@@ -191,11 +212,24 @@ class ChangeWorker:
         self._search_again()
 
 
+def _ending_progress(work: Callable[[Library, Job], Answer], library: Library, job: Job) -> Answer:
+    """Do work that reports at the end of the search line, and leave nothing there."""
+    try:
+        return work(library, job)
+    finally:
+        job.post(Progressed(None))
+
+
 # ---- what a plan does, as lines ------------------------------------------------------------------
 
 MAX_LISTED = 200
 """Warnings and memories listed one by one."""
 _GOOD = frozenset({Outcome.ADDED, Outcome.DONE})
+
+
+def describe_progress(progress: Progress) -> OutcomeLine:
+    done, total = text.number(progress.done), text.number(progress.total)
+    return OutcomeLine(f"{progress.what} {done} of {total}", Tone.QUIET)
 
 
 def describe_plan(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
@@ -236,19 +270,19 @@ def describe_count(planned: Planned, left_out: Mapping[str, int]) -> tuple[Outco
 
 def describe_targets(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
     """The memories that a plan changes, one per line."""
-    changes = [change for plan in planned.plans for change in plan.changes]
-    refs = list(dict.fromkeys(change.ref for change in changes if change.ref))
+    refs = list(dict.fromkeys(change.ref for change in planned.changes if change.ref))
     lines = [OutcomeLine(_headline(ref, get), Tone.QUIET, "–") for ref in refs[:MAX_LISTED]]
     return (*lines, *_count_more(len(refs)))
 
 
 def _count_more(count: int) -> list[OutcomeLine]:
-    return [OutcomeLine(f"and {count - MAX_LISTED} more", Tone.QUIET)] if count > MAX_LISTED else []
+    more = text.and_more(count - MAX_LISTED).strip()
+    return [OutcomeLine(more, Tone.QUIET)] if more else []
 
 
 def _headline(ref: str, get: Callable[[str], Memory]) -> str:
     try:
-        return get(ref).headline[: text.MOST_READ]
+        return get(ref).headline[: text.MAX_READ]
     except MemtuiError:
         return ref
 
@@ -258,8 +292,7 @@ def describe_files(planned: Planned, lines: Sequence[DiffLine]) -> tuple[Outcome
     files = [line.words for line in lines if line.kind == "file"]
     if not files or not planned.has_edits:
         return ()
-    more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-    return (OutcomeLine(f"{files[0]}{more}", Tone.QUIET, "changes"),)
+    return (OutcomeLine(f"{files[0]}{text.and_more(len(files) - 1)}", Tone.QUIET, "changes"),)
 
 
 def describe_failure(error: MemtuiError) -> OutcomeLine:

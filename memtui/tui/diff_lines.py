@@ -24,7 +24,7 @@ CONTEXT = 3
 """Unchanged lines around a change, as `diff -u` shows them."""
 LONGEST_LINE = 4_000
 """Characters of a line that are shown."""
-MOST_LINES = 20_000
+MAX_LINES = 20_000
 """Lines of all diffs together that are shown."""
 
 
@@ -56,9 +56,9 @@ def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
             continue
         lines.append(DiffLine("file", _headline(diff)))
         lines += _file_lines(diff)
-        if len(lines) > MOST_LINES:
-            more = f"only the first {text.number(MOST_LINES)} lines are shown"
-            return [*lines[:MOST_LINES], DiffLine("note", more)]
+        if len(lines) > MAX_LINES:
+            more = f"only the first {text.number(MAX_LINES)} lines are shown"
+            return [*lines[:MAX_LINES], DiffLine("note", more)]
     return lines
 
 

@@ -28,9 +28,9 @@ from memtui import __version__, text
 from memtui.paths import write_private
 
 FOLDER = "frames"
-MOST_FILES = 20
+MAX_FILES = 20
 """Files kept; the oldest are deleted first."""
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 """A larger file is none of memtui's."""
 STORES_VARIABLE = "MEMTUI_STORES"
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
@@ -96,7 +96,7 @@ def save(
 def delete_oldest(folder: Path) -> None:
     """Delete all but the newest files of a folder. Raises OSError."""
     files = sorted(folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
-    for old in files[:-MOST_FILES]:
+    for old in files[:-MAX_FILES]:
         old.unlink()
 
 
@@ -106,7 +106,7 @@ def load(cache: Path, roots: Sequence[Path], size: Sequence[int]) -> str:
         OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError
     ):
         path = _path(cache, roots)
-        if path.stat().st_size > MOST_BYTES:
+        if path.stat().st_size > MAX_BYTES:
             return ""
         values = json.loads(path.read_bytes())
         if (

@@ -25,7 +25,7 @@ from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.memory_detail import Reference
 
 UNKNOWN_GLYPH, ENTITY_GLYPH = "∅", "□"
-MOST_LISTED = 500
+MAX_LISTED = 500
 """Nodes that are not drawn, of which the names are listed."""
 LONGEST_NAME = 400
 """Characters of a name."""
@@ -35,7 +35,7 @@ MEMBER = "holds"
 """Relation that is drawn from an entity in the middle to its memories. It is no link of a store."""
 ABOUT = "about"
 """Relation that is drawn from a memory in the middle to its entity, likewise."""
-MOST_MEMBERS = 300
+MAX_MEMBERS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _find_members(library: Library, start: Node, at: datetime) -> list[Edge]:
     in_entity = Condition("entity", (start.name.casefold(),))
     found = library.find(Query(conditions=(in_entity,)))
     edges = []
-    for slot in found.slots[:MOST_MEMBERS]:
+    for slot in found.slots[:MAX_MEMBERS]:
         memory = found.rows[slot]
         node = Node(NodeKind.MEMORY, memory.ref)
         since = memory.created or memory.updated
@@ -229,10 +229,10 @@ class NodeTexts:
         """The names of nodes that are not drawn, one per line."""
         lines = [
             [Segment(f" {text.cut(self.label(node), width)}", palette.text)]
-            for node in nodes[:MOST_LISTED]
+            for node in nodes[:MAX_LISTED]
         ]
-        if len(nodes) > MOST_LISTED:
-            words = f" +{text.number(len(nodes) - MOST_LISTED)} more"
+        if len(nodes) > MAX_LISTED:
+            words = f" +{text.number(len(nodes) - MAX_LISTED)} more"
             lines.append([Segment(words, palette.faint)])
         return lines
 

@@ -164,7 +164,8 @@ class JobRunner:
                 if job.is_replaced or (isinstance(error, Cancelled) and failed is None):
                     end(None)
                     return
-                reason = error if isinstance(error, MemtuiError) else MemtuiError(str(error))
+                words = str(error) or "stopped"
+                reason = error if isinstance(error, MemtuiError) else MemtuiError(words)
                 if failed is None:
                     job.post(messages.WorkFailed(str(reason)))
                     end(None)

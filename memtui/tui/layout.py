@@ -171,7 +171,7 @@ TYPE_MIN, TYPE_MAX = 5, 12
 ENTITY_MIN, ENTITY_MAX = 10, 24
 WIDE_ROW = 80
 """Columns from which a row is wide, as in a list beside a detail on 160 columns."""
-TEXT_LEAST, TEXT_LEAST_WIDE = 48, 60
+MIN_TEXT_CELLS, MIN_TEXT_CELLS_WIDE = 48, 60
 """Columns that the text keeps beside a column of types, or of types and entities."""
 TEXT_SHARE = 0.66
 """Share of a row that the text keeps beside a column of entities."""
@@ -193,11 +193,11 @@ def row_columns(width: int, time: int, types: int, entities: int) -> RowColumns:
     All in columns: the row, the time, the longest type, what entities want; 0 leaves a column out.
     """
     room = width - SIGNS_WIDTH - time
-    least = TEXT_LEAST_WIDE if width >= WIDE_ROW else TEXT_LEAST
+    least = MIN_TEXT_CELLS_WIDE if width >= WIDE_ROW else MIN_TEXT_CELLS
     cells = min(types, TYPE_MAX, room - least - 2)
     type_width = cells if cells >= min(types, TYPE_MIN) and cells > 0 else 0
     room -= type_width + 2 if type_width else 0
-    reserved = max(TEXT_LEAST_WIDE, round(width * TEXT_SHARE))
+    reserved = max(MIN_TEXT_CELLS_WIDE, round(width * TEXT_SHARE))
     cells = min(entities, ENTITY_MAX, room - reserved - 2)
     entity_width = cells if cells >= ENTITY_MIN else 0
     room -= entity_width + 2 if entity_width else 0

@@ -42,7 +42,7 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 """Seconds between two looks then: some file systems report no changes of other machines. A look at
 12,000 files takes 0.2 s of the processor; when the terminal gets the focus, one comes at once."""
 ALL = Query(conditions=(Condition("status", ("all",)),))
-MOST_TAGGED = 500
+MAX_TAGGED = 500
 """Newest memories whose tags are offered: to read them all would cost a second at 100,000."""
 
 
@@ -227,7 +227,7 @@ class LibraryWorker:
 
         everything = library.find(ALL)
         facets, rows = everything.facets, everything.rows
-        tags = Counter(tag for slot in everything.slots[:MOST_TAGGED] for tag in rows[slot].tags)
+        tags = Counter(tag for slot in everything.slots[:MAX_TAGGED] for tag in rows[slot].tags)
         values = {"type": facets.type, "entity": facets.entity, "store": facets.store, "tag": tags}
         job.post(messages.Learned(Vocabulary.of(values), dict(tags.most_common())))
 

@@ -27,7 +27,7 @@ from memtui.tui.diff_lines import (
 from memtui.tui.markdown_lines import PARSER, Lines, MarkdownRenderer, Pieces, is_literal
 from memtui.tui.text_blocks import Block, link_definitions, split_blocks
 
-PAIRED_MOST = 2_000
+MAX_PAIRED = 2_000
 """Pairs of blocks or lines whose similarity is computed; where there are more, none are paired."""
 SIMILAR_FROM = 0.4
 """Share of common words from which two blocks or lines are versions of each other."""
@@ -245,7 +245,7 @@ def _pair_similar(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
     """Pair elements in order so that the pairs have as many words in common as possible."""
     if len(old) == len(new) == 1:
         return [(0, 0)]
-    if len(old) * len(new) > PAIRED_MOST:
+    if len(old) * len(new) > MAX_PAIRED:
         return [*((at, -1) for at in range(len(old))), *((-1, at) for at in range(len(new)))]
     left, right = ([Counter(_WORD.findall(one)) for one in texts] for texts in (old, new))
     best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]

@@ -29,7 +29,7 @@ COLUMN_MIN = 5
 """Columns of a table's narrowest column; below, rows are shown as lists of values."""
 NESTING = 16
 """Depth of blocks from which a block is drawn as it is written."""
-URL_MOST = 300
+MAX_URL_CHARS = 300
 _DEEP = re.compile(rf"^[ \t]*(?:>[ \t]*|(?:[-*+]|\d{{1,9}}[.)])[ \t]+){{{NESTING}}}", re.MULTILINE)
 _URL = re.compile(r"https?://[^\s<>\"'`]+[^\s<>\"'`.,;:!?)\]]")
 _ESCAPED = frozenset("*_`[]#|~>")
@@ -254,7 +254,7 @@ class MarkdownRenderer:
                 yield from self._link(node, style)
             case "image":
                 words = "".join(words for words, _ in self._inline(node.children, style))
-                target = str(node.attrs.get("src", ""))[:URL_MOST]
+                target = str(node.attrs.get("src", ""))[:MAX_URL_CHARS]
                 yield f"▣ {words or 'image'}", palette.link
                 yield f" ({target})", palette.faint
             case _:
@@ -277,7 +277,7 @@ class MarkdownRenderer:
         yield from inner
         words = "".join(words for words, _ in inner)
         if target not in (words, f"mailto:{words}"):
-            yield f" ({target[:URL_MOST]})", self._palette.faint
+            yield f" ({target[:MAX_URL_CHARS]})", self._palette.faint
 
     # Wrapping
 

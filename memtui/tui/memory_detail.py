@@ -22,7 +22,7 @@ from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments
 from memtui.tui.text_blocks import Block, LazyLines, is_markdown, link_definitions, split_blocks
 
-COUNTED = 60_000
+MAX_COUNTED = 60_000
 """Characters of a text in which hidden ones are counted."""
 TRAIL_NAME = 24
 """Columns of one memory in the breadcrumb."""
@@ -201,7 +201,7 @@ class MemoryDetail(NamedTuple):
         if memory.when:
             bits.append((text.ago(memory.when, self.now), palette.dim))
         yield from self._wrap_pieces(bits)
-        hidden = text.hidden_count(f"{memory.title}{memory.content[:COUNTED]}")
+        hidden = text.hidden_count(f"{memory.title}{memory.content[:MAX_COUNTED]}")
         if hidden:
             badge = f" {text.counted(hidden, 'hidden character')} "
             yield _line(Segment(text.cut(badge, self.width), palette.badge))

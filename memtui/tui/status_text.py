@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from memtui.stores.base import LimitUse
     from memtui.tui.screen_interface import ScreenInterface
 
-TYPES_SHOWN = 12
+MAX_VALUES = 12
 _LIST_UNREADABLE = ("unreadable", "to list unreadable files")
 """Action, and what its key is for."""
 
@@ -62,7 +62,7 @@ class StatusText:
         order = ORDER_WORDS[found.query.order]
         has_status = queries.filter_values(found.query, "status")
         status = "memories" if has_status else "current memories"
-        hint = _join_hints(found)
+        hint = " · ".join(found.hints)
         count = self._count_unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""
         screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert, order)
@@ -77,7 +77,7 @@ class StatusText:
                 return self._with_keys("No readable memories.", _LIST_UNREADABLE)
             return self._with_keys("No memories yet.", ("new", "to add one"))
         lines = ["No matches."]
-        if hint := _join_hints(found):
+        if hint := " · ".join(found.hints):
             lines.append(hint)
         if self._screen.view.is_filtered:
             return self._with_keys(*lines, ("filter.clear", "to clear all filters"))
@@ -153,10 +153,10 @@ class StatusText:
         if memory is None:
             return Reference(relation, relative.id, note=note, is_missing=relative.is_missing)
         age = text.short_ago(memory.when, self._screen.now()) if memory.when else ""
-        return Reference(relation, memory.headline[: text.MOST_READ], memory.ref, note, age)
+        return Reference(relation, memory.headline[: text.MAX_READ], memory.ref, note, age)
 
 
-MOST_LIMITS = 5
+MAX_LIMITS = 5
 """Load limits that are shown, the fullest first; `memtui stats` lists all."""
 
 
@@ -169,16 +169,10 @@ def _limit_rows(limits: Sequence[LimitUse]) -> list[Row]:
             if use.cut_line is None
             else f"cut at line {text.number(use.cut_line)}",
         )
-        for use in limits[:MOST_LIMITS]
+        for use in limits[:MAX_LIMITS]
     ]
     more = len(limits) - len(rows)
     return [*rows, Row("others", fact=f"{more} less full")] if more else rows
-
-
-def _join_hints(found: SearchResult) -> str:
-    """Join the notes on the query and on what the filters hide."""
-    hints = [found.hint or found.query.hint, *(hidden.advice for hidden in found.hidden)]
-    return " · ".join(filter(None, hints))
 
 
 def describe_losses(report: StoreLosses, keys: Mapping[str, Sequence[str]]) -> tuple[str, str]:
@@ -224,9 +218,9 @@ def _group(field: str, counts: Mapping[str, int], chosen: tuple[str, ...]) -> li
             counts[value] / longest,
             chosen=value.casefold() in chosen,
         )
-        for value in values[:TYPES_SHOWN]
+        for value in values[:MAX_VALUES]
     ]
-    if len(values) > TYPES_SHOWN:
-        rest = sum(counts[value] for value in values[TYPES_SHOWN:])
-        rows.append(Row(f"{len(values) - TYPES_SHOWN} more", fact=text.number(rest)))
+    if len(values) > MAX_VALUES:
+        rest = sum(counts[value] for value in values[MAX_VALUES:])
+        rows.append(Row(f"{len(values) - MAX_VALUES} more", fact=text.number(rest)))
     return rows

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from typing import Generic, NamedTuple, TypeVar
 
-BLOCK_MOST = 4_000
+MAX_BLOCK_CHARS = 4_000
 """Characters of a block; a longer one is divided, so that no block takes long to draw."""
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([^`\n]*)$")
 _DEFINITION = re.compile(r"^ {0,3}\[([^\]\n]{1,200})\]:[ \t]*(\S{1,500})", re.MULTILINE)
@@ -21,7 +21,7 @@ _MARKDOWN = re.compile(
     r"|\*\*|__|~~|`|\]\(|\]\[|(?<!\w)\*\w|(?<!\w)_\w|\\[*_`\[]",
     re.MULTILINE,
 )
-LOOKED_AT = 100_000
+MAX_LOOKED_AT = 100_000
 """Characters that are searched for signs of Markdown."""
 
 
@@ -40,12 +40,12 @@ class Block(NamedTuple):
 
 def is_markdown(content: str) -> bool:
     """Whether a text has any sign of Markdown; without one it is drawn as it is."""
-    return _MARKDOWN.search(content, 0, LOOKED_AT) is not None
+    return _MARKDOWN.search(content, 0, MAX_LOOKED_AT) is not None
 
 
 def link_definitions(content: str) -> Mapping[str, str]:
     """Return label (upper case) -> target of `[label]: target`, which other blocks refer to."""
-    found = _DEFINITION.findall(content[:LOOKED_AT]) if "]:" in content else []
+    found = _DEFINITION.findall(content[:MAX_LOOKED_AT]) if "]:" in content else []
     return {" ".join(label.split()).upper(): target for label, target in found}
 
 
@@ -76,7 +76,7 @@ def split_blocks(content: str) -> list[Block]:
             continue
         if not part and blanks and line[0] in " \t" and blocks and not blocks[-1].fence:
             last = blocks[-1]  # an indented line belongs to the list item above it
-            if len(last.text) < BLOCK_MOST and not last.is_front_matter:
+            if len(last.text) < MAX_BLOCK_CHARS and not last.is_front_matter:
                 del blocks[-1]
                 part = [last.text, *[""] * blanks]
                 size, blanks = len(last.text) + blanks, last.blanks
@@ -91,17 +91,17 @@ def split_blocks(content: str) -> list[Block]:
                 size += len(line)
                 close()
                 continue
-        if len(line) > BLOCK_MOST:
+        if len(line) > MAX_BLOCK_CHARS:
             close()
             before, blanks = blanks, 0
-            cuts = range(0, len(line) - BLOCK_MOST, BLOCK_MOST)
+            cuts = range(0, len(line) - MAX_BLOCK_CHARS, MAX_BLOCK_CHARS)
             for at in cuts:
-                blocks.append(Block(line[at : at + BLOCK_MOST], before, opened, is_cut=True))
+                blocks.append(Block(line[at : at + MAX_BLOCK_CHARS], before, opened, is_cut=True))
                 before = 0
-            line = line[cuts[-1] + BLOCK_MOST :]
+            line = line[cuts[-1] + MAX_BLOCK_CHARS :]
         part.append(line)
         size += len(line) + 1
-        if size > BLOCK_MOST:
+        if size > MAX_BLOCK_CHARS:
             close()
     close()
     return blocks

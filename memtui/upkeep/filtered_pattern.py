@@ -17,12 +17,12 @@ except ImportError:  # pragma: no cover
     _parser = None
 
 _Words = frozenset[str]
-_LEAST = 2
+_MIN_WEIGHT = 2
 """Weight of a word that is worth looking for."""
 _TOKEN = re.compile(r"[^\W\d_]{2,}")
 _LONGEST = 40
 """Characters of a token that is remembered: scripts without blanks have long ones."""
-_MOST = 50_000
+_MAX_CACHED = 50_000
 """Tokens that are remembered."""
 _NONE: frozenset[int] = frozenset()
 
@@ -73,7 +73,7 @@ class ExpressionFilter:
         inside = [numbers for piece, numbers in self._by_piece.items() if piece in token]
         found = _NONE.union(*inside) if inside else _NONE
         if len(token) <= _LONGEST:
-            if len(self._known) >= _MOST:
+            if len(self._known) >= _MAX_CACHED:
                 self._known.clear()
             self._known[token] = found
         return found
@@ -103,7 +103,7 @@ def _needed(parsed: Iterable[tuple[Any, Any]]) -> _Words | None:
             choices.append(inner)
     choices.append(frozenset({run.casefold()}))
     best = max(choices, key=lambda words: (min(map(_weight, words)), -len(words)))
-    return best if min(map(_weight, best)) >= _LEAST else None
+    return best if min(map(_weight, best)) >= _MIN_WEIGHT else None
 
 
 def _weight(word: str) -> int:

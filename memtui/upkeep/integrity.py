@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from memtui.changes import Act, Change
 from memtui.errors import RefError
 from memtui.model import Memory
-from memtui.text import counted, number, without_hidden
+from memtui.text import and_more, counted, without_hidden
 from memtui.upkeep.checks import Finding, FindingKind
 from memtui.upkeep.proposals import (
     Proposal,
@@ -73,7 +73,7 @@ def _apart(findings: Iterable[Finding]) -> tuple[list[Finding], dict[str, list[F
     for finding in findings:
         folder = finding.target.rpartition("/")[0]
         (folders[folder] if folder else alone).append(finding)
-    for folder in [one for one, within in folders.items() if len(within) < _FEWEST]:
+    for folder in [one for one, within in folders.items() if len(within) < _MIN_FILES]:
         alone += folders.pop(folder)
     return alone, folders
 
@@ -94,8 +94,8 @@ def _propose_for_folder(
         names = sorted(targets[store])
         missing = counted(len(names), "missing file")
         message = f"{folder}/: {missing}, named by {counted(len(memories), 'memory')}"
-        shown = ", ".join(name.rpartition("/")[2] for name in names[:_NAMED])
-        more = f" and {number(len(names) - _NAMED)} more" if len(names) > _NAMED else ""
+        shown = ", ".join(name.rpartition("/")[2] for name in names[:_MAX_NAMED])
+        more = and_more(len(names) - _MAX_NAMED)
         yield propose(
             ProposalKind.DANGLING,
             list(memories.values()),
@@ -105,9 +105,9 @@ def _propose_for_folder(
         )
 
 
-_FEWEST = 2
+_MIN_FILES = 2
 """References into one folder that become one hint."""
-_NAMED = 4
+_MAX_NAMED = 4
 """Missing files that the reason names."""
 
 

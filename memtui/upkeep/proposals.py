@@ -62,7 +62,7 @@ _TITLE = 60
 NEVER = datetime.min.replace(tzinfo=UTC)
 """The time of what has none, in an order by time: before everything."""
 FROM_MODEL = "written by a model: read it before it is accepted"
-LEAST_PRECISION = 0.8
+MIN_PRECISION = 0.8
 """A finding that is right less often is shown as a hint, whatever it proposes."""
 
 
@@ -82,7 +82,7 @@ class Rule:
 
     @property
     def is_uncertain(self) -> bool:
-        return self.right < LEAST_PRECISION * self.named
+        return self.right < MIN_PRECISION * self.named
 
     @property
     def explanation(self) -> str:
@@ -253,6 +253,13 @@ def propose(
     )
 
 
+MODEL_KINDS = frozenset(
+    {
+        *(ProposalKind.DUPLICATE, ProposalKind.CLUSTER),
+        *(ProposalKind.COMPACTION, ProposalKind.STALE_SUMMARY),
+    }
+)
+"""Findings whose new text a language model can write; see `model_requests`."""
 _OF_ENTITIES = frozenset({ProposalKind.COMPACTION, ProposalKind.MERGED_BRANCH, ProposalKind.EXPIRY})
 """Findings about an entity: their memories have nothing about them."""
 _OF_THE_FIRST = frozenset({ProposalKind.STALE_SUMMARY, ProposalKind.OUTDATED_SCHEMA})

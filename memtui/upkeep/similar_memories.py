@@ -169,7 +169,7 @@ def combined_text(memories: Sequence[Memory]) -> str:
 SHARED_FROM = 0.5
 """Jaccard from which two memories are taken for the same statement: half of all different words.
 Lower than agent-memory's 0.7 for duplicates, because nothing is merged by it, only shown."""
-FEWEST_WORDS = 3
+MIN_WORDS = 3
 """Words that a memory needs; of two short texts too many are alike by chance."""
 
 _BETWEEN_WORDS = re.compile(r"[\s_-]+")
@@ -215,7 +215,7 @@ def compare_stores(
     compared = [m for m in memories if m.store in (left, right) and m.status in CURRENT]
     passages = [(m, text) for m in compared for text in _passages(m)]
     nearest: dict[tuple[str, str], SharedMemory] = {}
-    for pair in similar_pairs([words_of(text) for _, text in passages], threshold, FEWEST_WORDS):
+    for pair in similar_pairs([words_of(text) for _, text in passages], threshold, MIN_WORDS):
         ends = sorted(
             (passages[pair.first], passages[pair.second]), key=lambda p: p[0].store == right
         )

@@ -34,7 +34,7 @@ _SUMMARY = "summary"
 _MONTH = timedelta(days=30.44)
 _WEEK = timedelta(days=7)
 """agent-memory's weekly synthesis rewrites summaries: before that they are not stale."""
-_FEWEST_FACTS = 2
+_MIN_FACTS = 2
 """Facts of a pattern; the rest of its evidence may be episodes."""
 
 
@@ -139,7 +139,7 @@ def find_patterns(memories: Sequence[Memory], context: UpkeepContext) -> Iterato
     episodes = _by_fact(memories)
     for facts in groups.values():
         words = words_of(facts[0].content)
-        if len(facts) < _FEWEST_FACTS or not words:
+        if len(facts) < _MIN_FACTS or not words:
             continue
         citing = {one.ref: one for fact in facts for one in episodes[fact.id]}
         group = [*facts, *citing.values()]

@@ -10,7 +10,7 @@ from memtui.stores.format import Format
 from memtui.stores.registry import FORMATS
 from memtui.testing import WritableStoreConformance
 from memtui.testing.fixtures import memories, open_library, sample
-from memtui.testing.hostile_text_tests import FEWEST, editable
+from memtui.testing.hostile_text_tests import MIN_EDITABLE, editable
 from memtui.testing.hostile_values import ALL
 from tests.long_run import count
 
@@ -35,5 +35,5 @@ class TestFormats(WritableStoreConformance):
     def test_the_sample_is_large_enough(self, known: Format, place: Path) -> None:
         library = open_library(place)
         assert len(memories(library)) > 20
-        wanted = FEWEST if known.name in ONLY_NOTES else len(ALL)
+        wanted = MIN_EDITABLE if known.name in ONLY_NOTES else len(ALL)
         assert len(editable(library, len(ALL))) >= wanted

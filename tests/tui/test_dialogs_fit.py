@@ -14,7 +14,7 @@ from textual.widgets import Input
 from memtui import themes
 from memtui.errors import TerminalError
 from memtui.tui import key_bindings, refuse_terminal
-from memtui.tui.dialogs.help import MOST_RECENT, with_recent
+from memtui.tui.dialogs.help import MAX_RECENT, with_recent
 from memtui.tui.dialogs.picker import BookmarkScreen, Choice, Picker
 from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog, Reply
 from memtui.tui.layout import Pane
@@ -206,7 +206,7 @@ def test_recent_commands_are_few_and_each_once() -> None:
     for number in range(50):
         recent = with_recent(recent, f"a{number % 30}")
     assert recent[0] == "a19"
-    assert len(recent) == len(set(recent)) == MOST_RECENT
+    assert len(recent) == len(set(recent)) == MAX_RECENT
 
 
 async def test_the_footer_begins_with_the_pane_and_ends_with_filters(root: Path) -> None:

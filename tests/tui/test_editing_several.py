@@ -11,8 +11,10 @@ import pytest
 from memtui import paths
 from memtui.changes import Act, Change
 from memtui.library import Library
+from memtui.progress import Cancelled
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
+from memtui.tui.jobs import Job
 
 from .sample_stage import changing
 from .stage import NOW
@@ -62,7 +64,10 @@ async def test_what_a_memory_cannot_have_is_left_out_and_counted(tmp_path: Path)
         on.browse.memories.marked = {
             rows.serial(slot) for slot in range(len(rows)) if rows[slot].ref in wanted
         }
-        await on.keys("e", "tab")
+        await on.keys("e")
+        assert isinstance(on.app.screen, FormScreen)
+        assert "importance" not in on.app.screen.values(), "agent-memory keeps none"
+        assert "for 1 of 2" in on.text(), "a note has no type of its own"
         await on.type("person")
         await on.keys("tab")
         await on.type("spring")
@@ -72,6 +77,32 @@ async def test_what_a_memory_cannot_have_is_left_out_and_counted(tmp_path: Path)
         assert "spring" in on.memory(note.ref).tags
         assert "spring" in on.memory(fact.ref).tags
         assert on.memory(note.ref).type == note.type
+
+
+@pytest.mark.slow
+async def test_only_what_can_be_changed_in_a_memory_is_offered(tmp_path: Path) -> None:
+    """In the forms of one memory and of several; where only some can, it says how many."""
+    async with changing(tmp_path, "engram", "simple-memory", size=(40, 12)) as on:
+        await on.show("store:engram type:decision")
+        await on.keys("a", "e")
+        assert isinstance(on.app.screen, FormScreen)
+        assert set(on.app.screen.values()) == {"type", "entity", "pin"}
+        await on.keys("escape")
+        on.browse.memories.marked |= {on.browse.memories.serial}
+        await on.show("kind:schema")
+        await on.keys("space", "e")
+        count = len(on.browse.memories.marked)
+        assert f"for 1 of {count}" in next(
+            line for line in on.text().splitlines() if "Importance" in line
+        )
+        await on.keys("escape")
+        on.browse.memories.marked = set()
+        await on.show("store:simple-memory kind:fact")
+        await on.keys("e")
+        lines = on.text().splitlines()
+        assert any("Type" in line and "read-only" in line for line in lines), (
+            "only a schema has one"
+        )
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -105,3 +136,22 @@ def test_an_edit_and_a_pin_of_one_memory_are_one_action(tmp_path: Path, store: s
         library.refresh()
         again = library.get(memory.ref)
         assert (again.pinned, again.tags, again.type) == (memory.pinned, memory.tags, memory.type)
+
+
+async def test_escape_stops_the_planning_of_a_change_and_keeps_the_marks(tmp_path: Path) -> None:
+    async with changing(tmp_path, "ambient") as on:
+        await on.keys("a")
+        marked = set(on.browse.memories.marked)
+
+        def plan_until_stopped(_: Library, job: Job) -> None:
+            while not job.is_cancelled():
+                job.ended.wait(0.01)
+            raise Cancelled
+
+        changes = on.browse.editing.changes
+        changes.writer.plan(plan_until_stopped, lambda _: None, changes.failed)
+        await on.keys("escape")
+        assert on.toasts[-1] == "No changes: stopped"
+        assert set(on.browse.memories.marked) == marked
+        await on.keys("escape")
+        assert not on.browse.memories.marked

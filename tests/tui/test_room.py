@@ -13,7 +13,7 @@ from memtui.tui.layout import SMALLEST, Pane, Shape, arrange, measure, resized, 
 from .sample_stage import changing
 from .stage import Stage, fact, stage, write_store
 
-LEAST_TEXT = {200: 64, 160: 60, 120: 48, 80: 45, 60: 45, 40: 26}
+MIN_TEXT = {200: 64, 160: 60, 120: 48, 80: 45, 60: 45, 40: 26}
 """Columns of the terminal -> columns of text that a row of the list shows at least."""
 STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 
@@ -22,7 +22,7 @@ STORES = ("agent-memory", "ambient", "engram", "simple-memory", "workspace")
 @pytest.mark.parametrize("store", STORES)
 async def test_the_text_has_the_room_on_the_sample_data(tmp_path: Path, store: str) -> None:
     async with changing(tmp_path, store, size=(200, 60)) as on:
-        for width, least in LEAST_TEXT.items():
+        for width, least in MIN_TEXT.items():
             await on.resize(width, {200: 60, 80: 24, 60: 20, 40: 12}.get(width, 40))
             await on.settle()
             memories = on.browse.memories

@@ -81,7 +81,7 @@ def check_graph(screen: GraphScreen) -> None:
         screen._texts.label,
         width=width,
         height=height,
-        most_per_layer=max(graph_layout.MOST_PER_LAYER, height - 1),
+        most_per_layer=max(graph_layout.MAX_PER_LAYER, height - 1),
     )
     assert screen.graph.layout_shown == expected
     assert screen.graph.selected is not None

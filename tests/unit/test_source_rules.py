@@ -115,8 +115,8 @@ def opens_to_write(called: str, node: ast.Call) -> bool:
     return any(f in arguments for f in ("O_WRONLY", "O_CREAT")) and "os.devnull" not in arguments
 
 
-MOST_LINES = 400
-MOST_MODULES = 8
+MAX_LINES = 400
+MAX_MODULES = 8
 IN_A_DATABASE = {"engram"}
 """Formats that are no files; their packages are larger."""
 MESSAGES = {"Moved", "Opened", "Changed", "Chosen", "Accepted"}
@@ -128,7 +128,7 @@ def test_no_module_is_long() -> None:
         str(path.relative_to(PACKAGE)): len(path.read_text(encoding="utf-8").splitlines())
         for path in PACKAGE.rglob("*.py")
     }
-    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}
+    assert {name: lines for name, lines in lengths.items() if lines > MAX_LINES} == {}
 
 
 def test_a_format_of_files_has_few_modules() -> None:
@@ -138,7 +138,7 @@ def test_a_format_of_files_has_few_modules() -> None:
         if path.name != "__init__.py" and path.parent.name not in IN_A_DATABASE
     )
     assert len(counts) > 9
-    assert {name: count for name, count in counts.items() if count > MOST_MODULES} == {}
+    assert {name: count for name, count in counts.items() if count > MAX_MODULES} == {}
 
 
 def test_the_name_of_a_class_is_unique() -> None:

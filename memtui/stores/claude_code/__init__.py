@@ -143,12 +143,12 @@ def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -
     layers = (config / "settings.json", config / "settings.local.json")
     own = (folder / ".claude" / "settings.json", folder / ".claude" / "settings.local.json")
     for file in (*layers, *own):
-        named = read_object(file, MOST_SETTINGS).get("autoMemoryDirectory")
+        named = read_object(file, MAX_SETTINGS_BYTES).get("autoMemoryDirectory")
         if isinstance(named, str) and named.startswith(("/", "~/")):
             yield home / named[2:] if named.startswith("~/") else Path(named)
 
 
-MOST_SETTINGS = 32 << 20
+MAX_SETTINGS_BYTES = 32 << 20
 """Bytes of a settings file that is read; `.claude.json` holds the history of every project."""
 
 
@@ -233,8 +233,8 @@ def instruction_names(root: Path, folders: list[MemoryFolder]) -> list[str]:
 
 # ---- the path of a project ----------------------------------------------------------------------
 
-MOST_TRANSCRIPTS = 5
-MOST_READ = 64 << 10
+MAX_TRANSCRIPTS = 5
+MAX_READ = 64 << 10
 """Transcripts that are looked into for the project's path, and bytes of each."""
 _CWD = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 
@@ -267,7 +267,7 @@ class ProjectPaths:
     def _from_transcripts(self, slug: str) -> str:
         folder = self._root / "projects" / slug
         files = [e for e in list_folder(folder)[0] if e.name.endswith(".jsonl")]
-        for entry in sorted(files, key=_time, reverse=True)[:MOST_TRANSCRIPTS]:
+        for entry in sorted(files, key=_time, reverse=True)[:MAX_TRANSCRIPTS]:
             for written in _CWD.findall(_beginning(entry.path)):
                 with suppress(ValueError):
                     found = _project_of(json.loads(written), slug)
@@ -280,7 +280,7 @@ class ProjectPaths:
             files = [self._root / ".claude.json"]
             if self._root.name == ".claude":
                 files.append(self._root.parent / ".claude.json")
-            tables = [read_object(file, MOST_SETTINGS).get("projects") for file in files]
+            tables = [read_object(file, MAX_SETTINGS_BYTES).get("projects") for file in files]
             keys = [key for table in tables if isinstance(table, dict) for key in table]
             self._known = {_NOT_IN_SLUG.sub("-", key): key for key in keys}
         return self._known
@@ -300,7 +300,7 @@ def _beginning(path: str) -> bytes:
     except OSError:
         return b""
     try:
-        return os.read(descriptor, MOST_READ)
+        return os.read(descriptor, MAX_READ)
     except OSError:
         return b""
     finally:

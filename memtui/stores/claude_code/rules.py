@@ -152,14 +152,14 @@ def new_topic(name: str, title: str, description: str, type: str, body: str, new
 
 _CODE = re.compile(r"^ {0,3}(`{3,}|~{3,}).*?(?:^ {0,3}\1|\Z)|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 _IMPORT = re.compile(r"(?<![\w`@/.])@((?:~?/)?[\w.][\w./\\-]{0,300})")
-MOST_IMPORTS = 50
+MAX_IMPORTS = 50
 
 
 def imports_in(text: str) -> list[str]:
     """The paths that an instruction file imports, as they are written; code is left out."""
     found = (match.rstrip(".") for match in _IMPORT.findall(_CODE.sub("", text)))
     paths = (path for path in found if "/" in path or "." in path)
-    return list(dict.fromkeys(paths))[:MOST_IMPORTS]
+    return list(dict.fromkeys(paths))[:MAX_IMPORTS]
 
 
 def upkeep_rules(_store: object) -> UpkeepRules:

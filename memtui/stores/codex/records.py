@@ -39,7 +39,7 @@ _TYPES = {
     "rollout_summary_files": "rollouts",
     "keywords": "keywords",
 }
-MOST_HEAD_LINES = 12
+MAX_HEAD_LINES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def type_of(section: str) -> str:
 def head_lines(text: str) -> Mapping[str, str]:
     """`thread_id`, `updated_at`, `rollout_path`, `cwd` and the like at the head of a summary."""
     found: dict[str, str] = {}
-    for line in text.split("\n", MOST_HEAD_LINES)[:MOST_HEAD_LINES]:
+    for line in text.split("\n", MAX_HEAD_LINES)[:MAX_HEAD_LINES]:
         match = _HEAD.fullmatch(line.rstrip())
         if match is None:
             break

@@ -48,7 +48,7 @@ from urllib.parse import quote
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError, StoreError
 from memtui.files.save_hooks import failpoint
-from memtui.stores.engram.schema import write_error_text
+from memtui.stores.engram.schema import database_error_text
 
 BUSY_SECONDS = 5.0
 """How long SQLite itself waits for a lock; Engram's own busy_timeout."""
@@ -270,7 +270,7 @@ def _begin(connection: sqlite3.Connection, path: Path) -> None:
         except sqlite3.OperationalError as error:
             if not is_busy(error) or round_ == BUSY_ROUNDS - 1:
                 advice = "; try again when the other program is done" if is_busy(error) else ""
-                why = f"the database cannot be written ({write_error_text(error, path)})"
+                why = f"the database cannot be written ({database_error_text(error, path)})"
                 do = f"nothing was changed{advice}"
                 raise SaveError(why, where=str(path), do=do) from error
 

@@ -37,7 +37,7 @@ from memtui.stores.engram.rows import (
     row_name,
 )
 from memtui.stores.engram.rules import content_hash, timestamp
-from memtui.stores.engram.schema import Schema, inspect, write_error_text
+from memtui.stores.engram.schema import Schema, database_error_text, inspect
 from memtui.stores.engram.sync_log import SyncLog
 
 REVISED = frozenset({"type", "title", "content", "project", "scope", "topic_key"})
@@ -70,7 +70,7 @@ def apply(
             )
             name, written = writer.run(rows, recorder)
     except sqlite3.Error as error:
-        why = write_error_text(error, path)
+        why = database_error_text(error, path)
         raise SaveError(f"SQLite: {why}", where=str(path), do="nothing was changed") from error
     recorder.done(name)
     return written

@@ -174,7 +174,7 @@ def _search_index(connection: sqlite3.Connection, names: set[str]) -> str:
     return ""
 
 
-def write_error_text(error: sqlite3.Error, path: Path) -> str:
+def database_error_text(error: sqlite3.Error, path: Path) -> str:
     """Say why the database could not be written.
 
     On a full disk SQLite reports SQLITE_FULL, or SQLITE_IOERR where it cannot enlarge the `-shm`

@@ -24,7 +24,7 @@ LOCK = ".lock"
 _OTHER_PROGRAMS = ("memory_summary.md", "raw_memories.md")
 """What other programs keep in a folder of this name."""
 _DELIMITER = re.compile(r"[\r\n]§[\r\n]")
-_MOST_PROFILES = 200
+_MAX_PROFILES = 200
 
 
 def detect(path: Path) -> Path | None:
@@ -60,7 +60,7 @@ def profile_folders(_folder: Path, home: Path, variables: Mapping[str, str]) -> 
     root = Path(own) if own else home / ".hermes"
     if root.parent.name == "profiles":
         root = root.parent.parent
-    for entry in list_folder(root / "profiles")[0][:_MOST_PROFILES]:
+    for entry in list_folder(root / "profiles")[0][:_MAX_PROFILES]:
         yield Path(entry.path)
 
 

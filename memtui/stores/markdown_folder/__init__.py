@@ -35,11 +35,11 @@ from memtui.stores.scanning import (
     read_small,
 )
 
-FEWEST_OF_BANK = 2
+MIN_OF_BANK = 2
 """Files of a memory bank that must be there."""
-MOST_FOLDERS, MOST_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
+MAX_FOLDERS, MAX_LOOKED_INTO, LARGEST_LOOKED_INTO = 6, 12, 64 << 10
 """Folders, notes of each, and bytes of a note, that are read to recognise a program."""
-MOST_AGENTS = 200
+MAX_AGENTS = 200
 LARGEST_SETTINGS = 1 << 20
 _NO_WORD = re.compile(r"[\W_]+")
 _VAULTS = (".obsidian", ".foam", "logseq")
@@ -80,7 +80,7 @@ def profile_of(folder: Path) -> Profile:
         return former
     if folder.name == "memories" and folder.parent.name == ".serena":
         return SERENA if _has_notes(folder) or has_entry(folder, _holds_notes) else PLAIN
-    if sum(os.path.isfile(folder / f"{n}{SUFFIX}") for n in BANK_NAMES) >= FEWEST_OF_BANK:
+    if sum(os.path.isfile(folder / f"{n}{SUFFIX}") for n in BANK_NAMES) >= MIN_OF_BANK:
         return BANK
     is_agents = folder.name == "memory" and folder.parent.parent.name == "agents"  # Letta's place
     if _has_notes(folder / "system") and (is_agents or _is_described(folder / "system")):
@@ -112,17 +112,17 @@ def _has_permalinks(folder: Path) -> bool:
     entries = [entry for entry in list_folder(folder)[0] if entry.name not in SKIPPED]
     if _any_permalink(entries):
         return True
-    folders = [entry for entry in entries[:MOST_AGENTS] if _is_folder(entry)]
+    folders = [entry for entry in entries[:MAX_AGENTS] if _is_folder(entry)]
     return any(
         _any_permalink(list_folder(each.path)[0], "" if folder.name == BASIC.name else each.name)
-        for each in folders[:MOST_FOLDERS]
+        for each in folders[:MAX_FOLDERS]
     )
 
 
 def _any_permalink(entries: list[Entry], folder: str = "") -> bool:
     """Whether one of these notes has a permalink, or one that names this folder."""
     notes = [entry for entry in entries if entry.name.endswith(SUFFIX)]
-    found = (_frontmatter(Path(e.path)).get("permalink") for e in notes[:MOST_LOOKED_INTO])
+    found = (_frontmatter(Path(e.path)).get("permalink") for e in notes[:MAX_LOOKED_INTO])
     if not folder:
         return any(link is not None for link in found)
     name = _NO_WORD.sub("-", folder.lower()).strip("-")
@@ -153,7 +153,7 @@ def configured_folders(folder: Path, home: Path, variables: Mapping[str, str]) -
         path = place.get("path") if isinstance(place, dict) else place
         if isinstance(path, str) and path.startswith(("/", "~/")) and "\0" not in path:
             yield home / path[2:] if path.startswith("~/") else Path(path)
-    for entry in list_folder(home / ".letta" / "agents")[0][:MOST_AGENTS]:
+    for entry in list_folder(home / ".letta" / "agents")[0][:MAX_AGENTS]:
         yield Path(entry.path, "memory")
 
 

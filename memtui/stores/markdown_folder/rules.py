@@ -183,7 +183,7 @@ def memfs_fault(path: str, text: str) -> str:
 _REFERENCE = re.compile(r"`mem:([A-Za-z0-9_\-/]{1,300})`")
 READ_ONLY, IGNORED = "read_only_memory_patterns", "ignored_memory_patterns"
 """Keys of Serena's settings of a project."""
-MOST_PATTERNS, LONGEST_PATTERN, MOST_QUANTIFIERS = 50, 200, 3
+MAX_PATTERNS, LONGEST_PATTERN, MAX_QUANTIFIERS = 50, 200, 3
 
 
 def references(body: str) -> list[str]:
@@ -234,10 +234,10 @@ def patterns_in(value: Mapping[str, Any]) -> NamePatterns:
 
 def _compiled(patterns: Iterable[str], faults: list[str]) -> Iterator[re.Pattern[str]]:
     """Only patterns that cannot take long on a name: few repetitions, and none inside another."""
-    for pattern in list(patterns)[:MOST_PATTERNS]:
+    for pattern in list(patterns)[:MAX_PATTERNS]:
         repeated = len(re.findall(r"[*+{]", pattern))
         nested = re.search(r"\)[*+{]", pattern)
-        if len(pattern) > LONGEST_PATTERN or repeated > MOST_QUANTIFIERS or nested:
+        if len(pattern) > LONGEST_PATTERN or repeated > MAX_QUANTIFIERS or nested:
             faults.append(f"the pattern {pattern[:40]!r} is too costly to try and is left out")
             continue
         try:

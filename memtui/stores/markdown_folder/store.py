@@ -41,7 +41,7 @@ from memtui.stores.scanning import CachedFile, FoundShard, read_place_facts
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
-MOST_LINKED = 1_000
+MAX_LINKED = 1_000
 """Notes up to which a new or removed one has all others read again, because it may be what they
 link to. In a larger folder a link is found again when its own note changes."""
 
@@ -107,7 +107,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         ]
         paths = [each.key for each in notes]
         known = digest("\n".join(paths).encode("utf-8", "surrogateescape"))[:8]
-        mark = f"{self.profile.name}|{known if len(paths) <= MOST_LINKED else ''}"
+        mark = f"{self.profile.name}|{known if len(paths) <= MAX_LINKED else ''}"
         for each in notes:
             locked = patterns.is_read_only(each.key.removesuffix(SUFFIX))
             yield each._replace(mark=f"{each.mark}|{mark}|{'read-only' if locked else ''}|")

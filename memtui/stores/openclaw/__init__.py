@@ -25,7 +25,7 @@ NOT_GIVEN = ("DREAMS.md",)
 _MARKS = ("SOUL.md", "IDENTITY.md", "HEARTBEAT.md")
 _OTHER_PROGRAMS = ("ABOUT.md", "gptme.toml", "entities", "memory/entities")
 _DAY = re.compile(r"(\d{4}-\d{2}-\d{2})(?:-.+)?\.md")
-_MOST_AGENTS = 200
+_MAX_AGENTS = 200
 
 
 def detect(path: Path) -> Path | None:
@@ -52,7 +52,7 @@ def _is_workspace(folder: Path) -> bool:
 def agent_workspaces(_folder: Path, home: Path, variables: Mapping[str, str]) -> Iterator[Path]:
     """The workspaces of further agents and profiles, `workspace-<name>`."""
     state = variables.get("OPENCLAW_STATE_DIR")
-    for entry in list_folder(Path(state) if state else home / ".openclaw")[0][:_MOST_AGENTS]:
+    for entry in list_folder(Path(state) if state else home / ".openclaw")[0][:_MAX_AGENTS]:
         if entry.name.startswith("workspace-"):
             yield Path(entry.path)
 

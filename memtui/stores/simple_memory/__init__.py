@@ -8,7 +8,7 @@ from pathlib import Path
 from memtui.stores.format import Format, TransferSupport, lazy_function
 
 FACTS_FILE, EPISODES_FILE, SCHEMA_FILE = FILES = ("facts.json", "episodes.json", "schema.json")
-FEWEST_FILES = 2
+MIN_FILES = 2
 """Of the three files: one alone, such as `schema.json`, is too common a name to go by."""
 
 
@@ -19,7 +19,7 @@ def detect(path: Path) -> Path | None:
         present = [name for name in FILES if os.path.isfile(folder / name)]
     except ValueError:
         return None
-    enough = len(present) >= FEWEST_FILES and all(_is_array(folder / name) for name in present)
+    enough = len(present) >= MIN_FILES and all(_is_array(folder / name) for name in present)
     return folder if enough else None
 
 

@@ -60,7 +60,7 @@ def _is_workspace(root: Path) -> bool:
     return os.path.isfile(root / "gptme.toml") or os.path.isdir(root / "journal")
 
 
-MOST_NAMED_LINES = 5
+MAX_NAMED_LINES = 5
 """Bad lines that are named; the others are only counted."""
 
 
@@ -90,8 +90,8 @@ class InjectionLog:
         """Message that names the bad lines; empty when there are none."""
         if not self.bad_lines:
             return ""
-        named = ", ".join(str(number) for number in self.bad_lines[:MOST_NAMED_LINES])
-        more = " and others" if len(self.bad_lines) > MOST_NAMED_LINES else ""
+        named = ", ".join(str(number) for number in self.bad_lines[:MAX_NAMED_LINES])
+        more = " and others" if len(self.bad_lines) > MAX_NAMED_LINES else ""
         count = len(self.bad_lines)
         return f"{count} line{'s' * (count > 1)} cannot be read and were left out: {named}{more}"
 

@@ -30,7 +30,7 @@ TASKS_FOLDER = "tasks/"
 
 WILDCARDS = frozenset("*?")
 
-MOST_PATTERNS = 1_000
+MAX_PATTERNS = 1_000
 """Patterns that are followed: each is tried on each document, and kept compiled."""
 
 
@@ -117,15 +117,15 @@ def parse_type_map(text: str) -> TypeMap:
     exact = _section_of(value, EXACT, faults)
     patterns = _section_of(value, PATTERNS, faults)
     rules = _section_of(value, TASK_RULES, faults)
-    if len(patterns) > MOST_PATTERNS:
-        left_out = len(patterns) - MOST_PATTERNS
+    if len(patterns) > MAX_PATTERNS:
+        left_out = len(patterns) - MAX_PATTERNS
         faults.append(
-            f"{PATTERNS} holds more than {MOST_PATTERNS} patterns; {left_out} are left out"
+            f"{PATTERNS} holds more than {MAX_PATTERNS} patterns; {left_out} are left out"
         )
     return TypeMap(
         exact={path: lower_word(word) for path, word in exact.items()},
         patterns=tuple(
-            (pattern, lower_word(word)) for pattern, word in islice(patterns.items(), MOST_PATTERNS)
+            (pattern, lower_word(word)) for pattern, word in islice(patterns.items(), MAX_PATTERNS)
         ),
         tasks=TaskRules(
             goal_priorities=_lowered(rules.get("goal_priorities")),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
 from memtui.errors import Conflict, MemtuiError, Refused
+from memtui.library.planning import count_memories
 from memtui.model import Memory
 from memtui.tui import actions, appearance, change_worker
 from memtui.tui.change_worker import ChangeWorker, Preview
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
 
 
-LOOKED_AT = 200
+MAX_CHECKED = 200
 """Marked memories that are asked about before a key is shown; planning asks about all."""
 
 
@@ -68,7 +69,7 @@ class Selection:
         if why := self.can_write():
             return why
         if action_id == "edit" and len(self._screen.memories.marked) > 1:
-            return ""  # the form says what cannot be changed
+            return ""  # the form offers what can be changed
         if actions.BY_ID[action_id].single:
             current = self.current()
             memories = [current] if current is not None else []
@@ -90,7 +91,7 @@ class Selection:
         marked, library = self._screen.memories.marked, self.library
         if self.subject or not marked or library is None:
             return self.memories()
-        return list(library.snapshot.rows.with_serials(islice(marked, LOOKED_AT)).values())
+        return list(library.snapshot.rows.with_serials(islice(marked, MAX_CHECKED)).values())
 
     def refused(self, action_id: str, memory: Memory) -> str:
         """Return why this action is not possible for this memory."""
@@ -165,10 +166,8 @@ class ChangeActions:
 
     def plan(self, changes: Sequence[Change], notes: Sequence[OutcomeLine] = ()) -> None:
         """Plan these changes and write them, after a confirmation where one is needed."""
-        self.screen.search_bar.set_activity("planning …" if len(changes) > 20 else "")
 
         def planned(found: Preview) -> None:
-            self.screen.search_bar.set_activity("")
             confirm = actions.for_act(changes[0].act).confirm
             must_ask = (
                 bool(confirm)
@@ -179,14 +178,15 @@ class ChangeActions:
             self.carry_out(found, notes, must_ask, confirm or "apply")
 
         def failed(error: MemtuiError) -> None:
-            self.screen.search_bar.set_activity("")
             is_delete = all(change.act is Act.DELETE and not change.force for change in changes)
             if is_delete and isinstance(error, Refused):
                 self._offer_force(changes, error)
             else:
                 self.failed(error)
 
-        self.writer.plan(lambda library: change_worker.preview(library, changes), planned, failed)
+        self.writer.plan(
+            lambda library, job: change_worker.preview(library, changes, job), planned, failed
+        )
 
     def _offer_force(self, changes: Sequence[Change], refused: Refused) -> None:
         """Offer a forced delete, showing why the store refused, if one can be planned."""
@@ -197,7 +197,7 @@ class ChangeActions:
             *([OutcomeLine(better, Tone.QUIET, "better:")] if better else []),
         ]
         self.writer.plan(
-            lambda library: change_worker.preview(library, forced),
+            lambda library, job: change_worker.preview(library, forced, job),
             lambda found: self.carry_out(found, notes, True, "delete by force"),
             lambda _: self.failed(refused),
         )
@@ -205,7 +205,7 @@ class ChangeActions:
     def restore_text(self, memory: Memory, former: Memory) -> None:
         """Restore an earlier text of a memory, or of its lineage, after a preview."""
         self.writer.plan(
-            lambda library: change_worker.preview_of(
+            lambda library, _: change_worker.preview_of(
                 library.plan_restore_text(memory, former), library
             ),
             lambda found: self.carry_out(found, (), True, "restore"),
@@ -248,17 +248,16 @@ class ChangeActions:
         if was_marked:
             self.screen.memories.unmark()
         self.screen.app.report(words or self._done_words(planned))
-        acts = {change.act for plan in planned.plans for change in plan.changes}
+        acts = {change.act for change in planned.changes}
         if planned.refs and (not was_marked or acts & CREATING):
             self.screen.await_memory(planned.refs[0])
 
     def _done_words(self, planned: Planned) -> str:
         """Return the toast of a change: `Retired: Alice lives in Porto`, `Retired 3 memories`."""
-        changes = [change for plan in planned.plans for change in plan.changes]
+        changes = planned.changes
         acts = list(dict.fromkeys(change.act for change in changes))
         word = actions.done_word(acts[0]) if len(acts) == 1 else "Changed"
-        count = len({change.ref or number for number, change in enumerate(changes)})
-        if count != 1:
+        if (count := count_memories(changes)) != 1:
             return f"{word} {text.counted(count, 'memory')}"
         change = changes[0]
         memory = self.screen.worker.find_memory(change.ref)

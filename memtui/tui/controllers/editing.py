@@ -123,7 +123,7 @@ class DraftActions(WritingController):
         """Announce unsaved drafts, once all stores have been read."""
         if self._find_drafts():
             newest = self._drafts[0][1]
-            more = f" and {len(self._drafts) - 1} more" if len(self._drafts) > 1 else ""
+            more = text.and_more(len(self._drafts) - 1)
             keys = self._screen.app.press(("drafts", "to open it"))
             self._screen.app.notify(
                 f"“{_describe_draft(newest)}”{more}: written {self._age(newest)}. {keys}".rstrip(),

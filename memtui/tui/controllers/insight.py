@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DEFAULT_DAYS = 7
 """Days that are looked back where it is not known when the stores were last looked at."""
-MOST_SIMILAR = 20
+MAX_SIMILAR = 20
 """Similar memories that are shown: below them likeness means little."""
 _SIMILAR_TITLES = {
     "vectors": "Similar memories",
@@ -141,7 +141,7 @@ class InsightActions:
 
         screen.worker.run(
             "similar",
-            lambda library, _: library.similar(memory.ref, MOST_SIMILAR),
+            lambda library, _: library.similar(memory.ref, MAX_SIMILAR),
             show,
             lambda error: screen.app.notify(str(error), severity="warning"),
             holds_keys=True,

@@ -172,7 +172,7 @@ class MemoryActions:
         self._screen.app.push_screen(SettingsScreen())
 
 
-MOST_JUMPS = 200
+MAX_JUMPS = 200
 
 
 class Jump(NamedTuple):
@@ -227,7 +227,7 @@ class JumpList:
         self._add(Jump(ref, (*trail, headline)))
 
     def _add(self, jump: Jump) -> None:
-        self._jumps = [*self._jumps[: self._at + 1], jump][-MOST_JUMPS:]
+        self._jumps = [*self._jumps[: self._at + 1], jump][-MAX_JUMPS:]
         self._at = len(self._jumps) - 1
 
     def go(self, step: int) -> Jump | None:

@@ -91,6 +91,8 @@ class PaneActions:
 
     def _escape(self) -> None:
         screen = self._screen
+        if screen.stop_planning():
+            return
         if screen.search_bar.line.has_focus:
             screen.focus_pane(screen.pane)
         elif screen.zoomed:

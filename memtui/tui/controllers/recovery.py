@@ -14,6 +14,7 @@ from memtui.library import Library, broken_files
 from memtui.library.broken_files import BrokenFile
 from memtui.library.guarded_store import undo_note
 from memtui.model import Place
+from memtui.progress import Report
 from memtui.tui import actions, terminal
 from memtui.tui.change_worker import Preview, preview_of
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
     from memtui.tui.dialogs.unreadable import Fault
 
 
-LOOK_BACK = 24 * 3600.0
-"""Seconds before the start in which an agent may have taken back what memtui wrote."""
-WATCHED = 10 * 60.0
-"""Seconds after a change during which is looked whether it still stands (P4 of reliability)."""
+LOOKBACK_SECONDS = 24 * 3600.0
+"""Seconds before the start whose changes are checked too: agents may have reverted them."""
+WATCH_SECONDS = 10 * 60.0
+"""Seconds after a change during which it is checked for a revert by another program."""
 LOOK_EVERY = 2.0
-LOGGED = 500
+"""Seconds between two checks."""
+MAX_LOGGED = 500
 """Actions in the log screen."""
 
 
@@ -46,10 +48,10 @@ class JournalActions(WritingController):
 
     def __init__(self, changes: ChangeActions) -> None:
         super().__init__(changes)
-        self._since = time.time() - LOOK_BACK
+        self._since = time.time() - LOOKBACK_SECONDS
         self._until = 0.0
-        """Until when is looked, by the monotonic clock: the other one may be put on or back. The
-        first look comes when everything has been read."""
+        """When the checks end, by the monotonic clock: the other one may be put on or back. The
+        first check comes when everything has been read."""
         self._announced: set[tuple[int, Hashable]] = set()
         self.overwritten: tuple[RevertedEdit, ...] = ()
         """Changes that were overwritten and have not been reapplied."""
@@ -81,11 +83,11 @@ class JournalActions(WritingController):
             note = self._undo_note(action)
             app.report(f"{word}: {title}{note}", "redo" if is_undo else "undo")
 
-        self._writer.write(
-            lambda library: library.undo(number) if is_undo else library.redo(number),
-            done,
-            self._changes.failed,
-        )
+        def work(library: Library, report: Report) -> JournalAction:
+            reverse = library.undo if is_undo else library.redo
+            return reverse(number, report=report)
+
+        self._writer.write(work, done, self._changes.failed)
 
     def _undo_note(self, action: JournalAction) -> str:
         """Describe how the stores record an undo that does not simply restore the former state."""
@@ -102,7 +104,7 @@ class JournalActions(WritingController):
     def _log(self) -> None:
         self._writer.worker.run(
             "log",
-            lambda library, _: library.log(LOGGED, void=False),
+            lambda library, _: library.log(MAX_LOGGED, void=False),
             self._show_log,
             self._changes.failed,
             holds_keys=True,
@@ -125,11 +127,11 @@ class JournalActions(WritingController):
         lost = {each.action.id for each in self.overwritten}
         self._screen.app.ask(LogScreen(changes, library, self._screen.now, lost), chosen)
 
-    # What agents take back
+    # Changes that agents reverted
 
     def watch(self) -> None:
         """After a change, check for some minutes whether another program reverted it."""
-        self._until = time.monotonic() + WATCHED
+        self._until = time.monotonic() + WATCH_SECONDS
 
     def begin(self) -> None:
         """Check the changes of the last day once, then check after each change."""
@@ -173,7 +175,7 @@ class JournalActions(WritingController):
         self._announced = {(each.action.id, each.target) for each in overwritten}
         if new:
             title = text.cut_line(new[0].action.title, HEADLINE_CELLS)
-            more = f" and {len(new) - 1} more" if len(new) > 1 else ""
+            more = text.and_more(len(new) - 1)
             key = self._screen.app.hint("again")
             self._screen.app.notify(
                 f"“{title}”{more}: {new[0].description}{key}",
@@ -265,7 +267,7 @@ class RepairActions(WritingController):
 
         path = str(broken.path)
         self._writer.plan(
-            lambda _: preview_of(broken_files.plan_restore_copy(store, path, state)),
+            lambda *_: preview_of(broken_files.plan_restore_copy(store, path, state)),
             planned,
             self._changes.failed,
         )

@@ -151,8 +151,7 @@ class ReviewActions(WritingController):
             self._badges = badges
             self._screen.memories.show_findings(badges)
             self._screen.detail.show_findings(badges)
-        hints = sum(one.is_hint for one in queue.proposals)
-        self._screen.chips.set_review(len(queue.proposals) - hints, hints)
+        self._screen.chips.set_review(queue.acceptable, queue.hints)
         if (dialog := self._open_dialog()) is not None:
             dialog.show_queue(queue)
 

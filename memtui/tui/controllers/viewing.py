@@ -30,7 +30,7 @@ _FORM_NAMES = {"markdown": "Markdown", "json": "JSON", "reference": "a reference
 _URL = re.compile(r"https?://[^\s<>\"'`\\^{|}\x00-\x20\x7f]+", re.IGNORECASE)
 TEXT_BROWSERS = {"www-browser", "links", "elinks", "lynx", "w3m"}
 """Browsers that draw on the terminal: `webbrowser.register_X_browsers`, Python 3.11."""
-URLS_MOST = 100
+MAX_URLS = 100
 """Addresses of a memory that are offered."""
 LONGEST_URL = 2_000
 """Characters; a longer one could not be shown whole."""
@@ -45,7 +45,7 @@ def find_urls(content: str) -> tuple[str, ...]:
             url = url[:-1].rstrip(".,;:!?*_")
         if len(url) <= LONGEST_URL and not text.has_hidden(url) and _host(url):
             found.setdefault(url)
-        if len(found) == URLS_MOST:
+        if len(found) == MAX_URLS:
             break
     return tuple(found)
 

@@ -36,7 +36,7 @@ Answer = TypeVar("Answer")
 Result = TypeVar("Result")
 WIDTH_SHARE, HEIGHT_SHARE = 94, 90
 """Percent of the screen that a dialog takes at most, as in dialogs.tcss."""
-LEAST_WIDTH = 36
+MIN_WIDTH = 36
 BORDER_COLUMNS = 4
 """Borders and padding of a box."""
 FRAME_COLUMNS, FRAME_ROWS = 5, 4
@@ -174,7 +174,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         small = self.has_class("-small")
         most = width if small else width * WIDTH_SHARE // 100
         if columns:
-            box.styles.width = min(most, max(LEAST_WIDTH, columns + FRAME_COLUMNS))
+            box.styles.width = min(most, max(MIN_WIDTH, columns + FRAME_COLUMNS))
         if rows:
             most = height if small else height * HEIGHT_SHARE // 100
             box.styles.height = min(most, rows + FRAME_ROWS - small)
@@ -212,9 +212,11 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
             self.dismiss(None)
 
 
-def labelled_row(label: str, widget: Widget) -> Horizontal:
-    """A field of a dialog behind its label."""
-    return Horizontal(Static(Content(label), classes="label", markup=False), widget, classes="row")
+def labelled_row(label: str, widget: Widget, note: str = "") -> Horizontal:
+    """A field of a dialog behind its label, before a note."""
+    notes = [Static(Content(note), classes="note", markup=False)] if note else []
+    named = Static(Content(label), classes="label", markup=False)
+    return Horizontal(named, widget, *notes, classes="row")
 
 
 class FittingDialog(Dialog[Result]):

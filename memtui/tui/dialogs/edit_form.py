@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 from textual import on
@@ -20,6 +21,7 @@ from memtui.files.drafts import DraftFile, FormDraft
 from memtui.journal import JournalAction
 from memtui.library import Library
 from memtui.library.planning import Planned
+from memtui.progress import Progress, Report
 from memtui.tui import change_worker
 from memtui.tui.change_forms import (
     LABELS,
@@ -40,6 +42,7 @@ from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 PREVIEW_DELAY = 0.15
 """Seconds after the last key until the preview is computed."""
 _STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
+_Failed = Callable[[MemtuiError], None]
 DELETED = "another program deleted this memory"
 NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 
@@ -81,6 +84,8 @@ class FormScreen(FittingDialog[Planned]):
         self.is_previewing = False
         """The preview is not up to date."""
         self._saving = False
+        self._planning: Job | None = None
+        """It can be stopped, the write after it not."""
 
     # Widgets
 
@@ -99,16 +104,15 @@ class FormScreen(FittingDialog[Planned]):
             return Vertical(TextInput(field.value, name=field.name), classes="prose")
         if field.kind is Kind.ONE_OF:
             choice = ChoiceInput(field.known, field.value, name=field.name)
-            return labelled_row(field.label, choice)
+            return labelled_row(field.label, choice, field.note)
         known, hint = field.known, field.hint
         line = LineInput(field.value, name=field.name, known=known, placeholder=hint)
-        return labelled_row(field.label, line)
+        return labelled_row(field.label, line, field.note)
 
     def on_mount(self) -> None:
         self._initial = self.values()
         if self._base is not None:
-            subtitle = text.cut_line(self._base.id, 40)
-            self.query_one(".box").border_subtitle = Content(subtitle)
+            self.query_one(".box").border_subtitle = Content(text.cut_line(self._base.id, 40))
         for widget in self._inputs():
             if widget.name == self._form.focus:
                 widget.focus()
@@ -140,11 +144,10 @@ class FormScreen(FittingDialog[Planned]):
         self._timer = self.set_timer(PREVIEW_DELAY, self._update_preview)
 
     def _draft(self) -> FormDraft | None:
-        form, library = self._form, self._writer.library
+        form, base, library = self._form, self._base, self._writer.library
         if library is None:
             return None
         roots = {store.label: str(store.root) for store in library.stores}
-        base = self._base
         before = {name: value_of(base, name) for name in LABELS if name != "kind"} if base else {}
         about = tuple((roots[memory.store], memory.id) for memory in form.about)
         return FormDraft(form.act, roots[form.store], about, self.values(), before)
@@ -176,18 +179,24 @@ class FormScreen(FittingDialog[Planned]):
             return
         self._number += 1
         number, values = self._number, self.values()
-        if not self._form.changes(values, False):
+        if self._form.changes(values, False):
+            self.is_previewing = True
+            self._plan(False, partial(self._previewed, number), partial(self._failed, number))
+        else:
             self._previewed(number, None)
-            return
-        self.is_previewing = True
-        self._writer.worker.run(
+
+    def _plan(self, force: bool, done: Callable[[Preview], None], failed: _Failed) -> None:
+        """Plan the input in a job, in place of one that runs."""
+        self._planning = self._writer.worker.run(
             "draft",
-            partial(self._planned, values, False),
-            self.if_open(partial(self._previewed, number)),
-            self.if_open(partial(self._failed, number)),
+            partial(self._planned, self.values(), force),
+            self.if_open(done),
+            self.if_open(failed),
+            holds_keys=self._saving,
+            on_progress=self.if_open(self._progressed),
         )
 
-    def _planned(self, values: dict[str, str], force: bool, library: Library, _: Job) -> Preview:
+    def _planned(self, values: dict[str, str], force: bool, library: Library, job: Job) -> Preview:
         """Plan the current input, in a worker.
 
         Raises:
@@ -196,11 +205,14 @@ class FormScreen(FittingDialog[Planned]):
         if (base := self._base) is not None:
             if self._saving:  # stores compare the text with what was read, and no other field
                 library.refresh_files([base.origin.file])
-            conflict = changed_underneath(base, library.get(base.ref), values)
-            if conflict is not None:
+            if conflict := changed_underneath(base, library.get(base.ref), values):
                 raise conflict
         plan = preview_possible if self._form.as_possible else preview
-        return plan(library, self._form.changes(values, force))
+        return plan(library, self._form.changes(values, force), job)
+
+    def _progressed(self, progress: Progress) -> None:
+        if self.is_previewing or self._saving:
+            self.say(change_worker.describe_progress(progress))
 
     def _previewed(self, number: int, found: Preview | None) -> None:
         if number != self._number:
@@ -245,21 +257,14 @@ class FormScreen(FittingDialog[Planned]):
 
     def action_save(self, force: bool = False) -> None:
         """Plan with the current input, confirm destructive changes with a diff, then save."""
-        values = self.values()
         if self._saving:
             return
-        if not self._form.changes(values, force):
+        if not self._form.changes(self.values(), force):
             self.app.notify("No changes yet.", timeout=2)
             return
         self._saving = True
         self._number += 1
-        self._writer.worker.run(
-            "draft",
-            partial(self._planned, values, force),
-            self.if_open(self._to_save),
-            self.if_open(self._not_saved),
-            holds_keys=True,
-        )
+        self._plan(force, self._to_save, self._not_saved)
 
     def action_force(self) -> None:
         if self._stopped:
@@ -271,10 +276,9 @@ class FormScreen(FittingDialog[Planned]):
         if not planned.has_edits:
             self._previewed(self._number, found)
             word = str(planned.outcome) if planned.outcome in _STOPPED else "Not saved"
-            reason = text.one_line(planned.reason)
-            self.app.notify(f"{word}: {reason}", severity="warning")
+            self.app.notify(f"{word}: {text.one_line(planned.reason)}", severity="warning")
             return
-        acts = {change.act for plan in planned.plans for change in plan.changes}
+        acts = {change.act for change in planned.changes}
         many = len(planned.plans) > 1 or len(planned.refs) > 2
         if planned.supersedes or acts & DESTRUCTIVE or many:
             library = self._writer.library
@@ -294,8 +298,8 @@ class FormScreen(FittingDialog[Planned]):
         def done(action: JournalAction) -> None:
             self._close(planned.with_written_refs(action.refs))
 
-        def apply(library: Library) -> JournalAction:
-            action = library.apply(planned)
+        def apply(library: Library, report: Report) -> JournalAction:
+            action = library.apply(planned, report)
             if self._file is not None:
                 self._file.discard()
             return action
@@ -377,15 +381,16 @@ class FormScreen(FittingDialog[Planned]):
             self.app.push_screen(DiffScreen(found.planned.title, (), found.lines, found.texts))
 
     def action_cancel(self) -> None:
-        """Close; ask first if there are unsaved changes."""
+        """Close; ask first if there are unsaved changes. While they are planned, stop that."""
         if self._saving:
+            if self._planning is not None:
+                self._planning.stop()
             return
         if not self.is_changed:
             self._close(None)
             return
         replies = (Reply("y", "discard", "discard"), Reply("s", self._form.save, "save"))
         body = (OutcomeLine("You have unsaved changes."),)
-
         self.app.ask(
             ConfirmDialog("Discard changes?", body, replies, "keep editing"),
             lambda reply: self._close(None) if reply == "discard" else self.action_save(),

@@ -137,7 +137,7 @@ class GraphScreen(PageDialog[str]):
             self._texts.label,
             width=width,
             height=height,
-            most_per_layer=max(graph_layout.MOST_PER_LAYER, height - 1),
+            most_per_layer=max(graph_layout.MAX_PER_LAYER, height - 1),
         )
         at = layout.find(keep) if keep is not None else -1
         self.graph.show(layout, max(0, at))

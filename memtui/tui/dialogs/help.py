@@ -167,7 +167,7 @@ def _row(left: str, right: str, name: str, width: int, palette: Palette) -> Iter
         yield [Segment(" " * (column + 1) + text.cut(name, width - column - 1), palette.faint)]
 
 
-MOST_RECENT = 20
+MAX_RECENT = 20
 """Commands that are remembered as used."""
 
 
@@ -191,4 +191,4 @@ def command_choices(
 
 def with_recent(recent: Sequence[str], action_id: str) -> tuple[str, ...]:
     """`recent` with this action first."""
-    return (action_id, *(name for name in recent if name != action_id))[:MOST_RECENT]
+    return (action_id, *(name for name in recent if name != action_id))[:MAX_RECENT]

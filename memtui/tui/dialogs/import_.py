@@ -142,7 +142,9 @@ class ImportScreen(TransferScreen):
             place = text.one_line(str(plan.place))
             words = f"Imported to {place}. Open with `memtui {place}`"
             done = partial(self._written, words, 8)
-            self.writer.write(lambda library: library.restore(plan), done, self.failed)
+            self.writer.write(
+                lambda library, report: library.restore(plan, report), done, self.failed
+            )
         else:
             words = f"Imported {text.counted(plan.counts['new'], 'memory')}"
             done = partial(self._written, words, 6)
@@ -159,7 +161,7 @@ class CopyScreen(TransferScreen):
     """Dismissed with True when something was copied or moved."""
 
     heading = "Copy or move to another store"
-    LEAST_ROWS = 8
+    MIN_ROWS = 8
     AUTO_FOCUS = "ChoiceInput"
 
     def __init__(

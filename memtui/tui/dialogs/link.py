@@ -28,7 +28,7 @@ from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.inputs import ChoiceInput, FilterInput, LineInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
 
-SHOWN = 200
+MAX_SHOWN = 200
 """Search results shown at most."""
 RELATIONS = (
     "related",
@@ -64,7 +64,7 @@ class MemoryChoices(RowList[Memory]):
         kind = kind if width >= TYPE_FROM else ""
         room = max(4, width - 8 - text.width(kind))
         label = f"{text.one_line(row.store)}: " if row.store != self._store else ""
-        words = text.pad(label + text.one_line(row.headline, text.MOST_READ), room)
+        words = text.pad(label + text.one_line(row.headline, text.MAX_READ), room)
         return [
             (f"{age:>5}  ", palette.dim),
             (kind, palette.type(row.type)),
@@ -98,7 +98,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         allowed = link_relations(library.store(self._memory.store)) if library else ()
         used = [link.relation for link in self._memory.links]
         known = list(dict.fromkeys([*used, *RELATIONS]))
-        headline = text.one_line(self._memory.headline, text.MOST_READ)
+        headline = text.one_line(self._memory.headline, text.MAX_READ)
         yield Static(Content(headline), classes="line from", markup=False)
         if allowed:
             self._relation = ChoiceInput(list(allowed), allowed[0], name="relation")
@@ -139,10 +139,10 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         memories: dict[str, Memory] = {}
         for search_query in (own, query) if len(library.stores) > 1 else (own,):
             found = library.find(search_query)
-            for slot in found.slots[: SHOWN + 1]:
+            for slot in found.slots[: MAX_SHOWN + 1]:
                 memories.setdefault(found.rows[slot].ref, found.rows[slot])
         memories.pop(self._memory.ref, None)
-        return list(memories.values())[:SHOWN]
+        return list(memories.values())[:MAX_SHOWN]
 
     def _show(self, number: int, memories: list[Memory]) -> None:
         if number == self._number:
@@ -175,7 +175,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
         self._worker.run(
             "plan",
-            lambda library, _: preview(library, [change]),
+            lambda library, job: preview(library, [change], job),
             self.if_open(planned),
             self.if_open(self._failed),
             holds_keys=True,

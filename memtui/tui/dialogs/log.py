@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from rich.style import Style
 from textual import on
@@ -13,12 +11,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 
 from memtui import text
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
-from memtui.errors import MemtuiError
-from memtui.files.save_transaction import FileDiff
 from memtui.journal import ActionState, JournalAction
 from memtui.library import Library
-from memtui.model import Memory
+from memtui.library.planning import action_diffs, changed_memories
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
@@ -164,75 +159,3 @@ def _reversal(action: JournalAction) -> str:
     if action.state is ActionState.UNDONE:
         return "redo"
     return "undo" if action.state in (ActionState.DONE, ActionState.UNSURE) else ""
-
-
-def changed_memories(action: JournalAction, library: Library) -> list[Memory]:
-    """The memories that an action changed and that still exist, in the order of its edits."""
-    labels = {str(store.root): store.label for store in library.stores}
-    found: dict[str, Memory] = {}
-    for part in action.parts:
-        label = labels.get(part.store)
-        for edit in part.edits if label else ():
-            for id in _ids(edit, part.store):
-                try:
-                    memory = library.get(f"{label}:{id}")
-                except MemtuiError:
-                    continue
-                found.setdefault(memory.ref, memory)
-                break
-    return list(found.values())
-
-
-def _ids(edit: Edit, root: str) -> Iterator[str]:
-    """Possible ids of the memory that an edit changed."""
-    if isinstance(edit, RecordEdit | SidecarEdit):
-        yield edit.id
-    elif isinstance(edit, RowEdit):
-        for row in (edit.key, edit.after or {}, edit.before or {}):
-            yield from (str(row[name]) for name in ("id", "rowid") if name in row)
-    else:
-        path = os.path.relpath(edit.path, root)
-        yield path
-        yield path.removesuffix(".md")
-
-
-def action_diffs(action: JournalAction) -> list[FileDiff]:
-    """Return the diff of each edit of an action, as text before and after."""
-    return [diff for edit in action.edits for diff in _diffs(edit)]
-
-
-def _diffs(edit: Edit) -> list[FileDiff]:
-    if not isinstance(edit, TreeEdit):
-        return [_diff(edit)]
-    before, after = (_contents(tree) for tree in (edit.before, edit.after))
-    return [
-        FileDiff(os.path.join(edit.path, name), before.get(name), after.get(name))
-        for name in dict.fromkeys([*before, *after])
-    ]
-
-
-def _contents(tree: Mapping[str, Any] | None) -> dict[str, str]:
-    """The files of a folder as text, and of each database its number of rows."""
-    if tree is None:
-        return {}
-    found = {name: text for name, (text, _) in tree["files"].items()}
-    for name, (_, rows) in tree["databases"].items():
-        found[name] = f"{text.counted(len(rows), 'row')}\n"
-    return found
-
-
-def _diff(edit: RecordEdit | ValueEdit | TextEdit | SidecarEdit | RowEdit) -> FileDiff:
-    if isinstance(edit, RowEdit):
-        key = ", ".join(f"{name}={value}" for name, value in edit.key.items())
-        return FileDiff(f"{edit.path} {edit.table} {key}", _rows(edit.before), _rows(edit.after))
-    if isinstance(edit, SidecarEdit):
-        name = f"{edit.root}/.memtui: {edit.id}"
-        return FileDiff(name, _rows(edit.before), _rows(edit.after))
-    name = f"{edit.path} {edit.id}" if isinstance(edit, RecordEdit) else edit.path
-    return FileDiff(name, edit.before, edit.after)
-
-
-def _rows(values: object) -> str | None:
-    if not isinstance(values, dict):
-        return None if values is None else str(values)
-    return "".join(f"{key}: {'' if value is None else value}\n" for key, value in values.items())

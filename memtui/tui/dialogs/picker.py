@@ -204,7 +204,7 @@ class ThemePicker(FittingDialog[None]):
         self.dismiss(None)
 
 
-LEAST_COLUMNS, MOST_COLUMNS = 44, 90
+MIN_COLUMNS, MAX_COLUMNS = 44, 90
 
 
 class BookmarkScreen(TextDialog[str]):
@@ -223,7 +223,7 @@ class BookmarkScreen(TextDialog[str]):
         super().__init__()
         self.heading = title
         self._bookmarks = [
-            (letter, text.cut_line(headline, MOST_COLUMNS))
+            (letter, text.cut_line(headline, MAX_COLUMNS))
             for letter, headline in sorted(bookmarks.items())
         ]
 
@@ -232,7 +232,7 @@ class BookmarkScreen(TextDialog[str]):
 
     def fill(self) -> None:
         widest = max((text.width(words) + 4 for _, words in self._bookmarks), default=0)
-        self.fit(columns=min(MOST_COLUMNS, max(LEAST_COLUMNS, widest)))
+        self.fit(columns=min(MAX_COLUMNS, max(MIN_COLUMNS, widest)))
         super().fill()
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:

@@ -27,7 +27,7 @@ from memtui.tui.widgets.review_list import (
 )
 from memtui.tui.widgets.status_lines import ProgressLine
 from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
-from memtui.upkeep.proposals import Proposal, ProposalKind
+from memtui.upkeep.proposals import MODEL_KINDS, Proposal, ProposalKind
 
 if TYPE_CHECKING:
     from memtui.library.review_files import Queue
@@ -151,9 +151,7 @@ class ReviewScreen(FittingDialog[None]):
             self._list.empty = f"{found}\n{LISTED_HERE}"
         self._list.show_rows(rows, cursor=cursor)
         if queue is not None:
-            hints = sum(one.is_hint for one in proposals)
-            parts = [text.counted(len(proposals) - hints, "proposal")]
-            parts += [text.counted(hints, "hint")]
+            parts = [text.counted(queue.acceptable, "proposal"), text.counted(queue.hints, "hint")]
             parts += [f"{text.number(queue.declined)} declined"] if queue.declined else []
             parts += [f"{text.number(queue.snoozed)} snoozed"] if queue.snoozed else []
             self.query_one(".box").border_subtitle = Content(" · ".join(parts))
@@ -184,7 +182,7 @@ class ReviewScreen(FittingDialog[None]):
             if not row.is_hint:
                 keys += [("a", "accept"), ("e", "edit")]
             keys += [("x", "decline"), ("s", "snooze"), ("enter", "go to")]
-            if self._host.has_model and _takes_model(proposal):
+            if self._host.has_model and proposal.kind in MODEL_KINDS:
                 keys.append(("m", "model"))
             if not row.is_hint and row.count > 1:
                 keys.append(("A", "all"))
@@ -283,7 +281,7 @@ class ReviewScreen(FittingDialog[None]):
             self._host.edit(self._proposal)
 
     def action_model(self) -> None:
-        if self._proposal is not None and _takes_model(self._proposal):
+        if self._proposal is not None and self._proposal.kind in MODEL_KINDS:
             self._host.ask_model(self._proposal)
 
     def action_decide(self, snooze: bool) -> None:
@@ -305,15 +303,6 @@ class ReviewScreen(FittingDialog[None]):
         (self.query_one("#review-detail") if self._is_whole else self._list).focus()
         self.on_resize()
         self.update_keys()
-
-
-def _takes_model(proposal: Proposal) -> bool:
-    return proposal.kind in (
-        ProposalKind.DUPLICATE,
-        ProposalKind.CLUSTER,
-        ProposalKind.COMPACTION,
-        ProposalKind.STALE_SUMMARY,
-    )
 
 
 class ProposalTextScreen(FittingDialog[str]):

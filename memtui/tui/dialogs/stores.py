@@ -377,7 +377,7 @@ class StoreComparisonScreen(FittingDialog[str]):
                 self._compare()
 
         self._writer.write(
-            lambda library: copy_at_once(memory, target, library), done, self.app.report_error
+            lambda library, _: copy_at_once(memory, target, library), done, self.app.report_error
         )
 
     def action_narrow(self) -> None:

@@ -40,7 +40,7 @@ class TransferScreen(FittingDialog[bool]):
     """Base of the transfer dialogs; dismissed with True if anything was transferred."""
 
     box_classes = "full carry"
-    LEAST_ROWS = 0
+    MIN_ROWS = 0
     """Rows of what is said that are kept free from the start, where a plan fills them at once."""
     BINDINGS = [
         Binding("escape", "stop", priority=True),
@@ -57,7 +57,7 @@ class TransferScreen(FittingDialog[bool]):
         """A job runs, and the fields wait for it."""
         self._job: Job | None = None
         self._outcome_lines: list[OutcomeLine] = []
-        self._rows = self.LEAST_ROWS
+        self._rows = self.MIN_ROWS
         """Rows of what is said; they never become fewer, so that the box does not jump."""
 
     @abstractmethod
@@ -83,7 +83,7 @@ class TransferScreen(FittingDialog[bool]):
         return [] if self.working else self.idle_keys()
 
     def fill(self) -> None:
-        self._rows = self.LEAST_ROWS  # those of another width do not count
+        self._rows = self.MIN_ROWS  # those of another width do not count
         self._draw()
 
     def say(self, *lines: OutcomeLine) -> None:

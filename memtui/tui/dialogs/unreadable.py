@@ -174,7 +174,7 @@ def _store_rows(
 
 
 LONGEST_LINE = 2_000
-MOST_LINES = 5_000
+MAX_LINES = 5_000
 """Lines around the error that are shown."""
 NUMBER_WIDTH = 6
 
@@ -213,9 +213,9 @@ class BrokenScreen(TextDialog[bool]):
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         fault = self._broken.line
         every = self._broken.text.split("\n")
-        first = max(0, fault - MOST_LINES // 2)
+        first = max(0, fault - MAX_LINES // 2)
         lines: list[list[Segment]] = []
-        for number, line in enumerate(every[first : first + MOST_LINES], first + 1):
+        for number, line in enumerate(every[first : first + MAX_LINES], first + 1):
             is_fault = number == fault
             if is_fault:
                 self._top = len(lines)

@@ -56,6 +56,10 @@ class SearchableScreen(PaneScreen):
     def restore_text(self, memory: Memory, former: Memory) -> None:
         """Restore an earlier text of a memory, after a preview."""
 
+    def stop_planning(self) -> bool:
+        """Stop the planning of a change; False if none is planned."""
+        return False
+
     def draw_as_at_start(self) -> str:
         """Show only what is known before the stores are open, as the app ends.
 

@@ -41,7 +41,7 @@ LABEL_FROM = 5
 """Cells from which a month has a label."""
 WIDEST_BAR = 12
 """Cells of a bar, however few there are."""
-USUAL_SHARE, MOST_TIMES, FEWEST_TO_CUT = 0.9, 4, 8
+USUAL_SHARE, MAX_TIMES, MIN_TO_CUT = 0.9, 4, 8
 """A bar more than four times as high as nine of ten is cut, if there are as many bars: else a day
 on which a store was imported would press all others flat."""
 CUT_GLYPH = "▒"
@@ -110,9 +110,9 @@ class BarChart(FocusableWidget):
     def _top(self) -> int:
         """Return the count that a bar of full height stands for."""
         counts = sorted(bar.count for bar in self._bars if bar.count)
-        if len(counts) < FEWEST_TO_CUT:
+        if len(counts) < MIN_TO_CUT:
             return counts[-1] if counts else 1
-        most = MOST_TIMES * counts[int((len(counts) - 1) * USUAL_SHARE)]
+        most = MAX_TIMES * counts[int((len(counts) - 1) * USUAL_SHARE)]
         return next(count for count in reversed(counts) if count <= most)
 
     @property

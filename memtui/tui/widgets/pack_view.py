@@ -137,12 +137,10 @@ class PackList(RowList[PackRow]):
 
     def _section(self, item: PackItem, words: str, width: int) -> list[tuple[str, Style]]:
         section, palette = item.section, self.palette
-        entries = len({e.ref for e in section.entries if e.ref}) if section else 0
-        counts = (
-            f" {text.number(entries)} · {text.number(section.tokens if section else 0)} tokens "
-        )
-        if not item.is_in:
-            counts = " left out "
+        counts = " left out "
+        if item.is_in:
+            memories, tokens = (len(section.refs), section.tokens) if section else (0, 0)
+            counts = f" {text.number(memories)} · {text.number(tokens)} tokens "
         title = text.cut(words, max(4, width - text.width(counts) - 5))
         rule = "─" * max(1, width - text.width(title) - text.width(counts) - 4)
         return [

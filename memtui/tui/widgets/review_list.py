@@ -26,7 +26,7 @@ SIDE_BY_SIDE_FROM = 60
 """Columns from which two texts, and the two sides of a diff, stand side by side."""
 _LONGEST = 6_000
 """Characters of a memory that are shown."""
-_MOST_MEMORIES = 20
+_MAX_MEMORIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +141,10 @@ def proposal_lines(
     if len(memories) == 2:
         lines += _draw_comparison(memories[0], memories[1], palette, width)
     else:
-        for memory in memories[:_MOST_MEMORIES]:
+        for memory in memories[:_MAX_MEMORIES]:
             lines += _draw_memory(memory, palette, width)
-        if len(memories) > _MOST_MEMORIES:
-            more = text.number(len(memories) - _MOST_MEMORIES)
+        if len(memories) > _MAX_MEMORIES:
+            more = text.number(len(memories) - _MAX_MEMORIES)
             lines.append([Segment(f" … and {more} more", palette.faint)])
     if proposal.file and not memories:
         lines += wrapped(text.one_line(text.file_name(proposal.file)), palette.dim, room)

@@ -15,9 +15,9 @@ from memtui.tui.view_state import Chip
 from memtui.tui.widgets.line_api import ThemedWidget
 
 CHIP_MAX = 34
-FILTERS_LEAST = 12
+MIN_FILTER_CELLS = 12
 """Columns that filters and hint keep before the alerts are shortened."""
-HINT_LEAST = 16
+MIN_HINT_CELLS = 16
 """Columns below which a hint beside chips would say nothing."""
 UNREADABLE, REVIEW = "unreadable", "queue"
 """Key of the alert among the clickable spans."""
@@ -143,7 +143,9 @@ class ChipLine(ClickableLine):
         """The alerts and their action; where there is little room, only the first, shortened."""
         alerts = [(words, at) for at, words in self._alerts.items() if words]
         first = "".join(_chip_words(self._chips[0])) if self._chips else ""
-        least = max(FILTERS_LEAST, text.width(first) + 1)
+        least = max(MIN_FILTER_CELLS, text.width(first) + 1)
+        if not self._chips:  # what the filters hide matters more than what could be reviewed
+            least = max(least, text.width(text.one_line(self._hint).partition(" · ")[0]) + 1)
         if sum(text.width(words) + 2 for words, _ in alerts) > room - least:
             short = " ".join(self._alerts[UNREADABLE].split(" ")[:2])
             alerts = [(short, at) for _, at in alerts if at == UNREADABLE]
@@ -171,7 +173,7 @@ def _fitting_note(note: str, room: int, *, whole: bool) -> str:
     """
     while text.width(note) > room and " · " in note:
         note = note.rpartition(" · ")[0]
-    if text.width(note) > room < HINT_LEAST and not whole:
+    if text.width(note) > room < MIN_HINT_CELLS and not whole:
         return ""
     return text.cut(note, room)
 

@@ -168,7 +168,7 @@ class TimelinePane(BarChart):
         newest = self._newest_day()
         if self._times is None or newest is None:
             return None
-        weeks = min(timelines.MOST_WEEKS, max(1, self.size.width - bar_chart.LABEL_CELLS))
+        weeks = min(timelines.MAX_WEEKS, max(1, self.size.width - bar_chart.LABEL_CELLS))
         heat = self._heat
         if heat is None or len(heat.weeks) > weeks or not heat.first <= self._day:
             last = newest
@@ -226,6 +226,8 @@ class TimelinePane(BarChart):
         ):
             parts += [f"{text.number(count)} {words}"] if count else []
         self.border_title = Content(f"4 Timeline by {self.timeline.unit}")
+        while len(parts) > 1 and text.width(" · ".join(parts)) > self.size.width - 4:
+            parts.pop()
         self.say_below(Content(" · ".join(parts)))
 
     # Drawing

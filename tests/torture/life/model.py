@@ -31,10 +31,11 @@ class FileChange:
     name: str
     before: bytes | None
     after: bytes | None
+    undoes: bool = field(default=False, kw_only=True)
 
     @property
     def turned(self) -> FileChange:
-        return FileChange(self.name, self.after, self.before)
+        return FileChange(self.name, self.after, self.before, undoes=not self.undoes)
 
     @property
     def _pieces(self) -> tuple[Pieces, Pieces]:
@@ -83,7 +84,8 @@ class FileChange:
         if wanted == pieces.held:
             return Expected(self.name, now, exact=True)
         held = {key: value for key, value in wanted.items() if value is not None}
-        return Expected(self.name, now, Pieces(pieces.kind, held, pieces.nameless))
+        wanted_pieces = Pieces(pieces.kind, held, pieces.nameless)
+        return Expected(self.name, now, wanted_pieces, undoes=self.undoes)
 
     def _of_no_file(self) -> Expected:
         """Records that were to be taken out went with the file."""
@@ -111,6 +113,11 @@ class FileChange:
         raise Clash(f"the text of {self.name} is another")
 
 
+def is_subsequence(some: Iterable[bytes], lines: Iterable[bytes]) -> bool:
+    left = iter(lines)
+    return all(line in left for line in some)
+
+
 def same(one: Any, other: Any) -> bool:
     """Whether two pieces mean the same, in whatever spelling."""
     if isinstance(one, Record) and isinstance(other, Record):
@@ -127,6 +134,8 @@ class Expected:
     """Its bytes, or those that it had before where only the pieces are known."""
     pieces: Pieces | None = None
     exact: bool = False
+    undoes: bool = False
+    """Whether a line of the sidecar is taken out and none appended."""
     perhaps: bool = False
     """Whether refusing the step is right too: nothing of anybody is lost either way."""
 
@@ -135,8 +144,11 @@ class Expected:
         if self.exact:
             return "" if found == self.data else _difference(self.name, self.data, found)
         assert self.pieces is not None
-        if self.pieces.kind == "notes" and not (found or b"").startswith(self.data or b""):
-            return f"{self.name} was rewritten, not appended to"
+        if self.pieces.kind == "notes":
+            long, short = self.data or b"", found or b""
+            long, short = (long, short) if self.undoes else (short, long)
+            if not is_subsequence(short.splitlines(), long.splitlines()):
+                return f"{self.name} holds other lines than before"
         there = taken_apart(self.name, found)
         before = taken_apart(self.name, self.data)
         for key in dict.fromkeys([*self.pieces.held, *there.held]):

@@ -28,7 +28,7 @@ Meddling = tuple[str, int, int, str]
 """What another program does, in which file, where, and a word."""
 TRIES = 6
 """Memories on which an act is tried until it is not refused."""
-LEAST_FILES = 3
+MIN_FILES = 3
 """Files that other programs leave there."""
 LATER = 10_000_000
 """Nanoseconds between two writes of another program: time passes between steps."""
@@ -253,7 +253,7 @@ class Living(RuleBasedStateMachine):
         path = self.place / name
         data = path.read_bytes()
         path.unlink()
-        few = len(self.of_others()) < LEAST_FILES
+        few = len(self.of_others()) < MIN_FILES
         if few or known(self.format).detect(self.place) is None:
             others.write_by_rename(path, data)  # without it this would be no store any more
         else:

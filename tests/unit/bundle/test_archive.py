@@ -94,7 +94,7 @@ def test_a_shortened_or_lengthened_file_is_refused(tmp_path: Path, cut: int) -> 
 def test_a_file_over_the_limit_is_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(archive, "MOST_BYTES", 100)
+    monkeypatch.setattr(archive, "MAX_BYTES", 100)
     file = tmp_path / "b.zip"
     file.write_bytes(b"0" * 200)
     with pytest.raises(BundleError, match="it is larger"):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.config.session import FILE, MOST_SETS, Session, key_for, load, save
+from memtui.config.session import FILE, MAX_SETS, Session, key_for, load, save
 
 LEFT = Session(
     query="tea type:decision",
@@ -28,10 +28,10 @@ def test_what_was_left_is_found_again(tmp_path: Path) -> None:
 
 
 def test_each_set_of_stores_has_its_own_and_the_oldest_goes(tmp_path: Path) -> None:
-    for number in range(MOST_SETS + 2):
+    for number in range(MAX_SETS + 2):
         save(tmp_path, str(number), Session(query=str(number)))
     assert load(tmp_path, "0") == Session()
-    assert load(tmp_path, str(MOST_SETS + 1)).query == str(MOST_SETS + 1)
+    assert load(tmp_path, str(MAX_SETS + 1)).query == str(MAX_SETS + 1)
 
 
 def test_the_order_of_stores_does_not_matter() -> None:

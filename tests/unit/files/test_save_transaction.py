@@ -286,22 +286,29 @@ def test_table_rows_and_half_characters_are_not_saved_as_files(
     assert os.listdir(path.parent) == ["items.json"]
 
 
-def test_the_sidecar_is_made_when_needed_and_only_ever_grows(
+def test_the_sidecar_is_made_when_needed_and_undo_leaves_it_as_it_was(
     path: Path, recorder: NullRecorder
 ) -> None:
     root, odd = path.parent, "half \ud83d"
     first = SidecarEdit(str(root), "m", None, {"pinned": True, "tags": [odd]})
     commit([first], recorder)
     file = sidecar_path(root)
-    file.write_bytes(file.read_bytes() + b'{"torn')
-    torn = file.read_bytes()
-    commit([SidecarEdit(str(root), "n", None, {"rating": 3})], recorder)
-    commit(invert_edits((first,)), recorder)
-    lines = file.read_bytes()[len(torn) :].split(b"\n")
-    assert file.read_bytes().startswith(torn + b"\n")
-    assert [json.loads(line)["set"] for line in lines if line] == [{"rating": 3}, None]
+    made = file.read_bytes()
+    file.write_bytes(made + b'{"torn')
+    second = SidecarEdit(str(root), "n", None, {"rating": 3})
+    commit([second], recorder)
+    assert file.read_bytes().startswith(made + b'{"torn\n')
     with pytest.raises(Conflict):
         commit([SidecarEdit(str(root), "n", {"rating": 1}, {"rating": 2})], recorder)
+    other = SidecarEdit(str(root), "m", first.after, None)
+    commit([other], recorder)  # a change that removes the entry appends a line like any other
+    lines = file.read_bytes()[len(made) :].splitlines()
+    assert [json.loads(line)["set"] for line in lines[1:]] == [{"rating": 3}, None]
+    for edit in (second, other):  # in another order than they were made
+        commit(invert_edits((edit,)), recorder)
+    assert file.read_bytes() == made + b'{"torn'
+    commit(invert_edits((first,)), recorder)
+    assert file.read_bytes() == b'{"torn'
     assert sidecar_path(path) == root / ".memtui" / "items.json.jsonl"
 
 
@@ -337,7 +344,7 @@ def test_copies_are_capped_by_number_and_age(
     later = time.time() + backups.RECENT + 1
     monkeypatch.setattr(time, "time", lambda: later)
     commit([edit(path, 0, "last")], recorder)
-    assert len(backups.list_backups(path, recorder.state)) == backups.MOST_BACKUPS
+    assert len(backups.list_backups(path, recorder.state)) == backups.MAX_BACKUPS
     backups.prune(recorder.state, later + backups.LONGEST)
     assert len(backups.list_backups(path, recorder.state)) == 1
     assert backups.save_copy(path, path.read_bytes(), recorder.state) is not None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.insight import timeline
-from memtui.insight.timeline import MOST_WEEKS, UNITS, Unit, growth, heat_map, is_daily_note, spans
+from memtui.insight.timeline import MAX_WEEKS, UNITS, Unit, growth, heat_map, is_daily_note, spans
 from memtui.model import Memory
 
 EPOCH = date(1970, 1, 1)
@@ -32,7 +32,7 @@ def test_a_heat_map_has_each_day_in_its_week_and_weekday() -> None:
     assert heat_map(days, date(2026, 3, 9), weeks=1).later == 3
 
 
-@given(DAYS, st.dates(), st.integers(1, MOST_WEEKS))
+@given(DAYS, st.dates(), st.integers(1, MAX_WEEKS))
 def test_every_memory_is_in_the_heat_map_or_counted_outside(
     days: dict[int, int], last: date, weeks: int
 ) -> None:

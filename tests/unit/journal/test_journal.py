@@ -9,6 +9,7 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,39 @@ def test_undo_and_redo_walk_back_and_forth_through_the_same_bytes(tmp_path: Path
         assert path.read_bytes() == after
     assert [action.state for action in journal.log()] == [ActionState.DONE] * 4
     assert [action.title for action in journal.undoable(9)] == [f"edit {n}" for n in (3, 2, 1, 0)]
+
+
+def test_folders_that_a_change_made_go_with_it_and_no_others(tmp_path: Path) -> None:
+    """Undone in the order they were made; an empty folder of the person and a used one stay."""
+    journal, mine, used = Journal(tmp_path / "state"), tmp_path / "mine", tmp_path / "new" / "used"
+    mine.mkdir()
+    edits = [
+        TextEdit(str(tmp_path / name), None, "text\n")
+        for name in ("new/deep/er/a.md", "new/deep/b.md", "new/used/c.md", "mine/d.md")
+    ]
+    actions = [do(journal, edit.path, edit) for edit in edits]
+    for _ in range(2):
+        for action in actions:
+            with journal.undoing(action.id) as recording:
+                commit(action.inverted()[0].edits, recording)
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "state"]
+        for _ in actions:
+            redo(journal)
+    (used / "theirs.md").write_text("of another program")
+    for _ in actions:
+        undo(journal)
+    assert [path.name for path in (tmp_path / "new").rglob("*")] == ["used", "theirs.md"]
+    assert list(mine.iterdir()) == []
+
+
+def test_folders_of_a_change_that_was_killed_go_too(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "state")
+    edits = (TextEdit(str(tmp_path / "new" / "er" / "a.md"), None, "text\n"),)
+    journal.begin("cut short", [StoreEdits("store", edits)])
+    (tmp_path / "new" / "er").mkdir(parents=True)
+    journal.close()
+    assert [action.state for action in Journal(tmp_path / "state").recover()] == [ActionState.VOID]
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_new_action_ends_what_can_be_redone_but_not_the_log(tmp_path: Path) -> None:
@@ -208,16 +242,33 @@ def test_what_a_living_memtui_is_doing_is_not_judged(tmp_path: Path) -> None:
     assert recording.action == two.log()[0].id
 
 
-def test_a_damaged_journal_is_set_aside_and_a_newer_one_is_left_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("intact", [0, 4096])
+def test_a_damaged_journal_is_renamed_once_no_other_memtui_has_it_open(
+    tmp_path: Path, intact: int
+) -> None:
+    """No file of SQLite, or one whose first page is whole; else what the other does next is lost"""
     path, state = write_store(tmp_path), tmp_path / "state"
-    do(Journal(state), "x", edit_of(path, 0, "x"))
-    for name in os.listdir(state):
-        if name.startswith("journal"):
-            (state / name).write_bytes(b"not a database" * 1000)
+    file, other, journal = state / "journal.sqlite", Journal(state), Journal(state)
+    for number in range(5):
+        do(other, f"x{number}" * 2000, edit_of(path, 0, f"x{number}"))
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    file.write_bytes(file.read_bytes()[:intact] + b"garbage!" * 5000)
+    with pytest.raises(SaveError, match="another memtui has it open"):
+        journal.log()
+    assert not list(state.glob("*damaged*"))
+    other.close()
+    with pytest.raises(SaveError, match="is renamed"):
+        journal.log()
+    do(journal, "y", edit_of(path, 0, "y"))
+    assert [action.title for action in journal.log()] == ["y"]
+    assert next(state.glob("*damaged-*")).read_bytes().endswith(b"garbage!")
+
+
+def test_a_newer_journal_is_left_alone(tmp_path: Path) -> None:
+    path, state = write_store(tmp_path), tmp_path / "state"
     journal = Journal(state)
     do(journal, "y", edit_of(path, 0, "y"))
-    assert [a.title for a in journal.log()] == ["y"]
-    assert any("damaged" in name for name in os.listdir(state))
     journal.close()
     with sqlite3.connect(state / "journal.sqlite") as db:
         db.execute("PRAGMA user_version = 99")

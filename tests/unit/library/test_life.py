@@ -11,7 +11,7 @@ import pytest
 from memtui.changes import Act, Change, RecordEdit, SidecarEdit, TextEdit, invert_edits
 from memtui.errors import Conflict, Refused
 from memtui.files.merging import rebase
-from memtui.files.sidecar_lines import append_entries
+from memtui.files.sidecar_lines import write_entries
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.testing.fixtures import contents, memories, open_library
@@ -113,7 +113,7 @@ def test_what_is_noted_follows_a_fact_that_others_have_moved(tmp_path: Path) -> 
 
 
 def test_taking_back_a_note_that_was_never_written_makes_no_file() -> None:
-    assert append_entries(None, [SidecarEdit("/nowhere", "a", {"pinned": True}, None)]) is None
+    assert write_entries(None, [SidecarEdit("/nowhere", "a", {"pinned": True}, None)]) is None
 
 
 def test_what_was_to_be_taken_out_went_with_its_file() -> None:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 FILES = 6
 EACH = 20
 CHANGES = 130
-MOST_ROWS = 3 * FILES * EACH + 1_024
+MAX_ROWS = 3 * FILES * EACH + 1_024
 """What is there in the cache, what is there now, and what is not yet worth letting go of."""
 QUERIES = (
     "",
@@ -77,7 +77,7 @@ def test_many_changes_leave_what_a_fresh_library_has(
 ) -> None:
     with opened(home, tmp_path / "cache" if cached else None) as library:
         work(home, library, CHANGES)
-        assert len(library.snapshot.rows) <= MOST_ROWS
+        assert len(library.snapshot.rows) <= MAX_ROWS
         assert len(library._index.state.segments) <= 16
         with opened(home) as fresh:
             for text in QUERIES:
@@ -135,5 +135,5 @@ def test_who_asks_while_slots_are_given_anew_gets_what_was_asked_for(home: Path)
         finally:
             over.set()
             asking.join()
-        assert len(library.snapshot.rows) <= MOST_ROWS
+        assert len(library.snapshot.rows) <= MAX_ROWS
     assert not wrong

@@ -142,7 +142,7 @@ def test_rows_kept_on_disk_while_a_store_loads_are_those_that_were_read(
     expected = rows_of(None)
     monkeypatch.setattr(loaded_stores, "PUBLISH_EVERY", 0.0)
     monkeypatch.setattr(slots, "SPILLED_FROM", 5)
-    monkeypatch.setattr(slots, "MOST_RECENT", 4)
+    monkeypatch.setattr(slots, "MAX_RECENT", 4)
     assert rows_of(None) == expected
     assert rows_of(tmp_path / "cache") == expected
     assert rows_of(tmp_path / "cache") == expected

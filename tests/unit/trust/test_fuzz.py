@@ -155,9 +155,9 @@ def json_lines(data: bytes, number: int) -> None:
     assert all(each <= 1 + text.count("\n") for each in workspace.parse_log(text).bad_lines)
     if number % EDITED == 0:
         edit = SidecarEdit("", "fresh", None, {"pinned": True})
-        after = sidecar_lines.append_entries(text, [edit]) or ""
+        after = sidecar_lines.write_entries(text, [edit]) or ""
         assert after.startswith(text)
-        assert sidecar_lines.append_entries(after, [edit]) == after
+        assert sidecar_lines.write_entries(after, [edit]) == after
         entries = {**found.entries, "fresh": {"pinned": True}}
         assert sidecar.parse_sidecar(after).entries == entries
 

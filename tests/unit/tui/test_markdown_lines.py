@@ -17,7 +17,7 @@ from memtui.testing.hostile_values import ALL, FORBIDDEN
 from memtui.tui.appearance import ThemeRegistry
 from memtui.tui.markdown_lines import MarkdownRenderer
 from memtui.tui.memory_detail import DetailLines, MemoryDetail
-from memtui.tui.text_blocks import BLOCK_MOST, is_markdown, link_definitions, split_blocks
+from memtui.tui.text_blocks import MAX_BLOCK_CHARS, is_markdown, link_definitions, split_blocks
 
 NOW = datetime(2026, 3, 30, tzinfo=UTC)
 PALETTES = ThemeRegistry([bundled_folder("themes")])
@@ -182,12 +182,12 @@ def test_of_a_large_note_only_what_is_seen_is_drawn(kind: str) -> None:
     assert (
         0
         < sum(len(b.text) for n, b in enumerate(body._blocks) if n in body._drawn)
-        < 4 * BLOCK_MOST
+        < 4 * MAX_BLOCK_CHARS
     )
     top = lines.settle(len(lines), 40)
     assert top == len(lines) - 40
     drawn_blocks = sum(len(body._blocks[n].text) for n in body._drawn)
-    assert drawn_blocks < 10 * BLOCK_MOST
+    assert drawn_blocks < 10 * MAX_BLOCK_CHARS
     assert "Kind" in "".join(s.text for n in range(top, len(lines)) for s in lines[n].segments)
 
 

@@ -25,7 +25,7 @@ from memtui.upkeep.checks import (
     check_orphaned_files,
 )
 from memtui.upkeep.instructions import find_suspicions
-from memtui.upkeep.proposals import LEAST_PRECISION, RULES, Proposal, ProposalKind, UpkeepContext
+from memtui.upkeep.proposals import MIN_PRECISION, RULES, Proposal, ProposalKind, UpkeepContext
 from memtui.upkeep.scanning import scan
 from memtui.upkeep.secrets import find_secrets
 from memtui.upkeep.similar_memories import find_across
@@ -224,9 +224,7 @@ def test_a_finding_that_is_often_wrong_is_a_hint(
     assert any(one.is_true and samples.names(one) for one in labels)
     rule = RULES[kind]
     assert (rule.right, rule.named) == (measured.right, measured.right + measured.wrong)
-    assert rule.is_uncertain is (
-        measured.right < LEAST_PRECISION * (measured.right + measured.wrong)
-    )
+    assert rule.is_uncertain is (measured.right < MIN_PRECISION * (measured.right + measured.wrong))
     row = re.search(rf"^\| `{kind}`.*\|$", PAGE.read_text("utf-8"), re.MULTILINE)
     assert row is not None
     assert row[0].endswith(f"| {measured} |"), str(measured)
