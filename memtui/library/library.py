@@ -103,7 +103,7 @@ class Library(LibraryReader):
                 self._writer.close()
 
     def back_up_files(self, cancelled: IsCancelled = never) -> None:
-        """Copy JSON files that were read without faults into the state folder, for `repair`."""
+        """Copy JSON files that were read without faults into the state folder, to restore from."""
         if self.state_folder is not None:
             for cache in self.loaded.caches:
                 cache.back_up(self.state_folder, cancelled)

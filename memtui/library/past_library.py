@@ -110,7 +110,7 @@ class PastViews:
 
 
 def _find_ends(state: LoadedState, slots: Mapping[str, int]) -> dict[int, float]:
-    """Slot -> Unix seconds at which a row was taken out of use, as `as_of.find_end` says.
+    """Slot -> Unix seconds at which a row was taken out of use, as `versions.find_end` says.
 
     A cached row is not decoded where its columns and the ids of its successors say it: to decode a
     tenth of 100,000 memories takes a second, this a tenth of that.

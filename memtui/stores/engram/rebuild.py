@@ -222,7 +222,7 @@ def _fill_index(connection: sqlite3.Connection, index: str, triggers: Collection
 
 
 def _creation_order(record: Row) -> tuple[int, bool]:
-    """Indexes and views, then triggers, `_update_insert` first.
+    """Indexes and views, then triggers, those of `UPDATE_INSERT_TRIGGERS` first.
 
     SQLite runs the trigger that was created last first: of the pair on an update the one that takes
     the former text out of the index. The other way round, words of both texts would be lost.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
 
 
-LOOKED_AT = 200
+MAX_CHECKED = 200
 """Marked memories that are asked about before a key is shown; planning asks about all."""
 
 
@@ -69,7 +69,7 @@ class Selection:
         if why := self.can_write():
             return why
         if action_id == "edit" and len(self._screen.memories.marked) > 1:
-            return ""  # the form says what cannot be changed
+            return ""  # the form offers what can be changed
         if actions.BY_ID[action_id].single:
             current = self.current()
             memories = [current] if current is not None else []
@@ -91,7 +91,7 @@ class Selection:
         marked, library = self._screen.memories.marked, self.library
         if self.subject or not marked or library is None:
             return self.memories()
-        return list(library.snapshot.rows.with_serials(islice(marked, LOOKED_AT)).values())
+        return list(library.snapshot.rows.with_serials(islice(marked, MAX_CHECKED)).values())
 
     def refused(self, action_id: str, memory: Memory) -> str:
         """Return why this action is not possible for this memory."""
