@@ -140,7 +140,7 @@ async def test_the_list_says_so_when_everything_can_be_read(tmp_path: Path) -> N
     root = write_store(tmp_path)
     async with stage(root) as on:
         await on.press("U")
-        await on.sees("no unreadable files")
+        await on.sees("No unreadable files")
         assert "restore" not in on.text()
         await on.press("enter", "e", "r", "o")
-        await on.sees("no unreadable files")
+        await on.sees("No unreadable files")

@@ -69,7 +69,7 @@ class Selection:
         if why := self.can_write():
             return why
         if action_id == "edit" and len(self._screen.memories.marked) > 1:
-            return ""  # the form says what cannot be changed
+            return ""  # the form offers what can be changed
         if actions.BY_ID[action_id].single:
             current = self.current()
             memories = [current] if current is not None else []

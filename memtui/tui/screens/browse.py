@@ -18,7 +18,7 @@ from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
-from memtui.tui.controllers.session import SessionState, status_values
+from memtui.tui.controllers.session import LONGEST_WAIT, SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.jobs import Job
@@ -111,8 +111,10 @@ class BrowseScreen(SearchableScreen):
         if self.cached_screen.waits(action_id) or (
             is_nearly_ready and self.refusal(action_id) == OPENING
         ):
-            self.cached_screen.wait(lambda: self.action_act(action_id))
+            self.cached_screen.wait(lambda: self.action_act(action_id), LONGEST_WAIT)
         else:
+            if self.refusal(action_id) == OPENING:
+                self.app.key_queue.drop_typed()
             super().action_act(action_id)
 
     @on(messages.MoveWaits)
