@@ -288,7 +288,7 @@ def propose_for_file(
 
 
 def retire(memory: Memory, context: UpkeepContext) -> Change | None:
-    """The change that takes a memory out of what agents are told; None if the store has none."""
+    """The change that takes a memory out of use; None if the store has none."""
     for act in (Act.RETIRE, Act.DELETE):
         if context.can(act, memory):
             return Change(act, memory.store, memory.ref)
