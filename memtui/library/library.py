@@ -222,7 +222,7 @@ class Library(LibraryReader):
     def redo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
     ) -> JournalAction:
-        """Redo an undone action; `number`, `anywhere`, `report`, result and errors as of `undo`."""
+        """Return an action, redone; `number`, `anywhere`, `report` and errors as of `undo`."""
         action = self._change_writer.redo(number, anywhere=anywhere, report=report)
         self.refresh()
         return action

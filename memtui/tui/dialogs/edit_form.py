@@ -250,7 +250,8 @@ class FormScreen(FittingDialog[Planned]):
         save = self._form.save
         diff = [("f2", "diff")] if self._preview and self._preview.lines else []
         first = ("f4", f"{save} anyway") if self._stopped else ("^s", save)
-        return [first, *diff, ("⇥", "next field")]
+        open_fields = sum(not field.locked for field in self._form.fields)
+        return [first, *diff, *([("⇥", "next field")] if open_fields > 1 else [])]
 
     # Saving
 
