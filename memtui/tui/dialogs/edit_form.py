@@ -102,12 +102,10 @@ class FormScreen(FittingDialog[Planned]):
             return labelled_row(field.label, shown)
         if field.kind is Kind.PROSE:
             return Vertical(TextInput(field.value, name=field.name), classes="prose")
-        if field.kind is Kind.ONE_OF:
-            choice = ChoiceInput(field.known, field.value, name=field.name)
-            return labelled_row(field.label, choice, field.note)
-        known, hint = field.known, field.hint
-        line = LineInput(field.value, name=field.name, known=known, placeholder=hint)
-        return labelled_row(field.label, line, field.note)
+        name, known = field.name, field.known
+        line = LineInput(field.value, name=name, known=known, placeholder=field.hint)
+        widget = ChoiceInput(known, field.value, name=name) if field.kind is Kind.ONE_OF else line
+        return labelled_row(field.label, widget, field.note)
 
     def on_mount(self) -> None:
         self._initial = self.values()
