@@ -137,6 +137,7 @@ async def test_who_reads_the_first_memory_keeps_it(disk: SlowDisk) -> None:
         assert on.browse.detail.memory == memory
 
 
+@pytest.mark.slow
 async def test_a_new_search_begins_at_its_top_again(disk: SlowDisk) -> None:
     async with stage(disk.roots[0], open_library=disk.open) as on:
         disk.let(0)
