@@ -23,14 +23,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.progress import Progress, Report
 from memtui.tui import change_worker
-from memtui.tui.change_forms import (
-    LABELS,
-    Form,
-    FormField,
-    Kind,
-    changed_underneath,
-    value_of,
-)
+from memtui.tui.change_forms import LABELS, Form, FormField, Kind, changed_underneath, value_of
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
