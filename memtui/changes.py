@@ -123,7 +123,7 @@ class TreeEdit:
     path: str
     before: Mapping[str, Any] | None
     """`files`: name -> text and time (nanoseconds, or None); `databases`: name -> format and rows
-    (see `memtui.stores.base.DatabaseSupport`)."""
+    (see `memtui.stores.format.DatabaseSupport`)."""
     after: Mapping[str, Any] | None
     existed: bool = False
     """The folder existed before and was empty: it is filled or emptied, not created or removed."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import compileall
 import gc
 import os
 import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.assertion import rewrite
 from hypothesis import HealthCheck, settings
 
 from tests.long_run import VARIABLE, count
@@ -46,6 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[SHARED] = folder.name
     else:
         config.stash[SHARED] = given[BYTECODE]
+        _compile_share(config, given)
 
 
 BYTECODE = "PYTHONPYCACHEPREFIX"
@@ -58,6 +61,27 @@ SHARED = pytest.StashKey[str]()
 def pytest_configure_node(node: Any) -> None:
     """Tell a worker of the folder; it has been started by then, with what is compiled already."""
     node.workerinput[BYTECODE] = node.config.stash[SHARED]
+
+
+ROOT = Path(__file__).parents[1]
+
+
+def _compile_share(config: pytest.Config, worker: Mapping[str, Any]) -> None:
+    """Compile this worker's share of the modules that have not been compiled since they changed.
+
+    All workers import all tests, so each would compile and rewrite all of a fresh clone.
+    """
+    if sys.dont_write_bytecode:
+        return
+    first, count = int(worker["workerid"].removeprefix("gw")), int(worker["workercount"])
+    for path in sorted(ROOT.glob("memtui/**/*.py"))[first::count]:
+        compileall.compile_file(path, quiet=2)
+    for path in sorted(ROOT.glob("tests/**/test_*.py"))[first::count]:
+        compiled = rewrite.get_cache_dir(path) / (path.stem + rewrite.PYC_TAIL)
+        if not compiled.exists() or compiled.stat().st_mtime < path.stat().st_mtime:
+            compiled.parent.mkdir(exist_ok=True)
+            source, code = rewrite._rewrite_test(path, config)
+            rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, source, compiled)
 
 
 def _share_bytecode(folder: str) -> None:

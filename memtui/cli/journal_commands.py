@@ -39,12 +39,12 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
     Without --store it covers every store, as undo and redo do. The numbers are those that
     `memtui undo --number` takes.
     """
-    from memtui.library.reverted_edits import LOOKED_BACK
+    from memtui.library.reverted_edits import LOOKBACK_SECONDS
 
     library = _open_journal(stores)
     actions = library.log(limit, anywhere=not stores, void=void)
     overwritten: dict[int, dict[str, None]] = {}
-    for reverted in library.find_reverted(time.time() - LOOKED_BACK):
+    for reverted in library.find_reverted(time.time() - LOOKBACK_SECONDS):
         overwritten.setdefault(reverted.action.id, {})[reverted.description] = None
     if as_json:
         print_json(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 INCOMPLETE = 3
 """Exit code of an export that lacks what could not be read, as that of `restic backup`."""
-LISTED = 20
+MAX_LISTED = 20
 """Conflicts and rejected memories printed one by one; the rest are counted."""
 
 
@@ -278,16 +278,16 @@ def _print_plan(plan: ImportPlan, dry_run: bool) -> None:
         print("fields lost:")
     for name, count in plan.lost.items():
         print(f"  {number(count):>7}  {one_line(name)}")
-    for warning in plan.warnings[:LISTED]:
+    for warning in plan.warnings[:MAX_LISTED]:
         click.echo(f"memtui: {one_line(warning)}", err=True)
 
 
 def _print_some(lines: Iterable[str]) -> None:
     every = list(lines)
-    for line in every[:LISTED]:
+    for line in every[:MAX_LISTED]:
         print(f"  {one_line(line)}")
-    if len(every) > LISTED:
-        print(f"  and {len(every) - LISTED} more")
+    if len(every) > MAX_LISTED:
+        print(f"  and {len(every) - MAX_LISTED} more")
 
 
 # ---- verify -------------------------------------------------------------------------------------

@@ -330,7 +330,7 @@ class LinkIndex:
         return make_edge(source, target, stated, entry, until)
 
     def end_of(self, entry: LinkEntry) -> datetime | None:
-        """When the memory of an entry was taken out of use, as `as_of.find_end` says: when its
+        """When the memory of an entry was taken out of use, as `versions.find_end` says: when its
         first successor came, else as it says itself."""
         times = [
             time

@@ -125,7 +125,7 @@ class ActionStep:
 
     action: JournalAction
     store: str
-    """See `Part.store`."""
+    """Path of the store's root."""
     edit: Edit
 
 

@@ -42,7 +42,7 @@ from memtui.progress import Progress, Report, silent
 MAX_ACTIONS = 10_000
 """Older actions are deleted at start."""
 
-RECHECKED = 20
+MAX_RECHECKED = 20
 """Newest actions whose files are checked at start for what a power cut has brought back."""
 
 LARGEST_JUMP = 2 * 24 * 3600
@@ -277,7 +277,7 @@ class Journal:
 
     def _clean_up_recent(self) -> None:
         writes: dict[str, list[Write]] = {}
-        for action in self.log(RECHECKED):
+        for action in self.log(MAX_RECHECKED):
             for write in self.writes(action.id):
                 if write.done:
                     writes.setdefault(write.path, []).append(write)

@@ -149,7 +149,7 @@ def _files(library: Library) -> dict[str, StoreFiles]:
 
 
 _LINE = re.compile(r"\bline (\d+)")
-LARGEST_SHOWN = 4 << 20
+MAX_SHOWN_BYTES = 4 << 20
 """Bytes of a broken file that are shown."""
 
 
@@ -189,7 +189,7 @@ def inspect_file(store: WritableStore, file: str, reason: str, state: Path | Non
     return BrokenFile(
         path=path,
         reason=reason,
-        text=decode(data[:LARGEST_SHOWN]),
+        text=decode(data[:MAX_SHOWN_BYTES]),
         line=fault_line(reason),
         backup_time=None if backup is None else datetime.fromtimestamp(backup.time, UTC),
         backup_size=0 if backup is None else len(backup.read()),

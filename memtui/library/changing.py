@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ACTIONS_SEARCHED = 1000
+MAX_SEARCHED = 1000
 """Newest actions of the journal among which those of the open stores are searched."""
 
 
@@ -74,9 +74,7 @@ class ChangeWriter:
     ) -> JournalAction:
         """Undo the action with this number, else the newest one of the open stores (`anywhere`: of
         any store). Raises Refused where there is none, Conflict, SaveError."""
-        action = self._select_action(
-            number, self._journal.undoable(ACTIONS_SEARCHED), anywhere, "undo"
-        )
+        action = self._select_action(number, self._journal.undoable(MAX_SEARCHED), anywhere, "undo")
         for store_edits in action.inverted():
             self._refuse_moved(store_edits)
         with self._journal.undoing(action.id) as recording:
@@ -89,9 +87,7 @@ class ChangeWriter:
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
     ) -> JournalAction:
         """Redo an undone action. Raises as `undo` does."""
-        action = self._select_action(
-            number, self._journal.redoable(ACTIONS_SEARCHED), anywhere, "redo"
-        )
+        action = self._select_action(number, self._journal.redoable(MAX_SEARCHED), anywhere, "redo")
         with self._journal.redoing(action.id) as recording:
             recording.report_to(report, action.parts)
             refs = self._apply_parts(action.parts, recording)
@@ -102,7 +98,7 @@ class ChangeWriter:
         `void` not those that left nothing on disk."""
         if anywhere:
             return self._journal.log(limit, void=void)
-        actions = self._journal.log(max(limit, ACTIONS_SEARCHED), void=void)
+        actions = self._journal.log(max(limit, MAX_SEARCHED), void=void)
         return [action for action in actions if self._is_open(action)][:limit]
 
     def find_reverted(self, since: float) -> list[RevertedEdit]:

@@ -29,6 +29,7 @@ from memtui.progress import IsCancelled, never
 from memtui.stores import registry
 from memtui.stores.base import Store
 from memtui.stores.format import Format
+from memtui.stores.listed_texts import TEXT_KEY
 
 log = logging.getLogger(__name__)
 
@@ -36,8 +37,6 @@ COMMIT_LETTERS = 12
 """Of the hash of a commit that is shown."""
 MAX_ACTIONS = 10_000
 """Newest actions of the journal that are looked at: all that it keeps."""
-ITEM_TEXT = "text"
-"""Key of a sidecar entry that names the text of an item (`stores.text_names.TEXT_KEY`)."""
 _SHOWN = ("title", "content", "type", "importance", "tags", "confidence")
 """Fields that a former version of a memory has of its own; the others are as they are now."""
 
@@ -119,7 +118,7 @@ class FormerReader:
         names = {}
         for line in text.split("\n"):
             for id, entry in read_entries(line).items():
-                key = entry.get(ITEM_TEXT) if isinstance(entry, dict) else None
+                key = entry.get(TEXT_KEY) if isinstance(entry, dict) else None
                 if isinstance(key, str):
                     head, mark, _ = id.rpartition("#")
                     names[f"{head}{mark}{key}"] = id

@@ -104,7 +104,7 @@ class Library(LibraryReader):
                 self._journal.close()
 
     def back_up_files(self, cancelled: IsCancelled = never) -> None:
-        """Copy JSON files that were read without faults into the state folder, for `repair`."""
+        """Copy JSON files that were read without faults into the state folder, to restore from."""
         if self.state_folder is not None:
             for cache in self.loaded.caches:
                 cache.back_up(self.state_folder, cancelled)
@@ -223,7 +223,7 @@ class Library(LibraryReader):
     def redo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
     ) -> JournalAction:
-        """Redo an undone action; `number`, `anywhere`, `report`, result and errors as of `undo`."""
+        """Return an action, redone; `number`, `anywhere`, `report` and errors as of `undo`."""
         action = self._change_writer.redo(number, anywhere=anywhere, report=report)
         self.refresh()
         return action

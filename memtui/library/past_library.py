@@ -110,7 +110,7 @@ class PastViews:
 
 
 def _find_ends(state: LoadedState, slots: Mapping[str, int]) -> dict[int, float]:
-    """Slot -> Unix seconds at which a row was taken out of use, as `as_of.find_end` says.
+    """Slot -> Unix seconds at which a row was taken out of use, as `versions.find_end` says.
 
     A cached row is not decoded where its columns and the ids of its successors say it: to decode a
     tenth of 100,000 memories takes a second, this a tenth of that.
@@ -170,7 +170,7 @@ class _RevivedRows(Sequence[Memory]):
 
 
 _FIRST_SERIAL = 1 << 40
-"""Serial of the first row of its own, above all that the present gives."""
+"""Serial of the first row that only the past has, above all serials of the present."""
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 

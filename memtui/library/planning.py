@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from memtui.changes import (
@@ -320,3 +320,47 @@ def _lines(row: object) -> str | None:
     if not isinstance(row, Mapping):
         return None if row is None else str(row)
     return "".join(f"{name}: {'' if value is None else value}\n" for name, value in row.items())
+
+
+_TRIED = {"title": ("Other", "Title"), "importance": ("low", "high"), "entity": ("other", "entity")}
+"""Fields without an act of their own, and values to try; stores refuse some in some memories."""
+
+
+def possible_fields(library: Library, memory: Memory, among: Iterable[str]) -> frozenset[str]:
+    """Those of these fields that can be changed in a memory; `pin` counts as one."""
+    acts = {"content": Act.EDIT, "type": Act.RETYPE, "tags": Act.TAG}
+    acts["pin"] = Act.UNPIN if memory.pinned else Act.PIN
+
+    def is_possible(name: str) -> bool:
+        if name in acts:
+            return not library.refusal(acts[name], memory)
+        value = next(value for value in _TRIED[name] if value != getattr(memory, name))
+        try:
+            library.plan([Change(Act.EDIT, memory.store, memory.ref, {name: value})])
+        except Refused:
+            return False
+        except MemtuiError:  # of this moment, or of this value
+            pass
+        return True
+
+    return frozenset(filter(is_possible, among))
+
+
+def list_able(
+    library: Library, memories: Sequence[Memory], fields: Collection[str]
+) -> dict[str, list[Memory]]:
+    """Field -> the memories that it can be changed in. Fields are tried once a store and kind."""
+    able: dict[str, list[Memory]] = {name: [] for name in fields}
+    tried: dict[tuple[str, str], frozenset[str]] = {}
+    untried = [name for name in fields if name not in _TRIED]
+    for memory in memories:
+        key = (memory.store, memory.kind)
+        if not library.refusal(Act.EDIT, memory):
+            if key not in tried:
+                tried[key] = possible_fields(library, memory, _TRIED.keys() & fields)
+            names = tried[key] | possible_fields(library, memory, untried)
+        else:
+            names = possible_fields(library, memory, untried)
+        for name in names:
+            able[name].append(memory)
+    return able

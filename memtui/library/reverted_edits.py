@@ -22,7 +22,7 @@ from memtui.upkeep.checks import Finding, FindingKind
 
 log = logging.getLogger(__name__)
 
-LOOKED_BACK = 7 * 86400.0
+LOOKBACK_SECONDS = 7 * 86400.0
 """Seconds of history in which commands look for reverted edits: seven days."""
 TIMESTAMP_RESOLUTION = 0.1
 """Seconds after a change in which another one may leave the same file times."""
@@ -141,7 +141,7 @@ def _responsible_action(history: EditHistory, reapply: Edit) -> JournalAction:
 
 
 def peek_reverted(state: Path | None, stores: Iterable[Store]) -> list[RevertedEdit]:
-    """Return the reverted edits of these stores from the last `LOOKED_BACK` seconds.
+    """Return the reverted edits of these stores from the last `LOOKBACK_SECONDS` seconds.
 
     Writes nothing: recovers no late write and settles no interrupted action. Returns [] where the
     journal is missing or cannot be read.
@@ -151,7 +151,7 @@ def peek_reverted(state: Path | None, stores: Iterable[Store]) -> list[RevertedE
     roots = {os.path.realpath(store.root) for store in stores}
     journal = Journal(state, renames_damaged=False)
     try:
-        found = find_reverted(journal.recent(time.time() - LOOKED_BACK))
+        found = find_reverted(journal.recent(time.time() - LOOKBACK_SECONDS))
     except MemtuiError as error:
         log.warning("reverted edits could not be looked for: %s", error)
         return []

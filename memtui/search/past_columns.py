@@ -48,7 +48,7 @@ def find_end(
 
     Args:
         columns: Of all rows.
-        begun: `columns.begun`, as a list.
+        begun: `Columns.begun`, as a list.
         slot: Of a row that is not in use.
         successors: Slots of the memories that replaced it.
     """

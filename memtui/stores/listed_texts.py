@@ -86,7 +86,7 @@ class ListFile(ABC):
         """The id that the text itself gives."""
 
     def key(self, group: str, text: str) -> str:  # noqa: ARG002
-        """What tells the text from the others of the file, see `text_names`."""
+        """What tells the text from the others of the file, see `name_texts`."""
         return text_key(text)
 
     def fit(self, text: str) -> str:

@@ -33,7 +33,6 @@ from memtui.text.safe_text import (
     has_hidden,
     hidden_count,
     mask_urls,
-    mixed_scripts,
     one_line,
     visible,
     without_hidden,

@@ -198,25 +198,6 @@ def file_name(path: str) -> str:
     return visible(named).replace("\n", "␊")
 
 
-# Letters of the two alphabets that look like a Latin one in most fonts (Unicode confusables).
-_CYRILLIC = "аАВеЕЅѕіІјЈкКМНоОрРсСТуУхХԁԛԝһҺӏ"
-_GREEK = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧοναιρυ"
-_ALIKE = re.compile(f"[{_CYRILLIC}{_GREEK}]")
-_WORD = re.compile(r"[^\W\d_]{3,}")
-_LATIN = re.compile("[A-Za-z]")
-
-
-def mixed_scripts(text: str) -> tuple[str, ...]:
-    """Return the words of a visible text that mix letters of two similar alphabets, each once.
-
-    Such words may be forged; words in one alphabet are never returned.
-    """
-    if text.isascii() or not _ALIKE.search(text):
-        return ()
-    words = (word for word in _WORD.findall(text) if _ALIKE.search(word) and _LATIN.search(word))
-    return tuple(dict.fromkeys(words))
-
-
 def without_lone_surrogates(text: str) -> str:
     """Return the text with U+FFFD for lone surrogates, so that it can be encoded as UTF-8."""
     try:

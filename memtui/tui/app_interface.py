@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from textual.app import App
 
+from memtui import text
 from memtui.config import LoadedSettings, Settings
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID
@@ -120,8 +121,10 @@ class AppInterface(App[None]):
         self.notify(f"{words}{self.hint(action_id)}", timeout=4)
 
     def report_refusal(self, reason: str) -> None:
-        """Say in a toast why something cannot be done."""
-        self.notify(f"{reason[:1].upper()}{reason[1:]}.", timeout=4)
+        """Say in a toast why something cannot be done; once, while the same is being said."""
+        words = f"{reason[:1].upper()}{reason[1:]}."
+        if all(toast.message != text.visible(words) for toast in self._notifications):
+            self.notify(words, timeout=4)
 
     def report_error(self, error: MemtuiError) -> None:
         """Say in a toast what failed."""
@@ -177,7 +180,7 @@ class AppInterface(App[None]):
 
     @abstractmethod
     def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
-        """Copy to the clipboard in a job; `done` is told what took it."""
+        """Copy to the clipboard in a job; `done` is called with the outcome."""
 
     @abstractmethod
     def redraw(self) -> None:

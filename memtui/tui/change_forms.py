@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -37,6 +37,8 @@ class FormField:
     locked: str = ""
     """Why the field is read-only; empty when it can be edited."""
     hint: str = ""
+    note: str = ""
+    """What stands at the right: how many of the memories can have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +185,13 @@ def edit(
     *,
     act: Act = Act.EDIT,
     content: str | None = None,
+    editable: Collection[str] | None = None,
 ) -> Form:
-    """Edit a memory, or accept a proposal as edited; `content` replaces the initial text."""
+    """Edit a memory, or accept a proposal as edited; `content` replaces the initial text.
+
+    `editable`: the fields that can be changed in this memory; None: those of its store.
+    """
+    editable = store.editable if editable is None else editable
 
     def changes(values: Values, force: bool) -> list[Change]:
         fields = changed_fields(memory, values)
@@ -195,9 +202,9 @@ def edit(
         values["content"] = content
     locked = f"read-only in {store.format}"
     fields = [
-        _field(name, value, known, locked="" if name in store.editable else locked)
+        _field(name, value, known, locked="" if name in editable else locked)
         for name, value in values.items()
-        if value or name != "title" or name in store.editable
+        if value or name != "title" or name in editable
     ]
     word, save = ("Accept", "accept") if act is Act.ACCEPT else ("Edit", "save")
     return _form(
@@ -205,18 +212,30 @@ def edit(
     )
 
 
-def several(memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> Form:
+SEVERAL = ("importance", "type", "tags", "entity", "pin")
+"""The fields of the form about several memories."""
+
+
+def several(
+    memories: Sequence[Memory],
+    known: Mapping[str, Sequence[str]],
+    able: Mapping[str, Sequence[Memory]],
+) -> Form:
     """Change importance, type, tags, entity and pin of several memories; empty fields stay.
 
-    What a memory's store cannot change is left out for that memory and counted.
+    `able`: the memories that each field can be changed in; a field of none is left out. What a
+    memory cannot have is left out for that memory and counted.
     """
 
     def changes(values: Values, force: bool) -> list[Change]:
-        new_values = {n: value for n in ("type", "entity") if (value := values[n].strip())}
-        if values["importance"] != UNCHANGED:
-            new_values["importance"] = values["importance"]
-        tag_words = tags_of(values["tags"])
-        pin = {"pin": Act.PIN, "unpin": Act.UNPIN}.get(values["pin"])
+        values = {name: value for name, value in values.items() if value != UNCHANGED}
+        new_values = {
+            n: value
+            for n in ("importance", "type", "entity")
+            if (value := values.get(n, "").strip())
+        }
+        tag_words = tags_of(values.get("tags", ""))
+        pin = {"pin": Act.PIN, "unpin": Act.UNPIN}.get(values.get("pin", ""))
         made = []
         for memory in memories:
             fields: dict[str, Any] = {
@@ -231,18 +250,18 @@ def several(memories: Sequence[Memory], known: Mapping[str, Sequence[str]]) -> F
                 made.append(_change(pin, memory, {}, force))
         return made
 
-    def line(name: str) -> FormField:
-        hint = _present([value_of(memory, name) for memory in memories])
-        return FormField(name, LABELS[name], known=tuple(known.get(name, ())), hint=hint)
+    def field(name: str, can: Sequence[Memory]) -> FormField:
+        label = LABELS.get(name, "Pin")
+        note = f"for {len(can)} of {len(memories)}" if len(can) < len(memories) else ""
+        if name in ("importance", "pin"):
+            choices = (UNCHANGED, *(IMPORTANCES if name == "importance" else ("pin", "unpin")))
+            return FormField(name, label, Kind.ONE_OF, UNCHANGED, choices, note=note)
+        if name == "tags":
+            return FormField(name, label, hint=TAG_CHANGES_HINT, note=note)
+        hint = _present([value_of(memory, name) for memory in can])
+        return FormField(name, label, known=tuple(known.get(name, ())), hint=hint, note=note)
 
-    choices = (UNCHANGED, *IMPORTANCES)
-    fields = (
-        FormField("importance", LABELS["importance"], Kind.ONE_OF, UNCHANGED, choices),
-        line("type"),
-        FormField("tags", LABELS["tags"], hint=TAG_CHANGES_HINT),
-        line("entity"),
-        FormField("pin", "Pin", Kind.ONE_OF, UNCHANGED, (UNCHANGED, "pin", "unpin")),
-    )
+    fields = [field(name, able[name]) for name in SEVERAL if able[name]]
     title = f"Edit {text.counted(len(memories), 'memory')}"
     return _form(title, fields, changes, memories, Act.EDIT, as_possible=True)
 
@@ -378,22 +397,3 @@ def merge(memories: Sequence[Memory]) -> Form:
     content = FormField("content", LABELS["content"], Kind.PROSE, keeper.content)
     title = f"Merge {text.counted(len(memories), 'memory')}"
     return _form(title, [content], changes, memories, Act.MERGE, base=keeper, save="merge")
-
-
-def again(
-    act: Act, store: WritableStore, memories: Sequence[Memory], known: Mapping[str, Sequence[str]]
-) -> Form:
-    """Build the form of an action again, as for a draft; without memories, that of adding one."""
-    if not memories or act is Act.ADD:
-        return add(store, known, kinds=known.get("kind", ()))
-    if act is Act.SUPERSEDE:
-        return supersede(memories[0], store, known)
-    if act is Act.TAG:
-        return tag(memories)
-    if act is Act.RETYPE:
-        return retype(memories, known.get("type", ()))
-    if act is Act.RATE:
-        return rate(memories)
-    if len(memories) > 1 and act in (Act.MERGE, Act.EDIT):
-        return merge(memories) if act is Act.MERGE else several(memories, known)
-    return edit(memories[0], store, known, act=Act.ACCEPT if act is Act.ACCEPT else Act.EDIT)

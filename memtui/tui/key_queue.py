@@ -34,6 +34,10 @@ FRAME = 0.05
 """Seconds between two frames while keys are waiting: a held key is seen to move."""
 LONGEST_HOLD = 1.0
 """Seconds for which a worker that will open a dialog keeps the next key back, at most."""
+TYPING_PAUSE = 0.7
+"""Seconds without a key after which letters are commands again; over SSH they come in spurts."""
+_TYPED = frozenset({"enter", "tab", "shift+tab", "backspace", "delete"})
+"""Keys beside letters that a form would get; those that only move are harmless anywhere."""
 
 
 class KeyQueue:
@@ -58,6 +62,8 @@ class KeyQueue:
         """When each ends by itself, by the loop's clock."""
         self._released = asyncio.Event()
         self._is_stopped = False
+        self._is_dropping = False
+        """Letters are dropped until there is a pause."""
         self.last_input = 0.0
         """When a key was pressed or the mouse was used, by the monotonic clock."""
 
@@ -70,7 +76,10 @@ class KeyQueue:
         """Deliver this key after all earlier ones."""
         if self._is_stopped:
             return
-        self.last_input = monotonic()
+        pause, self.last_input = monotonic() - self.last_input, monotonic()
+        if self._is_dropping and pause < TYPING_PAUSE and _is_typed(event):
+            return
+        self._is_dropping &= pause < TYPING_PAUSE and not _is_escape(event)
         self._waiting.append(event)
         if self.is_idle:
             self._task = asyncio.create_task(self._run(), name="keys")
@@ -80,10 +89,22 @@ class KeyQueue:
         self._is_stopped = True
         self._waiting.clear()
 
-    def hold(self) -> Callable[[], None]:
-        """Keep further keys back until the returned function is called, LONGEST_HOLD at most."""
+    def drop_typed(self) -> None:
+        """Drop the letters that follow without a pause, or until escape.
+
+        They were meant for a form that has not opened, and would be run as commands.
+        """
+        self._is_dropping = True
+        waiting, self._waiting = self._waiting, deque()
+        for event in waiting:
+            self._is_dropping &= not _is_escape(event)
+            if not (self._is_dropping and _is_typed(event)):
+                self._waiting.append(event)
+
+    def hold(self, longest: float = LONGEST_HOLD) -> Callable[[], None]:
+        """Keep further keys back until the returned function is called, or for `longest`."""
         token = object()
-        self._holds[token] = asyncio.get_running_loop().time() + LONGEST_HOLD
+        self._holds[token] = asyncio.get_running_loop().time() + longest
         self._released.clear()
 
         def release() -> None:
@@ -146,6 +167,17 @@ class KeyQueue:
             at = at._parent
         pumps += [*stack[-2:], stack[0], self._app] if stack else [self._app]
         return list(dict.fromkeys(pumps))
+
+
+def _is_escape(event: events.Event) -> bool:
+    return isinstance(event, events.Key) and event.key in ("escape", "ctrl+c")
+
+
+def _is_typed(event: events.Event) -> bool:
+    """Whether an event is text, or a key that a form would get."""
+    if isinstance(event, events.Key):
+        return event.is_printable or event.key in _TYPED
+    return isinstance(event, events.Paste)
 
 
 def is_waiting(pump: MessagePump) -> bool:

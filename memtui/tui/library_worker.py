@@ -69,7 +69,7 @@ class LibraryWorker:
         self._refresh_cost = 0.0
         """Seconds of processor time that it took."""
         self.has_links = False
-        """The links have been indexed once: what refers to a memory is told too."""
+        """The links have been indexed once: backlinks are shown too."""
         self.is_writing = False
         """A change of memtui's own is being written: the stores are read again after it."""
         self._last_memories: MemorySet | None = None

@@ -22,7 +22,7 @@ from memtui.tui import appearance
 from memtui.tui.appearance import Palette, marked_segments
 from memtui.tui.text_blocks import Block, LazyLines, is_markdown, link_definitions, split_blocks
 
-COUNTED = 60_000
+MAX_COUNTED = 60_000
 """Characters of a text in which hidden ones are counted."""
 TRAIL_NAME = 24
 """Columns of one memory in the breadcrumb."""
@@ -36,7 +36,7 @@ class Reference(NamedTuple):
     """A memory that this one refers to."""
 
     relation: str
-    """`replaces`, `replaced by`, or the link's own word."""
+    """`supersedes`, `superseded by`, or the link's own word."""
     words: str
     """Its headline, or its id if it is not in the open stores."""
     ref: str = ""
@@ -201,7 +201,7 @@ class MemoryDetail(NamedTuple):
         if memory.when:
             bits.append((text.ago(memory.when, self.now), palette.dim))
         yield from self._wrap_pieces(bits)
-        hidden = text.hidden_count(f"{memory.title}{memory.content[:COUNTED]}")
+        hidden = text.hidden_count(f"{memory.title}{memory.content[:MAX_COUNTED]}")
         if hidden:
             badge = f" {text.counted(hidden, 'hidden character')} "
             yield _line(Segment(text.cut(badge, self.width), palette.badge))
@@ -303,7 +303,9 @@ class MemoryDetail(NamedTuple):
 
     def _time(self, time: datetime) -> str:
         date = text.date(time)
-        return f"{date}  {text.ago(time, self.now)}" if self.width >= AGO_FROM else date
+        if time == self.memory.when or self.width < AGO_FROM:  # the head says how long ago
+            return date
+        return f"{date}  {text.ago(time, self.now)}"
 
     def _extra(self) -> Iterator[DetailLine]:
         pairs = [(str(key), _value(value)) for key, value in self.memory.extra.items()]

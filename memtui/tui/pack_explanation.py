@@ -138,7 +138,7 @@ def describe_empty(
     if not request.task.strip() and recipe.takes == "task":
         return (
             "Type a task in plain words, as you would tell it to the agent: "
-            "what it would be given for it appears here. " + press(("search", "to type"))
+            "what it would be given for it appears here."
         )
     if request.budget is not None and built.whole.text:
         return f"Nothing fits this budget. {press(('pack.more', 'for more'))}"

@@ -35,14 +35,14 @@ from memtui.tui.widgets.statistics import Row
 FOLDER = "screens"
 VERSION = 1
 MAX_BYTES = 1_000_000
-"""A larger file is none of memtui's."""
-ROWS_KEPT = 120
+"""memtui writes no larger file."""
+MAX_ROWS = 120
 """Rows of the list: more than most screens have."""
-LINES_KEPT = 120
+MAX_LINES = 120
 """Lines of the tree of entities."""
-TEXT_KEPT = 400
+MAX_TEXT_CHARS = 400
 """Characters of a memory's text in the list, as many as a row reads."""
-WHOLE_TEXT = 20_000
+MAX_WHOLE_CHARS = 20_000
 """Characters of a memory up to which it is kept whole for the detail."""
 FIRST_SERIAL = 1 << 40
 """Serials of kept rows begin here, above those of rows that were read."""
@@ -137,7 +137,7 @@ def load(cache: Path, key: str, view: str) -> CachedScreen | None:
 def _encode(screen: CachedScreen) -> dict[str, Any]:
     timeline = screen.timeline
     detail = to_record(screen.detail) if screen.detail is not None else None
-    if detail is not None and len(json.dumps(detail, default=str)) > WHOLE_TEXT:
+    if detail is not None and len(json.dumps(detail, default=str)) > MAX_WHOLE_CHARS:
         detail = None
     values = {name: getattr(screen, name) for name in (*_NUMBERS, *_TEXTS)}
     return {
@@ -164,7 +164,7 @@ _TEXTS = ("order", "quiet", "counts", "alert", "entity_label")
 
 
 def _encode_row(memory: Memory) -> list[Any]:
-    title, content = memory.title[:TEXT_KEPT], memory.content[:TEXT_KEPT].lstrip()
+    title, content = memory.title[:MAX_TEXT_CHARS], memory.content[:MAX_TEXT_CHARS].lstrip()
     texts = (memory.ref, memory.kind, memory.type, title, content, memory.entity)
     when = memory.when.isoformat() if memory.when else ""
     return [*map(_visible, texts), when, memory.importance, memory.status, memory.pinned]
@@ -194,7 +194,7 @@ def _decode(values: Mapping[str, Any]) -> CachedScreen:
     """Raises KeyError, TypeError, ValueError if it is not what `_encode` makes."""
     plain: dict[str, Any] = {name: _number(values[name]) for name in _NUMBERS}
     plain.update({name: _text(values[name]) for name in _TEXTS})
-    memories = tuple(map(_decode_row, values["rows"][:ROWS_KEPT]))
+    memories = tuple(map(_decode_row, values["rows"][:MAX_ROWS]))
     inside = range(plain["first"], plain["first"] + len(memories))
     if plain["cursor"] not in inside or inside.stop > plain["total"]:
         raise ValueError("no row under the cursor")
@@ -202,7 +202,7 @@ def _decode(values: Mapping[str, Any]) -> CachedScreen:
         view=_text(values["view"]),
         memories=memories,
         **plain,
-        branches=tuple(_branch(*line) for line in values["branches"][:LINES_KEPT]),
+        branches=tuple(_branch(*line) for line in values["branches"][:MAX_LINES]),
         unfolded=frozenset(map(_text, values["unfolded"])),
         statistics=tuple(_statistics_row(*line) for line in values["statistics"]),
         timeline=_timeline(values["timeline"]),

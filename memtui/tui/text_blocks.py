@@ -21,7 +21,7 @@ _MARKDOWN = re.compile(
     r"|\*\*|__|~~|`|\]\(|\]\[|(?<!\w)\*\w|(?<!\w)_\w|\\[*_`\[]",
     re.MULTILINE,
 )
-LOOKED_AT = 100_000
+MAX_LOOKED_AT = 100_000
 """Characters that are searched for signs of Markdown."""
 
 
@@ -40,12 +40,12 @@ class Block(NamedTuple):
 
 def is_markdown(content: str) -> bool:
     """Whether a text has any sign of Markdown; without one it is drawn as it is."""
-    return _MARKDOWN.search(content, 0, LOOKED_AT) is not None
+    return _MARKDOWN.search(content, 0, MAX_LOOKED_AT) is not None
 
 
 def link_definitions(content: str) -> Mapping[str, str]:
     """Return label (upper case) -> target of `[label]: target`, which other blocks refer to."""
-    found = _DEFINITION.findall(content[:LOOKED_AT]) if "]:" in content else []
+    found = _DEFINITION.findall(content[:MAX_LOOKED_AT]) if "]:" in content else []
     return {" ".join(label.split()).upper(): target for label, target in found}
 
 

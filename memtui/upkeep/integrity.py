@@ -94,8 +94,8 @@ def _propose_for_folder(
         names = sorted(targets[store])
         missing = counted(len(names), "missing file")
         message = f"{folder}/: {missing}, named by {counted(len(memories), 'memory')}"
-        shown = ", ".join(name.rpartition("/")[2] for name in names[:_NAMED])
-        more = and_more(len(names) - _NAMED)
+        shown = ", ".join(name.rpartition("/")[2] for name in names[:_MAX_NAMED])
+        more = and_more(len(names) - _MAX_NAMED)
         yield propose(
             ProposalKind.DANGLING,
             list(memories.values()),
@@ -107,7 +107,7 @@ def _propose_for_folder(
 
 _MIN_FILES = 2
 """References into one folder that become one hint."""
-_NAMED = 4
+_MAX_NAMED = 4
 """Missing files that the reason names."""
 
 

@@ -14,6 +14,7 @@ from memtui.library import Library
 from memtui.library.time_views import read_times
 from memtui.query import Query, parse_query
 from memtui.tui import messages
+from memtui.tui.layout import Pane
 
 from .stage import NOW, Stage, fact, stage, write_store
 
@@ -103,6 +104,26 @@ async def test_a_cursor_that_was_moved_stays_on_its_memory(disk: SlowDisk) -> No
         assert on.browse.detail.memory == memory
 
 
+async def test_what_is_typed_after_a_refused_edit_runs_no_command(disk: SlowDisk) -> None:
+    async with stage(disk.roots[0], open_library=disk.open, toasts=True) as on:
+        disk.let(0)
+        await rows(on, ROWS)
+        for letter in ("e", *"dusk is at ten z", "enter", "d"):
+            on._strike(letter)
+        await on.handle("down")
+        toasts = [toast.message for toast in on.app._notifications]
+        assert toasts == ["The stores are still being opened."], "once, and calmly"
+        assert on.app.screen is on.browse
+        assert on.browse.pane is Pane.MEMORIES
+        assert not any((on.browse.zoomed, on.browse.view.text, on.browse.memories.marked))
+        assert on.browse.memories.cursor == 1, "a move is harmless"
+        await on.handle("escape", "t")
+        assert on.app.screen is not on.browse, "after escape a letter is a key again"
+        disk.let(1)
+        disk.let(2)
+        await on.ready()
+
+
 async def test_who_reads_the_first_memory_keeps_it(disk: SlowDisk) -> None:
     async with stage(disk.roots[0], open_library=disk.open) as on:
         disk.let(0)
@@ -116,6 +137,7 @@ async def test_who_reads_the_first_memory_keeps_it(disk: SlowDisk) -> None:
         assert on.browse.detail.memory == memory
 
 
+@pytest.mark.slow
 async def test_a_new_search_begins_at_its_top_again(disk: SlowDisk) -> None:
     async with stage(disk.roots[0], open_library=disk.open) as on:
         disk.let(0)

@@ -64,7 +64,10 @@ async def test_what_a_memory_cannot_have_is_left_out_and_counted(tmp_path: Path)
         on.browse.memories.marked = {
             rows.serial(slot) for slot in range(len(rows)) if rows[slot].ref in wanted
         }
-        await on.keys("e", "tab")
+        await on.keys("e")
+        assert isinstance(on.app.screen, FormScreen)
+        assert "importance" not in on.app.screen.values(), "agent-memory keeps none"
+        assert "for 1 of 2" in on.text(), "a note has no type of its own"
         await on.type("person")
         await on.keys("tab")
         await on.type("spring")
@@ -74,6 +77,32 @@ async def test_what_a_memory_cannot_have_is_left_out_and_counted(tmp_path: Path)
         assert "spring" in on.memory(note.ref).tags
         assert "spring" in on.memory(fact.ref).tags
         assert on.memory(note.ref).type == note.type
+
+
+@pytest.mark.slow
+async def test_only_what_can_be_changed_in_a_memory_is_offered(tmp_path: Path) -> None:
+    """In the forms of one memory and of several; where only some can, it says how many."""
+    async with changing(tmp_path, "engram", "simple-memory", size=(40, 12)) as on:
+        await on.show("store:engram type:decision")
+        await on.keys("a", "e")
+        assert isinstance(on.app.screen, FormScreen)
+        assert set(on.app.screen.values()) == {"type", "entity", "pin"}
+        await on.keys("escape")
+        on.browse.memories.marked |= {on.browse.memories.serial}
+        await on.show("kind:schema")
+        await on.keys("space", "e")
+        count = len(on.browse.memories.marked)
+        assert f"for 1 of {count}" in next(
+            line for line in on.text().splitlines() if "Importance" in line
+        )
+        await on.keys("escape")
+        on.browse.memories.marked = set()
+        await on.show("store:simple-memory kind:fact")
+        await on.keys("e")
+        lines = on.text().splitlines()
+        assert any("Type" in line and "read-only" in line for line in lines), (
+            "only a schema has one"
+        )
 
 
 @pytest.mark.parametrize("store", STORES)

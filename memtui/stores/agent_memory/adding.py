@@ -49,7 +49,7 @@ from memtui.stores.values import UNADDRESSABLE, content_of, created_of, to_iso_s
 _SINGULARS = {plural: singular for singular, plural in PLURALS.items()}
 UNTYPED_FACT = "person"
 """Type of a fact about a new entity of which nobody said a type: the commonest one."""
-_SHOWN = 50
+_MAX_QUOTED = 50
 """Characters of another fact that a reason quotes."""
 
 
@@ -108,8 +108,8 @@ def mark_historical(file: FactFile, id: str) -> tuple[Edit, ...]:
 
 
 def _quoted(memory: Memory) -> str:
-    text = memory.content[:_SHOWN]
-    return f'"{text}{"..." if len(memory.content) > _SHOWN else ""}"'
+    text = memory.content[:_MAX_QUOTED]
+    return f'"{text}{"..." if len(memory.content) > _MAX_QUOTED else ""}"'
 
 
 def _refused_by_rule(change: Change, content: str, active: list[Memory], rules: FactRules) -> Plan:

@@ -91,7 +91,7 @@ def backup(
     """The document for these memories of these stores.
 
     `whole`: they are all that Ambient still holds, so its files are taken as they stand. `every`:
-    take what Ambient itself no longer reads too (`ambient_files`).
+    take what Ambient itself no longer reads too (`BackupSelection.every`).
     """
     document = AmbientBackup({"version": VERSION, "exportedAt": _iso(now), "projects": {}})
     native: dict[str, list[Memory]] = {s.label: [] for s in stores if s.format == Ambient.format}

@@ -150,7 +150,7 @@ _OF_THE_DISK = frozenset(
 def rebuild(lines: Iterable[str], file: Path) -> None:
     """Build the database that these lines describe; the file appears whole or not at all.
 
-    Raises BundleError for lines that are none of ours, SaveError when it cannot be written.
+    Raises BundleError for lines that memtui did not write, SaveError when it cannot be written.
     """
     if os.path.lexists(file):
         raise SaveError("a database already exists", where=str(file))
@@ -222,7 +222,7 @@ def _fill_index(connection: sqlite3.Connection, index: str, triggers: Collection
 
 
 def _creation_order(record: Row) -> tuple[int, bool]:
-    """Indexes and views, then triggers, `_update_insert` first.
+    """Indexes and views, then triggers, those of `UPDATE_INSERT_TRIGGERS` first.
 
     SQLite runs the trigger that was created last first: of the pair on an update the one that takes
     the former text out of the index. The other way round, words of both texts would be lost.

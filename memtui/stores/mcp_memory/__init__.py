@@ -21,7 +21,7 @@ NAMES = ("memory.jsonl", "memory.json")
 """The usual name, and that of the versions before 2025."""
 VARIABLE = "MEMORY_FILE_PATH"
 
-_LOOKED_AT = 4096
+_MAX_LOOKED_AT = 4096
 """Bytes of a file that are read to recognise it."""
 _LARGEST_SETTINGS = 32 << 20
 """Bytes of a settings file that is read; `.claude.json` holds the history of every project."""
@@ -53,7 +53,7 @@ def _is_graph(file: Path, root: Path | None) -> bool:
         if not os.path.isfile(file) or (root is not None and not is_link_into(file, root)):
             return False
         with open(file, "rb") as opened:
-            data = opened.read(_LOOKED_AT)
+            data = opened.read(_MAX_LOOKED_AT)
     except (OSError, ValueError):
         return False
     text = data.decode("utf-8", "replace").lstrip()

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import TypeVar
 
 from memtui import query as queries
 from memtui.changes import Act, Change
-from memtui.errors import MemtuiError, RefError, SaveError
+from memtui.errors import MemtuiError, RefError, Refused, SaveError
 from memtui.files import drafts
 from memtui.files.drafts import DraftFile, EditorDraft, FormDraft
 from memtui.journal import JournalAction
-from memtui.library import Library
+from memtui.library import Library, planning
 from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.stores.base import WritableStore
@@ -24,9 +25,10 @@ from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import WritingController, of_one_store
 from memtui.tui.jobs import Job
 
+Answer = TypeVar("Answer")
 KnownValues = Mapping[str, Sequence[str]]
 """Field -> values that are offered while typing."""
-KNOWN = 500
+MAX_KNOWN = 500
 """Values of a field that are offered while typing."""
 _RECORDS = ("fact", "episode", "schema")
 """Kinds that a person may choose between when adding to a store that holds several."""
@@ -53,12 +55,36 @@ class FormActions(WritingController):
 
     def _edit(self) -> None:
         """Edit the memory that is shown, or all marked ones at once."""
-        marked = self._screen.marked_memories()
-        if len(marked) > 1:
-            several = partial(change_forms.several, marked)
-            self._ask_known(marked[0].store, lambda known: self._show(several(known)))
-        else:
-            self._open_form(change_forms.edit)
+        if len(self._screen.memories.marked) > 1:
+            self._ask_several(self._selection.reader(), self._show)
+        elif (memory := self._selection.current()) is not None:
+            self._ask_fields(memory, self._show)
+
+    def _ask_fields(self, memory: Memory, done: Callable[[Form], None]) -> None:
+        """Make the form that edits a memory: only what its store can change in it is offered."""
+
+        def look(library: Library, _: Job) -> Form:
+            store, known = library.store(memory.store), self._known(library, memory.store)
+            fields = store.editable & change_forms.LABELS.keys()
+            editable = planning.possible_fields(library, memory, fields)
+            return change_forms.edit(memory, store, known, editable=editable)
+
+        self._look(look, done)
+
+    def _ask_several(
+        self, read: Callable[[], Sequence[Memory]], done: Callable[[Form], None]
+    ) -> None:
+        """Make the form about several memories; refuse where nothing of them can be changed."""
+
+        def look(library: Library, _: Job) -> Form:
+            memories = read()
+            able = planning.list_able(library, memories, change_forms.SEVERAL)
+            if not any(able.values()):
+                why = library.refusal(Act.EDIT, memories[0])
+                raise Refused(why or "nothing of these memories can be changed here")
+            return change_forms.several(memories, self._known(library, memories[0].store), able)
+
+        self._look(look, done)
 
     def _open_form(self, make: Callable[[Memory, WritableStore, KnownValues], Form]) -> None:
         memory, library = self._selection.current(), self._writer.library
@@ -107,27 +133,37 @@ class FormActions(WritingController):
             file.discard()
             return
 
-        def known(values: KnownValues) -> None:
-            kinds = tuple(kind for kind in values.get("kind", ()) if kind in _RECORDS)
-            form = change_forms.again(draft.act, store, memories, {**values, "kind": kinds})
+        def show(form: Form) -> None:
             self._show(resumed(form, draft.values, draft.before), changed=True, file=file)
 
-        self._ask_known(store.label, known)
+        def known(values: KnownValues) -> None:
+            kinds = tuple(kind for kind in values.get("kind", ()) if kind in _RECORDS)
+            show(_form_again(draft.act, store, memories, {**values, "kind": kinds}))
+
+        if draft.act is Act.EDIT and len(memories) > 1:
+            self._ask_several(lambda: memories, show)
+        elif draft.act is Act.EDIT and memories:
+            self._ask_fields(memories[0], show)
+        else:
+            self._ask_known(store.label, known)
 
     def _ask_known(self, store: str, done: Callable[[KnownValues], None]) -> None:
+        self._look(lambda library, _: self._known(library, store), done)
+
+    def _look(self, look: Callable[[Library, Job], Answer], done: Callable[[Answer], None]) -> None:
+        """Ask the library what a form needs; the keys typed next wait for the form."""
+        self._writer.plan(look, done, self._changes.failed)
+
+    def _known(self, library: Library, store: str) -> KnownValues:
         """What types, entities and tags the store knows, to be offered while typing."""
-
-        def look(library: Library, _: Job) -> KnownValues:
-            query = queries.parse_query("status:all", self._screen.now())
-            query = queries.with_filter_values(query, "store", (store.casefold(),))
-            facets = library.find(query).facets
-            return {
-                "type": _by_frequency(facets.type),
-                "entity": _by_frequency(facets.entity),
-                "kind": _by_frequency(facets.kind),
-            }
-
-        self._writer.worker.run("known", look, done, self._changes.failed, holds_keys=True)
+        query = queries.parse_query("status:all", self._screen.now())
+        query = queries.with_filter_values(query, "store", (store.casefold(),))
+        facets = library.find(query).facets
+        return {
+            "type": _by_frequency(facets.type),
+            "entity": _by_frequency(facets.entity),
+            "kind": _by_frequency(facets.kind),
+        }
 
     def _new(self) -> None:
         """Add a memory; ask for its store where several can be written."""
@@ -177,22 +213,29 @@ class FormActions(WritingController):
         self._show(change_forms.merge([keeper, *others]))
 
     def _open_if_able(self, action_id: str, make: Callable[[Sequence[Memory]], Form]) -> None:
-        able, reason = self._selection.able(action_id)
-        if able:
-            self._show(make(able))
-        else:
-            self._screen.app.report_refusal(reason)
+        self._make_form(action_id, lambda _, able: make(able))
 
     def _retype(self) -> None:
-        able, reason = self._selection.able("retype")
-        if not able or (reason := of_one_store(able)):
-            self._screen.app.report_refusal(reason)
-            return
+        def make(library: Library, able: Sequence[Memory]) -> Form:
+            if reason := of_one_store(able):
+                raise Refused(reason)
+            known = self._known(library, able[0].store)
+            return change_forms.retype(able, known["type"])
 
-        def known(values: KnownValues) -> None:
-            self._show(change_forms.retype(able, values["type"]))
+        self._make_form("retype", make)
 
-        self._ask_known(able[0].store, known)
+    def _make_form(self, action_id: str, make: Callable[[Library, Sequence[Memory]], Form]) -> None:
+        """Make a form in a job for the memories that the action is possible for, and open it."""
+        read = self._selection.reader()
+
+        def work(library: Library, _: Job) -> Form:
+            able, reason = self._selection.able(action_id, read())
+            if not able:
+                raise Refused(reason)
+            return make(library, able)
+
+        refused = self._screen.app.report_refusal
+        self._writer.plan(work, self._show, lambda error: refused(str(error)))
 
     # Links
 
@@ -280,6 +323,30 @@ class FormActions(WritingController):
         self._show(form, changed=True, draft=draft)
 
 
+def _form_again(
+    act: Act, store: WritableStore, memories: Sequence[Memory], known: KnownValues
+) -> Form:
+    """Build the form of an action again, as for a draft; without memories, that of adding one.
+
+    Not that about several memories.
+    """
+    if not memories or act is Act.ADD:
+        return change_forms.add(store, known, kinds=known.get("kind", ()))
+    if act is Act.SUPERSEDE:
+        return change_forms.supersede(memories[0], store, known)
+    if act is Act.TAG:
+        return change_forms.tag(memories)
+    if act is Act.RETYPE:
+        return change_forms.retype(memories, known.get("type", ()))
+    if act is Act.RATE:
+        return change_forms.rate(memories)
+    if len(memories) > 1 and act is Act.MERGE:
+        return change_forms.merge(memories)
+    return change_forms.edit(
+        memories[0], store, known, act=Act.ACCEPT if act is Act.ACCEPT else Act.EDIT
+    )
+
+
 def _by_frequency(counts: Mapping[str, int]) -> tuple[str, ...]:
     """The values, most used first."""
-    return tuple(sorted(counts, key=lambda value: -counts[value])[:KNOWN])
+    return tuple(sorted(counts, key=lambda value: -counts[value])[:MAX_KNOWN])

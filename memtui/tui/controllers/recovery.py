@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from memtui.tui.dialogs.unreadable import Fault
 
 
-LOOK_BACK = 24 * 3600.0
-"""Seconds before the start in which an agent may have taken back what memtui wrote."""
-WATCHED = 10 * 60.0
-"""Seconds after a change during which is looked whether it still stands (P4 of reliability)."""
+LOOKBACK_SECONDS = 24 * 3600.0
+"""Seconds before the start whose changes are checked too: agents may have reverted them."""
+WATCH_SECONDS = 10 * 60.0
+"""Seconds after a change during which it is checked for a revert by another program."""
 LOOK_EVERY = 2.0
-LOGGED = 500
+"""Seconds between two checks."""
+MAX_LOGGED = 500
 """Actions in the log screen."""
 
 
@@ -47,10 +48,10 @@ class JournalActions(WritingController):
 
     def __init__(self, changes: ChangeActions) -> None:
         super().__init__(changes)
-        self._since = time.time() - LOOK_BACK
+        self._since = time.time() - LOOKBACK_SECONDS
         self._until = 0.0
-        """Until when is looked, by the monotonic clock: the other one may be put on or back. The
-        first look comes when everything has been read."""
+        """When the checks end, by the monotonic clock: the other one may be put on or back. The
+        first check comes when everything has been read."""
         self._announced: set[tuple[int, Hashable]] = set()
         self._fault = ""
         self.overwritten: tuple[RevertedEdit, ...] = ()
@@ -104,7 +105,7 @@ class JournalActions(WritingController):
     def _log(self) -> None:
         self._writer.worker.run(
             "log",
-            lambda library, _: library.log(LOGGED, void=False),
+            lambda library, _: library.log(MAX_LOGGED, void=False),
             self._show_log,
             self._changes.failed,
             holds_keys=True,
@@ -127,11 +128,11 @@ class JournalActions(WritingController):
         lost = {each.action.id for each in self.overwritten}
         self._screen.app.ask(LogScreen(changes, library, self._screen.now, lost), chosen)
 
-    # What agents take back
+    # Changes that agents reverted
 
     def watch(self) -> None:
         """After a change, check for some minutes whether another program reverted it."""
-        self._until = time.monotonic() + WATCHED
+        self._until = time.monotonic() + WATCH_SECONDS
 
     def begin(self) -> None:
         """Check the changes of the last day once, then check after each change."""

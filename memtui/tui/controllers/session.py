@@ -19,6 +19,7 @@ from memtui.config import session
 from memtui.config.session import Session
 from memtui.tui import actions, first_frame, screen_cache
 from memtui.tui.actions import MOVING
+from memtui.tui.key_queue import LONGEST_HOLD
 from memtui.tui.layout import Pane, Sizes
 from memtui.tui.screen_cache import CachedScreen
 from memtui.tui.view_state import ViewState, day_range
@@ -35,6 +36,8 @@ AT_ONCE = frozenset(
     | {action.id for action in actions.ACTIONS if MOVING in action.scopes}
 )
 """Actions that are about no memory."""
+LONGEST_WAIT = 5.0
+"""Seconds for which keys wait behind an action: the rest may be text for the form it opens."""
 CHECKING = "checking · "
 """What stands before the counts until they are checked."""
 
@@ -50,7 +53,7 @@ class CachedScreenController:
         self._waiting: list[tuple[str | None, Callable[[], None]]] = []
         """Ref of the memory under the cursor, and what to do with it; None: whatever is under it
         after the moves that wait before it."""
-        self._release: Callable[[], None] | None = None
+        self._releases: list[Callable[[], None]] = []
 
     @property
     def is_unchecked(self) -> bool:
@@ -116,14 +119,13 @@ class CachedScreenController:
         """Whether an action is about a memory that is not checked yet."""
         return self.is_unchecked and action_id not in AT_ONCE
 
-    def wait(self, act: Callable[[], None]) -> None:
+    def wait(self, act: Callable[[], None], longest: float = LONGEST_HOLD) -> None:
         """Run an action on the memory under the cursor at the next call of `do_waiting`.
 
-        The keys typed next wait too, a second at most.
+        The keys typed next wait too, for `longest` seconds at most.
         """
         self._waiting.append((None if self._waiting else self._ref, act))
-        if self._release is None:
-            self._release = self._screen.app.key_queue.hold()
+        self._releases.append(self._screen.app.key_queue.hold(longest))
 
     @property
     def _ref(self) -> str:
@@ -145,9 +147,8 @@ class CachedScreenController:
                 act()
             else:
                 screen.app.notify("That memory is no longer in the list.", severity="warning")
-        if self._release is not None and not self._waiting:
-            self._release()
-            self._release = None
+        while self._releases and not self._waiting:
+            self._releases.pop()()
 
     # Keeping
 
@@ -177,8 +178,8 @@ class CachedScreenController:
         found, memories = screen.found, screen.memories
         if library is None or found is None or not screen.is_settled or found.words:
             return None
-        first = 0 if memories.cursor < screen_cache.ROWS_KEPT // 2 else memories.top
-        slots = memories.slots[first : first + screen_cache.ROWS_KEPT]
+        first = 0 if memories.cursor < screen_cache.MAX_ROWS // 2 else memories.top
+        slots = memories.slots[first : first + screen_cache.MAX_ROWS]
         branches, branch_count, unfolded, label = screen.entities.lines()
         under, whole = memories.memory, screen.detail.memory
         quiet, alert, order = screen.chips.words
@@ -195,7 +196,7 @@ class CachedScreenController:
             quiet=quiet,
             counts=f"{text.number(found.total)} of {text.number(library.snapshot.count)}",
             alert=alert,
-            branches=tuple(branches[: screen_cache.LINES_KEPT]),
+            branches=tuple(branches[: screen_cache.MAX_LINES]),
             unfolded=unfolded,
             branch_count=branch_count,
             entity_label=label,

@@ -212,9 +212,11 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
             self.dismiss(None)
 
 
-def labelled_row(label: str, widget: Widget) -> Horizontal:
-    """A field of a dialog behind its label."""
-    return Horizontal(Static(Content(label), classes="label", markup=False), widget, classes="row")
+def labelled_row(label: str, widget: Widget, note: str = "") -> Horizontal:
+    """A field of a dialog behind its label, before a note."""
+    notes = [Static(Content(note), classes="note", markup=False)] if note else []
+    named = Static(Content(label), classes="label", markup=False)
+    return Horizontal(named, widget, *notes, classes="row")
 
 
 class FittingDialog(Dialog[Result]):

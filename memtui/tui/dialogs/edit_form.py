@@ -103,9 +103,11 @@ class FormScreen(FittingDialog[Planned]):
         if field.kind is Kind.PROSE:
             return Vertical(TextInput(field.value, name=field.name), classes="prose")
         if field.kind is Kind.ONE_OF:
-            return labelled_row(field.label, ChoiceInput(field.known, field.value, name=field.name))
-        line = LineInput(field.value, name=field.name, known=field.known, placeholder=field.hint)
-        return labelled_row(field.label, line)
+            choice = ChoiceInput(field.known, field.value, name=field.name)
+            return labelled_row(field.label, choice, field.note)
+        known, hint = field.known, field.hint
+        line = LineInput(field.value, name=field.name, known=known, placeholder=hint)
+        return labelled_row(field.label, line, field.note)
 
     def on_mount(self) -> None:
         self._initial = self.values()
@@ -248,7 +250,8 @@ class FormScreen(FittingDialog[Planned]):
         save = self._form.save
         diff = [("f2", "diff")] if self._preview and self._preview.lines else []
         first = ("f4", f"{save} anyway") if self._stopped else ("^s", save)
-        return [first, *diff, ("⇥", "next field")]
+        open_fields = sum(not field.locked for field in self._form.fields)
+        return [first, *diff, *([("⇥", "next field")] if open_fields > 1 else [])]
 
     # Saving
 

@@ -28,7 +28,7 @@ from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.inputs import ChoiceInput, FilterInput, LineInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, Tone
 
-SHOWN = 200
+MAX_SHOWN = 200
 """Search results shown at most."""
 RELATIONS = (
     "related",
@@ -139,10 +139,10 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         memories: dict[str, Memory] = {}
         for search_query in (own, query) if len(library.stores) > 1 else (own,):
             found = library.find(search_query)
-            for slot in found.slots[: SHOWN + 1]:
+            for slot in found.slots[: MAX_SHOWN + 1]:
                 memories.setdefault(found.rows[slot].ref, found.rows[slot])
         memories.pop(self._memory.ref, None)
-        return list(memories.values())[:SHOWN]
+        return list(memories.values())[:MAX_SHOWN]
 
     def _show(self, number: int, memories: list[Memory]) -> None:
         if number == self._number:

@@ -18,7 +18,7 @@ from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.memory import MemoryActions
 from memtui.tui.controllers.panes import PaneActions
-from memtui.tui.controllers.session import SessionState, status_values
+from memtui.tui.controllers.session import LONGEST_WAIT, SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.jobs import Job
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 GARBAGE = (5_000, 4, 250)
 """Thresholds of the collector once all memories have been read."""
-LOOK = 0.05
+LOOK_SECONDS = 0.05
 """Seconds between two looks for rows while the stores load."""
 
 
@@ -111,8 +111,10 @@ class BrowseScreen(SearchableScreen):
         if self.cached_screen.waits(action_id) or (
             is_nearly_ready and self.refusal(action_id) == OPENING
         ):
-            self.cached_screen.wait(lambda: self.action_act(action_id))
+            self.cached_screen.wait(lambda: self.action_act(action_id), LONGEST_WAIT)
         else:
+            if self.refusal(action_id) == OPENING:
+                self.app.key_queue.drop_typed()
             super().action_act(action_id)
 
     @on(messages.MoveWaits)
@@ -182,7 +184,7 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.LibraryOpened)
     def _library_opened(self) -> None:
-        self._looking = self.set_interval(LOOK, self._look_for_rows)
+        self._looking = self.set_interval(LOOK_SECONDS, self._look_for_rows)
 
     def _look_for_rows(self) -> None:
         """Show rows from the cache at once, while the stores are still being scanned."""

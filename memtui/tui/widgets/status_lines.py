@@ -144,6 +144,8 @@ class ChipLine(ClickableLine):
         alerts = [(words, at) for at, words in self._alerts.items() if words]
         first = "".join(_chip_words(self._chips[0])) if self._chips else ""
         least = max(MIN_FILTER_CELLS, text.width(first) + 1)
+        if not self._chips:  # what the filters hide matters more than what could be reviewed
+            least = max(least, text.width(text.one_line(self._hint).partition(" · ")[0]) + 1)
         if sum(text.width(words) + 2 for words, _ in alerts) > room - least:
             short = " ".join(self._alerts[UNREADABLE].split(" ")[:2])
             alerts = [(short, at) for _, at in alerts if at == UNREADABLE]

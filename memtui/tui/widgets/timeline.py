@@ -226,6 +226,8 @@ class TimelinePane(BarChart):
         ):
             parts += [f"{text.number(count)} {words}"] if count else []
         self.border_title = Content(f"4 Timeline by {self.timeline.unit}")
+        while len(parts) > 1 and text.width(" · ".join(parts)) > self.size.width - 4:
+            parts.pop()
         self.say_below(Content(" · ".join(parts)))
 
     # Drawing

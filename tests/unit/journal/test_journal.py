@@ -378,6 +378,7 @@ def test_a_failed_second_file_takes_the_first_back_and_leaves_nothing_to_undo(
     assert journal.undoable() == []
 
 
+@pytest.mark.slow
 def test_a_second_look_at_the_journal_keeps_the_locks_of_the_first(tmp_path: Path) -> None:
     """Another process that ends would else delete the log that this one goes on writing to."""
     path, state = write_store(tmp_path), tmp_path / "state"

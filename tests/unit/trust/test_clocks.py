@@ -19,7 +19,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.library.reverted_edits import plan_reapply
 from memtui.model import Memory
-from memtui.tui.controllers.recovery import LOOK_BACK
+from memtui.tui.controllers.recovery import LOOKBACK_SECONDS
 from tests.unit.bundle import small_stores
 from tests.unit.library.stores_for_tests import agent_memory
 
@@ -171,7 +171,7 @@ def test_what_an_agent_takes_back_is_noticed_by_sequence(
     library: Library, clock: Clock, jumps: tuple[float, ...], tally: Callable[[str], None]
 ) -> None:
     file = Path(library.memories(library.stores[0].label)[0].origin.file)
-    since = time.time() - LOOK_BACK
+    since = time.time() - LOOKBACK_SECONDS
     first = file.read_bytes()
     for number, clock.off in enumerate(jumps):
         library.apply(edited(library, f"Alice has changed her mind {number} times"))
