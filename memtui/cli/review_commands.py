@@ -280,7 +280,8 @@ def _print_queue(queue: Queue, as_json: bool) -> int:
         if proposal.kind is not heading:
             heading = proposal.kind
             count = sum(each.kind is heading for each in queue.proposals)
-            print(f"{RULES[heading].heading} ({count}), {heading}: {RULES[heading].source}")
+            rule = RULES[heading]
+            print(f"{rule.heading} ({count}), {heading}: {rule.explanation}")
         mark = "hint" if proposal.is_hint else "    "
         print(f"  {proposal.id}  {mark}  {one_line(proposal.store)}  {one_line(proposal.title)}")
         print(f"                      {one_line(proposal.reason)}")

@@ -124,7 +124,8 @@ def _has_days(now: ActionContext) -> str:
 
 def _has_pair(now: ActionContext) -> str:
     is_pair = now.marked == 2 or (now.marked == 1 and now.has_memory)
-    return "" if is_pair else "mark two memories to compare them"
+    marked = f", {now.marked} are marked" if now.marked > 1 else ""
+    return "" if is_pair else f"mark two memories to compare them{marked}"
 
 
 def _action(
@@ -159,7 +160,7 @@ def _change(
 ACTIONS: tuple[Action, ...] = (
     _action("search", "/", "search", "Search as you type", footer=_PANES),
     _action("open", "enter", "open",
-        "Open the memory in the detail, or choose the value under the cursor", _PANES,
+        "Open the memory, or filter by the value under the cursor", _PANES,
         _PANES, _needs("openable", "there is nothing to open here"), palette=False),
     _action("match.next", ")", "next match", "Go to the next match inside the text",
         _ON_MEMORY, (Pane.DETAIL,), _has_match),
@@ -243,7 +244,7 @@ ACTIONS: tuple[Action, ...] = (
     _action("similar", "M", "similar", "Similar memories", _ON_MEMORY, (Pane.DETAIL,),
         _HAS_MEMORY),
     _action("why", "w", "why", "Explain the rank of this match", _ON_MEMORY, _ON_MEMORY,
-        _needs("ranked", "only a hit of a search, best match first, has reasons to show")),
+        _needs("ranked", "search first: only matches, best match first, have a rank")),
     _action("copy", "y", "copy", "Copy text without hidden characters", _ON_MEMORY, _ON_MEMORY,
         _HAS_MEMORY),
     _action("copy.exact", "Y", "copy exactly", "Copy text exactly, hidden characters included",
@@ -255,7 +256,7 @@ ACTIONS: tuple[Action, ...] = (
     _action("copy.as", "ctrl+y", "copy as", "Copy as text, Markdown, JSON or reference",
         _ON_MEMORY, (), _HAS_MEMORY),
     _action("compare", "|", "compare", "Compare two marked memories side by side", _ON_MEMORY,
-        (), _has_pair),
+        (Pane.MEMORIES,), _has_pair),
     _action("bookmark", "m", "bookmark", "Set a bookmark: then a letter", _ON_MEMORY, (),
         _HAS_MEMORY),
     _action("bookmark.go", "'", "go to bookmark", "Go to a bookmark: then its letter"),

@@ -310,10 +310,15 @@ def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
     for part in plan.imports:
         lines += _describe_store(part)
     if plan.lost:
+        only_one = sum(plan.counts.values()) == 1
         lines.append(OutcomeLine("", Tone.PLAIN))
         lines.append(OutcomeLine("", Tone.WARNING, "Fields lost"))
         lines += [
-            OutcomeLine(f"{name}  (of {text.counted(count, 'memory')})", Tone.WARNING, "  –")
+            OutcomeLine(
+                name if only_one else f"{name}  (of {text.counted(count, 'memory')})",
+                Tone.WARNING,
+                "  –",
+            )
             for name, count in plan.lost.items()
         ]
     for part in plan.imports:

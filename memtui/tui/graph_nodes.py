@@ -202,7 +202,7 @@ class NodeTexts:
         begun, ended = edge.period(_day)
         period = f"{begun} – {ended}" if begun else ""
         return Reference(
-            relation if forward else f"linked from: {relation}",
+            relation if forward else _BACKWARD.get(relation, f"linked from: {relation}"),
             self.name(other),
             other.name if other.kind == NodeKind.MEMORY else "",
             " · ".join(filter(None, (period, edge.note))),
@@ -235,6 +235,10 @@ class NodeTexts:
             words = f" +{text.number(len(nodes) - MAX_LISTED)} more"
             lines.append([Segment(words, palette.faint)])
         return lines
+
+
+_BACKWARD = {"supersedes": "superseded by"}
+"""Relations that have a word of their own for the other direction."""
 
 
 def _day(time: datetime) -> str:

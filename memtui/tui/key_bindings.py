@@ -71,6 +71,8 @@ def for_footer(pane: Pane, now: ActionContext) -> list[Action]:
     First what belongs to the pane, then what works everywhere, and the filters last.
     """
     shown = [action for action in ACTIONS if pane in action.footer and not action.allowed(now)]
+    if pane not in (Pane.MEMORIES, Pane.DETAIL):  # enter filters by what the cursor is on
+        shown = [one._replace(label="filter") if one.id == "open" else one for one in shown]
     return sorted(shown, key=lambda action: _footer_rank(action, pane))
 
 

@@ -36,7 +36,7 @@ class Reference(NamedTuple):
     """A memory that this one refers to."""
 
     relation: str
-    """`replaces`, `replaced by`, or the link's own word."""
+    """`supersedes`, `superseded by`, or the link's own word."""
     words: str
     """Its headline, or its id if it is not in the open stores."""
     ref: str = ""
@@ -303,7 +303,9 @@ class MemoryDetail(NamedTuple):
 
     def _time(self, time: datetime) -> str:
         date = text.date(time)
-        return f"{date}  {text.ago(time, self.now)}" if self.width >= AGO_FROM else date
+        if time == self.memory.when or self.width < AGO_FROM:  # the head says how long ago
+            return date
+        return f"{date}  {text.ago(time, self.now)}"
 
     def _extra(self) -> Iterator[DetailLine]:
         pairs = [(str(key), _value(value)) for key, value in self.memory.extra.items()]

@@ -112,9 +112,9 @@ class StatusText:
         ]
         rows: list[Row] = []
         for heading, field, counts in groups:
-            if field == "kind" and len(counts) < 2:
-                continue
-            rows += [Row(heading), *_group(field, counts, queries.filter_values(query, field))]
+            group = _group(field, counts, queries.filter_values(query, field))
+            if group and (field != "kind" or len(counts) > 1):
+                rows += [Row(heading), *group]
         if statistics.limits:
             rows += [Row("Loaded at session start"), *_limit_rows(statistics.limits)]
         rows += [Row("Times and sizes"), *self._statistics_facts(statistics)]
@@ -137,8 +137,8 @@ class StatusText:
 
     def references(self, lineage: Lineage) -> list[Reference]:
         """References of a memory for the detail pane, superseding memories first."""
-        found = [self._reference("replaced by", relative) for relative in lineage.successors]
-        found += [self._reference("replaces", relative) for relative in lineage.supersedes]
+        found = [self._reference("superseded by", relative) for relative in lineage.successors]
+        found += [self._reference("supersedes", relative) for relative in lineage.supersedes]
         for relative in lineage.links:
             found.append(self._reference(_relation(relative), relative))
         for relative in lineage.backlinks:

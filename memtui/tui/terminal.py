@@ -51,7 +51,9 @@ class TerminalDriver(LinuxDriver):
 
     def __init__(self, app: AppInterface, **options: Any) -> None:
         super().__init__(app, **options)
-        self._file: Any = _OutputFile(self._file)
+        # Textual draws on standard error, which may be a file: `memtui 2>log`. That the standard
+        # output is a terminal was asked before the screen was started.
+        self._file: Any = _OutputFile(sys.__stdout__ or self._file)
         self._loop = asyncio.get_running_loop()
         self._is_watched = False
         self._was_started = self._is_taken = False

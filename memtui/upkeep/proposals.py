@@ -77,41 +77,66 @@ class Rule:
     """Labelled cases that it names and that are what it says."""
     named: int
     """Labelled cases that it names, right or wrong."""
+    about: str
+    """What it finds, or why that matters, in one sentence."""
 
     @property
     def is_uncertain(self) -> bool:
         return self.right < MIN_PRECISION * self.named
 
+    @property
+    def explanation(self) -> str:
+        """What it finds, and the document or program that it follows if that is another one."""
+        return self.about if self.source == MEMTUI else f"{self.about} Rule: {self.source}."
 
+
+MEMTUI, STORE = "memtui", "the store's own rule"
+# fmt: off
 RULES: Mapping[ProposalKind, Rule] = {
-    ProposalKind.UNREADABLE: Rule("Unreadable files", "memtui", 1, 1),
-    ProposalKind.OVERWRITTEN: Rule("Overwritten changes", "memtui", 1, 1),
-    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 75, 76),
-    ProposalKind.INSTRUCTION: Rule("Planted instructions", "memtui", 127, 147),
-    ProposalKind.DUPLICATE: Rule(
-        "Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)", 9, 9
-    ),
-    ProposalKind.CONTRADICTION: Rule("Contradictions", "the store's own rule", 9, 11),
-    ProposalKind.OPPOSED: Rule("Choices and moves", "Engram proposal, Conflict detection", 5, 5),
-    ProposalKind.SUPERSEDED: Rule("Superseded decisions", "the store's own rule", 3, 3),
-    ProposalKind.CLUSTER: Rule("Consolidation", "Engram proposal, Automatic Consolidation", 3, 3),
-    ProposalKind.COMPACTION: Rule("Compaction", "Ambient, memory guide, Compaction", 3, 3),
-    ProposalKind.MERGED_BRANCH: Rule(
-        "Merged branches", "Ambient, memory guide, Branch Merge", 2, 2
-    ),
-    ProposalKind.EXPIRY: Rule("Expiry", "Ambient, memory guide, TTL", 11, 11),
-    ProposalKind.PATTERN: Rule(
-        "Patterns for the schema", "Simple Memory, proposals with evidence", 2, 2
-    ),
-    ProposalKind.STALE_SUMMARY: Rule("Stale summaries", "agent-memory, weekly synthesis", 3, 3),
-    ProposalKind.LONG_HISTORY: Rule("Long history", "agent-memory, semantic decay", 3, 3),
-    ProposalKind.OUTDATED_SCHEMA: Rule("Outdated schema", "Simple Memory, outdated items", 3, 3),
-    ProposalKind.HIDDEN: Rule("Hidden characters", "memtui", 13, 13),
-    ProposalKind.DUPLICATE_ID: Rule("Duplicate ids", "memtui", 1, 1),
-    ProposalKind.DANGLING: Rule("Dangling references", "memtui", 8, 8),
-    ProposalKind.ORPHAN: Rule("Files not in the index", "memtui", 2, 2),
-    ProposalKind.ACROSS: Rule("The same in two stores", "memtui, when asked", 1, 1),
+    ProposalKind.UNREADABLE: Rule("Unreadable files", MEMTUI, 1, 1,
+        "A file cannot be read, so its memories are missing."),
+    ProposalKind.OVERWRITTEN: Rule("Overwritten changes", MEMTUI, 1, 1,
+        "Another program has reverted a change made with memtui."),
+    ProposalKind.SECRET: Rule("Secrets", "issuers' documented formats", 75, 76,
+        "The text has the form of a password or key, which every agent that reads it gets."),
+    ProposalKind.INSTRUCTION: Rule("Planted instructions", MEMTUI, 127, 147,
+        "The text tells an agent what to do; it may come from a page or a mail that was read."),
+    ProposalKind.DUPLICATE: Rule("Near-duplicates", "agent-memory, Deduplication (Jaccard 70 %)",
+        9, 9, "Two memories say nearly the same."),
+    ProposalKind.CONTRADICTION: Rule("Contradictions", STORE, 9, 11,
+        "Two current memories about one subject cannot both be true."),
+    ProposalKind.OPPOSED: Rule("Choices and moves", "Engram proposal, Conflict detection", 5, 5,
+        "One memory tells of a choice, a later one of a move away from it."),
+    ProposalKind.SUPERSEDED: Rule("Superseded decisions", STORE, 3, 3,
+        "A newer decision replaces this one, which is still current."),
+    ProposalKind.CLUSTER: Rule("Consolidation", "Engram proposal, Automatic Consolidation", 3, 3,
+        "Several memories about the same could be one."),
+    ProposalKind.COMPACTION: Rule("Compaction", "Ambient, memory guide, Compaction", 3, 3,
+        "There are more memories than the program keeps: the oldest could be one summary."),
+    ProposalKind.MERGED_BRANCH: Rule("Merged branches", "Ambient, memory guide, Branch Merge", 2, 2,
+        "The branch is merged, so its memories can be archived."),
+    ProposalKind.EXPIRY: Rule("Expiry", "Ambient, memory guide, TTL", 11, 11,
+        "The memories are older than the program keeps them."),
+    ProposalKind.PATTERN: Rule("Patterns for the schema", "Simple Memory, proposals with evidence",
+        2, 2, "Several facts and episodes tell the same: it could be an item of the schema."),
+    ProposalKind.STALE_SUMMARY: Rule("Stale summaries", "agent-memory, weekly synthesis", 3, 3,
+        "A summary is older than the facts that it sums up."),
+    ProposalKind.LONG_HISTORY: Rule("Long history", "agent-memory, semantic decay", 3, 3,
+        "A long fact has been historical for months and could be shortened."),
+    ProposalKind.OUTDATED_SCHEMA: Rule("Outdated schema", "Simple Memory, outdated items", 3, 3,
+        "No evidence of a schema item is current any more."),
+    ProposalKind.HIDDEN: Rule("Hidden characters", MEMTUI, 13, 13,
+        "The text has characters that people do not see but agents read."),
+    ProposalKind.DUPLICATE_ID: Rule("Duplicate ids", MEMTUI, 1, 1,
+        "Different memories have one id, so a link or a command may reach the wrong one."),
+    ProposalKind.DANGLING: Rule("Dangling references", MEMTUI, 8, 8,
+        "A memory refers to a memory or entity that is not in its store."),
+    ProposalKind.ORPHAN: Rule("Files not in the index", MEMTUI, 2, 2,
+        "The index that agents read first does not name the file, so they do not find it."),
+    ProposalKind.ACROSS: Rule("The same in two stores", "memtui, when asked", 1, 1,
+        "A change of one of them leaves the other as it was."),
 }
+# fmt: on
 """In the order of the queue: what is most serious first. The counts are held by the test."""
 
 
@@ -228,13 +253,6 @@ def propose(
     )
 
 
-MODEL_KINDS = frozenset(
-    {
-        *(ProposalKind.DUPLICATE, ProposalKind.CLUSTER),
-        *(ProposalKind.COMPACTION, ProposalKind.STALE_SUMMARY),
-    }
-)
-"""Findings whose new text a language model can write; see `model_requests`."""
 _OF_ENTITIES = frozenset({ProposalKind.COMPACTION, ProposalKind.MERGED_BRANCH, ProposalKind.EXPIRY})
 """Findings about an entity: their memories have nothing about them."""
 _OF_THE_FIRST = frozenset({ProposalKind.STALE_SUMMARY, ProposalKind.OUTDATED_SCHEMA})
@@ -263,7 +281,7 @@ def propose_for_file(
 
 
 def retire(memory: Memory, context: UpkeepContext) -> Change | None:
-    """The change that takes a memory out of what agents are told; None if the store has none."""
+    """The change that takes a memory out of use; None if the store has none."""
     for act in (Act.RETIRE, Act.DELETE):
         if context.can(act, memory):
             return Change(act, memory.store, memory.ref)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -102,3 +103,16 @@ def test_without_colours_and_with_fewer(
         assert on.wait_for_end() == 0
         if "NO_COLOR" in environ:
             assert b"\x1b[38;2;" not in on.raw
+
+
+def test_it_draws_on_the_terminal_when_its_errors_go_to_a_file(
+    memtui: Start, tmp_path: Path
+) -> None:
+    root, log = store(tmp_path, "Alice likes tea"), tmp_path / "log"
+    shell = ("sh", "-c", f'exec "$0" -m memtui "$@" 2>{log}', sys.executable)
+    with memtui([str(root)], tmp_path, program=shell) as on:
+        on.wait_for("1 of 1")
+        on.send("q")
+        assert on.wait_for_end() == 0
+        assert not on.modes_left_on()
+    assert log.read_text() == ""

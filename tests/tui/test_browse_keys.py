@@ -215,7 +215,7 @@ async def test_saved_filters(root: Path, tmp_path: Path) -> None:
     config = tmp_path / "config.toml"
     async with stage(root, config_file=config) as on:
         await on.press("f")
-        await on.sees("Nothing to save: search")
+        await on.sees("No saved filters. Search")
         await on.press("escape", "/")
         await on.type("type:decision")
         await on.press("enter", "f", "enter")
@@ -271,7 +271,7 @@ async def test_references_can_be_followed_and_left(root: Path) -> None:
     async with stage(root) as on:
         await find(on, "lisbon")
         await on.press("enter")
-        await on.sees("Replaces")
+        await on.sees("Supersedes")
         await on.press("}", "enter")
         assert on.browse.detail.memory is not None
         assert on.browse.detail.memory.content == "Alice lives in Porto"
@@ -309,6 +309,7 @@ async def test_a_tree_unfolds_and_folds(root: Path) -> None:
         assert tree.cursor == 1
 
 
+@pytest.mark.slow
 async def test_statistics_filter(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         await on.press("5", "enter")

@@ -9,11 +9,12 @@ import pytest
 from memtui import config
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.link import LinkScreen
+from memtui.tui.dialogs.log import LogScreen
 from memtui.tui.dialogs.picker import SavedFilterPicker
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 
 from .sample_stage import changing
-from .stage import stage
+from .stage import NOW, stage
 
 
 @pytest.mark.slow
@@ -128,6 +129,7 @@ async def test_nothing_is_offered_that_a_read_only_store_refuses(
             assert word not in footer
 
 
+@pytest.mark.slow
 async def test_the_tree_opens_the_same_way_whatever_was_read_first(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         tree = on.browse.entities
@@ -142,3 +144,44 @@ async def test_the_tree_opens_the_same_way_whatever_was_read_first(root: Path) -
         tree.show(first, ())
         tree.show(many, ())
         assert [line.path for line in tree._lines] == at_once
+
+
+async def test_statistics_have_no_empty_headings_and_can_be_read_to_their_end(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        await on.press("5", "end")
+        assert "on disk" in on.text(), "the lines below the last that can be chosen"
+        await on.press("z")
+        bar = next(line for line in on.text().split("\n") if "active" in line).count("█")
+        assert bar > 60, "the room of a wide pane goes to the bars"
+        await on.press("z", "/")
+        await on.type("nosuchword")
+        await on.press("enter")
+        shown = on.text()
+        assert "Times and sizes" in shown
+        assert not any(f" {heading} " in shown for heading in ("Type", "Importance", "Status"))
+
+
+async def test_empty_places_say_what_would_be_there(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        library = on.browse.worker.library
+        assert library is not None
+        on.app.push_screen(LogScreen((), library, lambda: NOW))
+        await on.settle()
+        assert "What you change with memtui is listed here" in on.text()
+        assert on.app.screen.query_one(".box").size.height < 10, "a small box"
+        await on.press("escape", "'")
+        messages = [toast.message for toast in on.app._notifications]
+        assert messages == ["No bookmarks yet. Press m and a letter to set one."]
+
+
+async def test_enter_is_called_filter_where_it_filters(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        for pane, label in (("1", "filter"), ("2", "open"), ("4", "filter"), ("5", "filter")):
+            await on.press(pane)
+            assert f"enter {label}" in on.text().split("\n")[-1], pane
+
+
+async def test_the_age_of_a_memory_stands_once_in_its_detail(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        await on.press("3", "z")
+        assert on.text().count(" ago") == 1

@@ -108,7 +108,7 @@ async def test_depth_direction_and_relations_say_what_is_followed(notes: Path) -
         assert "Crane" not in on.text()
         await on.press("d", "d")
         assert "in only" in on.text()
-        assert "no links of this kind" in on.text()
+        assert "no links in this direction" in on.text()
         await on.press("d", "right", "space", "+")
         assert "Pier" in selected(screen)
         assert "Links of Pier of oak" in on.text()

@@ -27,7 +27,7 @@ async def test_more_like_this_is_listed_and_gone_to(tmp_path: Path) -> None:
         assert shown.content.startswith("Gyokuro")
         await on.press("M")
         assert isinstance(on.app.screen, Picker)
-        assert "More like this" in on.text()
+        assert "Similar memories" in on.text()
         assert "Water for gyokuro" in on.text()
         assert "Rooibos" not in on.app.screen.query_one("ChoiceList").render_line(0).text
         await on.press("enter")
@@ -40,6 +40,6 @@ async def test_nothing_alike_is_said(tmp_path: Path) -> None:
     only = {"tea": [fact(1, "Gyokuro wants water", "2026-03-02")]}
     async with stage(write_store(tmp_path / "store", only)) as on:
         await on.press("M")
-        assert "nothing is like it" in on.text()
+        assert "No similar memories" in on.text()
         await on.press("escape")
         assert not isinstance(on.app.screen, Picker)

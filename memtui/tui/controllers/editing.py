@@ -117,7 +117,7 @@ class DraftActions(WritingController):
 
     def refusal(self) -> str:
         """Return why no draft can be opened; empty if one can."""
-        return self._selection.can_write() or ("" if self._drafts else "no draft is left")
+        return self._selection.can_write() or ("" if self._drafts else "no unsaved drafts")
 
     def begin(self) -> None:
         """Announce unsaved drafts, once all stores have been read."""

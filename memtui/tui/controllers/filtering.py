@@ -142,7 +142,7 @@ class FilterActions:
                 self._save(current)
 
         keys = screen.app.press(("filter.saved", "to save it"))
-        empty = f"Nothing to save: search or filter first. {keys}".rstrip()
+        empty = f"No saved filters. Search or filter first. {keys}".rstrip()
         screen.app.ask(SavedFilterPicker("Saved filters", choices, empty=empty, at=at), done)
 
     def _change_saved(self, change: Callable[[], None], at: int) -> None:

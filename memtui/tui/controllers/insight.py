@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
 
 DEFAULT_DAYS = 7
-"""Days that are looked back where it is not known when the stores were last looked at."""
+"""Days that are compared where the time of the last session is unknown."""
 MAX_SIMILAR = 20
 """Similar memories that are shown: below them likeness means little."""
-_SIMILAR_TITLES = {"vectors": "More like this", "words": "More like this, by its rarest words"}
+_SIMILAR_TITLES = {
+    "vectors": "Similar memories",
+    "words": "Similar memories, by rare words",
+}
 
 
 class InsightActions:
@@ -131,10 +134,10 @@ class InsightActions:
             choices = []
             for slot, score in zip(found.slots, found.scores, strict=True):
                 each = found.rows[slot]
-                note = f"{each.store} · {each.entity}" if several else each.entity
+                note = " · ".join(filter(None, (each.store if several else "", each.entity)))
                 choices.append(Choice(each.ref, each.headline, round(100 * score), note=note))
-            title, empty = _SIMILAR_TITLES[found.how], "nothing is like it"
-            screen.app.pick(title, choices, screen.go_to_memory, empty=empty)
+            title, empty = _SIMILAR_TITLES[found.how], "No similar memories."
+            screen.app.pick(title, choices, screen.go_to_memory, empty=empty, accept="open")
 
         screen.worker.run(
             "similar",

@@ -86,7 +86,8 @@ class ViewingActions:
         if len(chosen) == 1 and current is not None and current.ref != chosen[0].ref:
             chosen = [*chosen, current]
         if len(chosen) != 2:
-            screen.app.report_refusal("mark two memories to compare them")
+            marked = f", {len(chosen)} are marked" if chosen else ""
+            screen.app.report_refusal(f"mark two memories to compare them{marked}")
             return
         screen.app.push_screen(CompareScreen(chosen[0], chosen[1]))
 
@@ -117,6 +118,11 @@ class ViewingActions:
 
     def _go_to_bookmark(self) -> None:
         screen = self._screen
+        if not screen.bookmarks:
+            screen.app.notify(
+                f"No bookmarks yet. {screen.app.press(('bookmark', 'and a letter to set one'))}"
+            )
+            return
 
         def chosen(letter: str) -> None:
             ref = screen.bookmarks.get(letter, "")

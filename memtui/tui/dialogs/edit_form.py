@@ -23,14 +23,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.progress import Progress, Report
 from memtui.tui import change_worker
-from memtui.tui.change_forms import (
-    LABELS,
-    Form,
-    FormField,
-    Kind,
-    changed_underneath,
-    value_of,
-)
+from memtui.tui.change_forms import LABELS, Form, FormField, Kind, changed_underneath, value_of
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
@@ -248,7 +241,8 @@ class FormScreen(FittingDialog[Planned]):
         save = self._form.save
         diff = [("f2", "diff")] if self._preview and self._preview.lines else []
         first = ("f4", f"{save} anyway") if self._stopped else ("^s", save)
-        return [first, *diff, ("⇥", "next field")]
+        open_fields = sum(not field.locked for field in self._form.fields)
+        return [first, *diff, *([("⇥", "next field")] if open_fields > 1 else [])]
 
     # Saving
 

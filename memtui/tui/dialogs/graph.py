@@ -162,8 +162,10 @@ class GraphScreen(PageDialog[str]):
 
     def _explain_no_links(self) -> str:
         """Explain that there are no links, and how links are made."""
-        if self._filter.relations or self._filter.direction is not Direction.BOTH:
-            return "no links of this kind"
+        if self._filter.direction is not Direction.BOTH:
+            return "no links in this direction"
+        if self._filter.relations:
+            return "no links with these relations"
         keys = self.app.key_of("link")
         make = f"; {keys} in the list makes one, as does [[a name]] in a text" if keys else ""
         return f"no links{make}"
@@ -195,7 +197,12 @@ class GraphScreen(PageDialog[str]):
         self.update_keys()
 
     def _describe_line(self, placed: PlacedNode) -> str:
-        """Describe the selected node in one line: how it is linked, and its whole name."""
+        """Describe the selected node in one line: how it is linked, and its whole name.
+
+        Nothing about the one in the middle, whose name is the title.
+        """
+        if placed.node == self._start:
+            return ""
         if placed.node is None:
             return f"{text.number(placed.hidden)} more that are not drawn"
         way = ""
@@ -238,19 +245,23 @@ class GraphScreen(PageDialog[str]):
         is_memory = node is not None and self._texts.memory(node) is not None
         is_end = node is None or node == self._start or node.kind == NodeKind.UNKNOWN
         keys = {
-            ("←→↑↓", "walk"): True,
+            ("←→↑↓", "move"): len(self.graph.layout_shown.nodes) > 1,
             ("enter", "list"): placed is not None and node is None,
             ("enter", "open"): is_memory,
             ("space", "centre"): not is_end,
             ("⌫", "back"): self._centres,
-            ("+", "deeper"): depth + 1 in DEPTHS,
-            ("-", "nearer"): depth - 1 in DEPTHS,
+            ("+", "deeper"): depth + 1 in DEPTHS and self._reaches(depth),
+            ("-", "shallower"): depth - 1 in DEPTHS,
             ("r", "relations"): len(self._relations) > 1 or self._filter.relations,
             ("d", "direction"): True,
             ("@", "as of"): self._fixed is None,
             ("x", "export"): self._found is not None and len(self._found.reached) > 1,
         }
         return [key for key, is_possible in keys.items() if is_possible]
+
+    def _reaches(self, depth: int) -> bool:
+        """Whether something is so many links away, and more may be behind it."""
+        return self._found is not None and any(e.distance == depth for e in self._found.reached)
 
     @on(GraphView.Opened)
     def action_open(self) -> None:

@@ -142,7 +142,7 @@ class HistoryScreen(FittingDialog[str]):
         self, version: TextVersion, before: TextVersion | None, palette: Palette, width: int
     ) -> list[Sequence[Segment]]:
         memory = version.memory
-        is_current = version.is_present and memory.ref == self._history.lineage.memory.ref
+        is_own = version.is_present and memory.ref == self._history.lineage.memory.ref
         when = text.date(version.time)
         if width >= WHOLE_DATE_FROM:
             when = f"{when}  {text.ago(version.time, self._now())}"
@@ -156,10 +156,10 @@ class HistoryScreen(FittingDialog[str]):
         by = [str(version.origin), version.note, version.author]
         provenance = "  ".join(text.one_line(word) for word in by if word and word != "store")
         head = [
-            Segment("● " if is_current else "○ ", palette.accent),
+            Segment("● " if is_own else "○ ", palette.accent),
             Segment(when, palette.heading),
             status,
-            Segment("  current" if is_current else "", palette.accent),
+            Segment("  this one" if is_own else "", palette.accent),
             Segment(text.cut(f"  {provenance}", width // 3) if provenance else "", palette.faint),
         ]
         body = self._draw_changes(version, before, palette, width - 2)

@@ -40,7 +40,7 @@ DIFF_FROM = 20
 class ActionList(RowList[JournalAction]):
     """A list of changes, one per line."""
 
-    empty = "No changes yet"
+    empty = "No changes yet.\nWhat you change with memtui is listed here, to undo and redo it."
     is_lit = False
 
     def __init__(
@@ -105,7 +105,12 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         self._moved()
 
     def on_resize(self) -> None:
-        self.query_one(DiffView).display = self.app.size.height >= DIFF_FROM
+        has_room = self.app.size.height >= DIFF_FROM
+        self.query_one(DiffView).display = has_room and self._list.current is not None
+
+    def fill(self) -> None:
+        if self._list.current is None:
+            self.fit(rows=2)
 
     @on(ActionList.Moved)
     def _moved(self) -> None:

@@ -13,7 +13,7 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.tui.app_interface import Choice
-from memtui.tui.appearance import Palette
+from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog, TextDialog
 from memtui.tui.widgets.inputs import ChoiceList, FilterInput
 
@@ -253,7 +253,8 @@ class BookmarkScreen(TextDialog[str]):
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         if not self._bookmarks:
-            return [[Segment(" no bookmarks yet", palette.faint)]]
+            words = self.app.press(("bookmark.go", "and the letter to come back here"))
+            return wrapped(words, palette.dim, width)
         return [
             [Segment(f" {letter} ", palette.key), Segment(text.cut(words, width - 3), palette.text)]
             for letter, words in self._bookmarks

@@ -38,6 +38,7 @@ class StoreList(RowList[StoreSummary | str]):
 
     def __init__(self, now: datetime, fresh: Collection[str]) -> None:
         super().__init__()
+        self.empty = "Looking for stores …"
         self._now, self._fresh = now, fresh
         self.chosen: set[str] = set()
         self.is_counted = False

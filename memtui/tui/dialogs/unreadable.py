@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from rich.segment import Segment
@@ -42,14 +43,21 @@ FaultRow = tuple[Sequence[tuple[str, Style]], Fault | None]
 
 
 class FaultList(RowList[FaultRow]):
-    """The open stores, and below each its unreadable files, over which the cursor moves."""
+    """Stores with unreadable files, over which the cursor moves, then the other open stores."""
 
     def show(self, stores: Sequence[StoreState], width: int) -> None:
         """List the stores; the cursor stays on its file."""
-        rows: list[FaultRow] = []
-        for store in stores:
-            rows += [((), None)] if rows else []
-            rows += _store(store, width, self.palette)
+        longest = max((text.width(text.one_line(store.label)) for store in stores), default=0)
+        lay_out = partial(
+            _store_rows, width=width, palette=self.palette, labels=min(longest, width // 3)
+        )
+        rows = list(lay_out([store for store in stores if store.unreadable]))
+        without = list(lay_out([store for store in stores if not store.unreadable]))
+        if rows and not without:
+            del rows[-1]  # the blank line that separates the stores
+        if without:
+            words = "Without unreadable files" if rows else "No unreadable files"
+            rows += [([(words, self.palette.text)], None), *without]
         self.show_rows(rows, same=lambda row: row[1].item.file if row[1] else None)
 
     @property
@@ -135,27 +143,34 @@ class UnreadableScreen(FittingDialog[None]):
             self._acts[act](fault)
 
 
-def _store(store: StoreState, width: int, palette: Palette) -> Iterator[FaultRow]:
-    """The lines of a store: what it is, where it lies, what of it cannot be read."""
-    label = text.cut_line(store.label, width // 2)
-    about = text.one_line(f"{text.counted(store.count, 'memory')}, {store.format}")
-    head = ((label, palette.heading), (text.cut(f"  {about}", width // 2), palette.dim))
-    yield head, None
-    notes = [(text.file_name(str(store.root)), palette.dim)]
-    if store.read_only:
-        notes.append((f"read-only: {text.one_line(store.read_only)}", palette.warning))
-    if not store.unreadable:
-        notes.append(("no unreadable files", palette.dim))
-    for words, style in notes:
-        yield from (([(part, style)], None) for part in text.wrap(words, width))
-    for item in store.unreadable:
-        name = os.path.relpath(item.file, store.root)
-        name = item.file if name.startswith("..") or name == "." else name
-        first, *rest = text.wrap("× " + text.file_name(name), width)
-        yield [(first, palette.text)], Fault(store, item)
-        yield from (([(part, palette.text)], None) for part in rest)
-        for part in text.wrap(text.one_line(item.reason), width - 2):
-            yield [(f"  {part}", palette.warning)], None
+def _store_rows(
+    stores: Sequence[StoreState], width: int, palette: Palette, *, labels: int
+) -> Iterator[FaultRow]:
+    """A line for each store, with its label, its memories and where it lies, then its faults.
+
+    `labels`: columns for the labels.
+    """
+    counts = max((len(text.counted(store.count, "memory")) for store in stores), default=0)
+    room = max(width - labels - counts - 5, width // 3)
+    for store in stores:
+        label = text.pad(text.cut_line(store.label, labels), labels)
+        count = f"  {text.counted(store.count, 'memory'):>{counts}}  "
+        path, *rest = text.wrap(text.file_name(str(store.root)), room)
+        yield [(label, palette.heading), (count, palette.dim), (path, palette.dim)], None
+        yield from (([(" " * (labels + counts + 4) + part, palette.dim)], None) for part in rest)
+        if store.read_only:
+            words = f"  read-only: {text.one_line(store.read_only)}"
+            yield from (([(part, palette.warning)], None) for part in text.wrap(words, width))
+        for item in store.unreadable:
+            name = os.path.relpath(item.file, store.root)
+            name = item.file if name.startswith("..") or name == "." else name
+            first, *rest = text.wrap("× " + text.file_name(name), width)
+            yield [(first, palette.text)], Fault(store, item)
+            yield from (([(part, palette.text)], None) for part in rest)
+            for part in text.wrap(text.one_line(item.reason), width - 2):
+                yield [(f"  {part}", palette.warning)], None
+        if store.unreadable:
+            yield (), None
 
 
 LONGEST_LINE = 2_000

@@ -167,7 +167,7 @@ class PaneScreen(SelectingScreen[None]):
         return self.app.now()
 
     def clock(self) -> datetime:
-        """The time that all ages on the screen are told from, some seconds behind `now`."""
+        """The time to which all ages on the screen are counted, some seconds behind `now`."""
         if self._clock is None:
             self._clock = self.now()
         return self._clock

@@ -108,8 +108,15 @@ class ListWindow(ThemedWidget, can_focus=True):
         self.refresh()
 
     def go(self, index: int) -> None:
-        """Move the cursor to a line, or the nearest selectable one, scrolling if needed."""
-        index = self._nearest(max(0, min(index, self.last)), up=index < self.cursor)
+        """Move the cursor to a line, or the nearest selectable one, scrolling if needed.
+
+        Beyond the last selectable line the lines below it come into view.
+        """
+        target = max(0, min(index, self.last))
+        index = self._nearest(target, up=index < self.cursor)
+        if target > index >= 0:
+            self.top = max(self.top, min(index, self.line_count() - self.page))
+            self.refresh()
         if index == self.cursor or self.last < 0:
             self._keep_in_view()
             return
@@ -176,7 +183,7 @@ class ListWindow(ThemedWidget, can_focus=True):
             return Strip(
                 [Segment(" " * body, self.ground), self._scrollbar(y, height, count)], width
             )
-        selected = self.has_cursor and index == self.cursor
+        selected = self.has_cursor and index == self.cursor and self.selectable(index)
         key = (self.draw_key(index), row, body, selected, selected and self.has_focus)
         cached = self._strips.get(key)
         if cached is None:

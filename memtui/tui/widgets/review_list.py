@@ -107,8 +107,7 @@ def describe_group(row: ReviewRow, palette: Palette, width: int) -> list[list[Se
     lines: list[list[Segment]] = [[Segment(f" {rule.heading}", palette.heading)]]
     for style, words in (
         (palette.text, text.counted(row.count, "hint" if row.is_hint else "proposal")),
-        (palette.dim, f"rule: {rule.source}"),
-        (palette.dim, f"kind: {row.kind}"),
+        (palette.text, rule.explanation),
         (palette.dim, what),
     ):
         lines += wrapped(words, style, width - 2)
@@ -135,7 +134,7 @@ def proposal_lines(
     room = max(8, width - 2)
     lines = wrapped(text.one_line(proposal.title), palette.heading, room)
     lines += wrapped(text.one_line(proposal.reason), palette.text, room)
-    lines += wrapped(text.one_line(f"rule: {RULES[proposal.kind].source}"), palette.faint, room)
+    lines += wrapped(text.one_line(RULES[proposal.kind].explanation), palette.dim, room)
     if problem:
         lines += wrapped(text.one_line(problem), palette.warning, room)
     lines.append([])
@@ -166,8 +165,8 @@ def _heading_of(memory: Memory) -> str:
 
 
 def _text_of(memory: Memory) -> str:
-    whole = f"{memory.title}\n\n{memory.content}" if memory.title else memory.content
-    return whole[:_LONGEST]
+    is_in_text = memory.content.lstrip("# \n").startswith(memory.title)
+    return (memory.content if is_in_text else f"{memory.title}\n\n{memory.content}")[:_LONGEST]
 
 
 def _draw_memory(memory: Memory, palette: Palette, width: int) -> list[list[Segment]]:

@@ -16,7 +16,9 @@ from memtui.tui.messages import FilterChosen
 from memtui.tui.widgets.list_window import ListWindow
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
-BAR_MIN, BAR_MAX = 3, 16
+BAR_MIN = 3
+LABEL_ROOM = 36
+"""Columns for words and count; bars take the rest of a wide pane, a quarter of a narrow one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,6 @@ class StatisticsPane(ListWindow):
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         row, palette = self.rows[index], self.palette
-        selected = selected and row.choosable
         ground = palette.cursor(focused=self.has_focus) if selected else Style.null()
         if row.fact:
             words = text.cut(row.words, max(1, width - 3 - text.width(row.fact)))
@@ -122,7 +123,7 @@ class StatisticsPane(ListWindow):
         sign = f"{row.sign} " if row.sign else ""
         room = width - count_width - len(sign) - 4
         spare = width - count_width - 4 - self._words_width
-        bar_width = max(BAR_MIN, min(BAR_MAX, width // 4, spare))
+        bar_width = max(BAR_MIN, min(max(width // 4, width - LABEL_ROOM), spare))
         room = max(1, room - bar_width)
         words = text.pad(text.one_line(row.words), room)
         edge = palette.accent if self.has_focus else palette.faint

@@ -302,3 +302,11 @@ def test_checks_of_ids_find_the_true_case_only(
 ) -> None:
     assert list(check(true))  # type: ignore[call-overload]
     assert not list(check(false))  # type: ignore[call-overload]
+
+
+def test_each_rule_is_explained_to_a_person() -> None:
+    """In a sentence, with the document or program that it follows unless that is memtui."""
+    for kind, rule in RULES.items():
+        assert rule.about.endswith("."), kind
+        names_source = f"Rule: {rule.source}." in rule.explanation
+        assert names_source is (rule.source != "memtui"), kind
