@@ -253,13 +253,6 @@ def propose(
     )
 
 
-MODEL_KINDS = frozenset(
-    {
-        *(ProposalKind.DUPLICATE, ProposalKind.CLUSTER),
-        *(ProposalKind.COMPACTION, ProposalKind.STALE_SUMMARY),
-    }
-)
-"""Findings whose new text a language model can write; see `model_requests`."""
 _OF_ENTITIES = frozenset({ProposalKind.COMPACTION, ProposalKind.MERGED_BRANCH, ProposalKind.EXPIRY})
 """Findings about an entity: their memories have nothing about them."""
 _OF_THE_FIRST = frozenset({ProposalKind.STALE_SUMMARY, ProposalKind.OUTDATED_SCHEMA})
