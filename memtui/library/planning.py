@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memtui.changes import (
     Act,
@@ -32,7 +32,6 @@ from memtui.text import counted, cut, one_line
 if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan
     from memtui.journal import JournalAction
-    from memtui.library import Library
 
 _TITLE_CELLS = 60
 
@@ -329,7 +328,15 @@ _TRIED = {"title": ("Other", "Title"), "importance": ("low", "high"), "entity": 
 """Fields without an act of their own, and values to try; stores refuse some in some memories."""
 
 
-def possible_fields(library: Library, memory: Memory, among: Iterable[str]) -> frozenset[str]:
+class _Planner(Protocol):
+    """The part of the library that is asked what is possible."""
+
+    def refusal(self, act: Act, memory: Memory) -> str: ...
+
+    def plan(self, changes: Sequence[Change]) -> Planned: ...
+
+
+def possible_fields(library: _Planner, memory: Memory, among: Iterable[str]) -> frozenset[str]:
     """Those of these fields that can be changed in a memory; `pin` counts as one."""
     acts = {"content": Act.EDIT, "type": Act.RETYPE, "tags": Act.TAG}
     acts["pin"] = Act.UNPIN if memory.pinned else Act.PIN
@@ -350,7 +357,7 @@ def possible_fields(library: Library, memory: Memory, among: Iterable[str]) -> f
 
 
 def list_able(
-    library: Library, memories: Sequence[Memory], fields: Collection[str]
+    library: _Planner, memories: Sequence[Memory], fields: Collection[str]
 ) -> dict[str, list[Memory]]:
     """Field -> the memories that it can be changed in. Fields are tried once a store and kind."""
     able: dict[str, list[Memory]] = {name: [] for name in fields}
