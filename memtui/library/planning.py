@@ -242,7 +242,7 @@ def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
         return "nothing"
     verb = changes[0].act
     if (count := count_memories(changes)) > 1:
-        return f"{verb} {count} memories"
+        return f"{verb} {counted(count, 'memory')}"
     change = changes[0]
     text = get(change.ref).headline if change.ref else str(change.fields.get("content", ""))
     return cut(f"{verb}: {one_line(text)}", _TITLE_CELLS)
