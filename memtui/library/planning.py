@@ -25,14 +25,13 @@ from memtui.errors import MemtuiError, Refused
 from memtui.files.save_transaction import FileDiff, preview
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
-from memtui.stores.base import StoreView, WritableStore
+from memtui.stores.base import Store, StoreView, WritableStore
 from memtui.stores.plans import BatchView, repeated_add
 from memtui.text import counted, cut, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan
     from memtui.journal import JournalAction
-    from memtui.library import Library
 
 _TITLE_CELLS = 60
 
@@ -251,16 +250,18 @@ def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
 # ---- what the edits of an action did ------------------------------------------------------------
 
 
-def changed_memories(action: JournalAction, library: Library) -> list[Memory]:
+def changed_memories(
+    action: JournalAction, stores: Iterable[Store], get: Callable[[str], Memory]
+) -> list[Memory]:
     """Return the memories that an action changed and that exist, in the order of its edits."""
-    labels = {str(store.root): store.label for store in library.stores}
+    labels = {str(store.root): store.label for store in stores}
     found: dict[str, Memory] = {}
     for part in action.parts:
         label = labels.get(part.store)
         for edit in part.edits if label else ():
             for id in _possible_ids(edit, part.store):
                 try:
-                    memory = library.get(f"{label}:{id}")
+                    memory = get(f"{label}:{id}")
                 except MemtuiError:
                     continue
                 found.setdefault(memory.ref, memory)
