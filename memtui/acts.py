@@ -34,7 +34,7 @@ class Act(StrEnum):
 
 
 DESTRUCTIVE = frozenset({Act.SUPERSEDE, Act.RETIRE, Act.DELETE, Act.MERGE})
-"""Acts after which agents are told less."""
+"""Acts that take something out of what agents are given."""
 
 
 class Outcome(StrEnum):

@@ -132,7 +132,7 @@ class EmbeddingBusy(EmbeddingError):
 
 
 class ModelError(MemtuiError):
-    """A language model did not answer, or not with what it was asked for; nothing was changed."""
+    """A language model did not answer, or not in the requested form; nothing was changed."""
 
 
 class WorkerError(MemtuiError):

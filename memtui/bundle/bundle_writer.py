@@ -39,7 +39,7 @@ LARGEST_BELONGING = 16 << 20
 FILE_KINDS = frozenset({"document", "note"})
 """Kinds of memories that are a text file each; the file is included."""
 SKIPPED = frozenset({".git", ".memtui", "node_modules", "__pycache__"})
-"""Folders in which no file is looked for that a program needs."""
+"""Folders that are not searched for files that a program needs."""
 MAX_ATTEMPTS = 3
 """Times a store is read when other programs keep writing to it."""
 

@@ -107,12 +107,12 @@ def context(
 
 
 def _settings() -> ContextSettings:
-    """The settings of recipes; a constant that there is none of is told."""
+    """The settings of recipes; an unknown constant is reported on standard error."""
     from memtui import config, paths
     from memtui.context import read_settings
     from memtui.context.task import CONSTANT_NAMES
 
-    settings = config.load(paths.config_file()).settings  # its faults are told on opening
+    settings = config.load(paths.config_file()).settings  # `open_library` reports its faults
     for name in settings.recipe_constants:
         if name not in CONSTANT_NAMES:
             advice = did_you_mean(name, CONSTANT_NAMES, lead="; ")

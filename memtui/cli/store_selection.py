@@ -122,7 +122,7 @@ def find_catalog(names: Sequence[str], *, looks: bool = True) -> StoreCatalog:
 
     Args:
         names: Paths, or labels of stores that are opened by default.
-        looks: Whether stores in known places are looked for too.
+        looks: Whether known places are searched for stores too.
 
     Raises:
         StoreError: A name can only be a path and does not exist.

@@ -352,7 +352,7 @@ SCHEMA: tuple[Setting, ...] = (
     Setting(
         "rules",
         _table,
-        "Constants of a store's own rules, by format; a wrong name is told the known ones.",
+        "Constants of a store's own rules, by format; a fault lists the known names.",
         "{ agent-memory = { similar = 0.7 } }",
         each=True,
         at_start=True,

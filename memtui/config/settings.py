@@ -37,7 +37,7 @@ class Embedding(NamedTuple):
     """Of the server; empty: where an Ollama on this machine listens."""
     model: str = ""
     key_variable: str = ""
-    """Environment variable with the key; the key itself never stands in a file of ours."""
+    """Environment variable with the key; memtui never writes the key to a file."""
     fusion: str = "sum"
     """One of `FUSIONS`: how text and vector scores are combined."""
 
@@ -50,7 +50,7 @@ class LanguageModel(NamedTuple):
     model: str = ""
     """Empty: none is used."""
     key_variable: str = ""
-    """Environment variable with the key; the key itself never stands in a file of ours."""
+    """Environment variable with the key; memtui never writes the key to a file."""
     seconds: float = 60.0
     """Time limit of one answer."""
 

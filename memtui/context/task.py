@@ -153,7 +153,7 @@ class PackSource(StoreView, Protocol):
 
 @dataclass(frozen=True)
 class Task:
-    """What a recipe is asked for."""
+    """The request to a recipe."""
 
     text: str
     source: PackSource

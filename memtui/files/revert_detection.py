@@ -74,7 +74,7 @@ def compare_passages(before: str, after: str, now: str) -> PassageComparison:
 
 
 def is_all_gone(ours: str, now: str) -> bool:
-    """Whether the current text holds no line of ours, nor a similar one.
+    """Whether the current text holds no line that memtui wrote, nor a similar one.
 
     Headings and frontmatter do not count: any two notes of a day begin with the same ones.
     """

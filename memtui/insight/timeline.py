@@ -282,7 +282,7 @@ def growth(
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """A session, an episode or a daily note: what stands beside memories in time."""
+    """A session, an episode or a daily note, with its period."""
 
     ref: str
     kind: str

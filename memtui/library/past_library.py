@@ -170,7 +170,7 @@ class _RevivedRows(Sequence[Memory]):
 
 
 _FIRST_SERIAL = 1 << 40
-"""Serial of the first row of its own, above all that the present gives."""
+"""Serial of the first row that only the past has, above all serials of the present."""
 _LATEST = datetime.max.replace(tzinfo=UTC)
 
 

@@ -76,13 +76,13 @@ class StoreCatalog:
         home: Path | None = None,
         state: Path | None = None,
     ) -> None:
-        """Nothing is looked for yet.
+        """No place is searched yet.
 
         Args:
             open_stores: opens these stores as one library.
             listed: stores that a person named; with any of them, others are closed at first.
-            folder: where memtui was started; None: nothing is looked for.
-            home: whose known places are looked into.
+            folder: where memtui was started; None: no place is searched.
+            home: the home folder whose known places are searched.
             state: folder where choices are kept; None: they hold for this run only.
         """
         self.open = open_stores
@@ -93,7 +93,7 @@ class StoreCatalog:
 
     @property
     def is_looking(self) -> bool:
-        """Whether stores are looked for at all."""
+        """Whether known places are searched for stores."""
         return self.folder is not None and self.home is not None
 
     @property
@@ -111,7 +111,7 @@ class StoreCatalog:
     def chosen(self) -> list[KnownStore]:
         """The stores that are to be open."""
         if self._listed and True not in self._choices.values():
-            known = list(self._listed)  # nothing else can be open, so nothing is looked for
+            known = list(self._listed)  # nothing else can be open, so no place is searched
         else:
             known = self.known()
         return [store for store in known if self.is_chosen(store)]
@@ -188,7 +188,7 @@ class StoreCatalog:
         return contents
 
     def places(self) -> list[tuple[str, list[str]]]:
-        """Where stores are looked for: each program, and its places as its format states them."""
+        """Each program, and the places that its format searches for stores."""
         return [
             (
                 known.title.partition(":")[0],

@@ -115,7 +115,7 @@ _REVERSED = {"-new": Sort.OLD, "-old": Sort.NEW}
 _COMPARISONS = (">=", "<=", ">", "<", "=")
 STALE_DAYS = 180
 """Days without a change after which a current memory that is not pinned is stale: half a year, six
-half-lives of the ranking's recency. No format of ours has a rule for it."""
+half-lives of the ranking's recency. No format has a rule for it."""
 LONGEST_REGEX = 500
 """Characters of a pattern; a longer one is not typed by a person."""
 LONGEST_NAME = max(map(len, FIELDS))

@@ -1,6 +1,6 @@
 """Expand a term of a query to words of the index: a pattern, a misspelt word, one that nobody has.
 
-For a word that no memory holds others are looked for, in this order, the first that finds anything:
+A word that no memory holds is replaced by others, by the first of these ways that finds any:
 
     part of words        verwaltung -> sitzungsverwaltung
     two words            leasequeue -> lease queue

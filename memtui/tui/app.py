@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from memtui.library import Library
 
 CLOSED_DIALOGS = 10
-"""Dialogs that are closed before their memory, 0.3 MiB each, is looked for: it takes 30 ms."""
+"""Closed dialogs after which their memory, 0.3 MiB each, is collected, which takes 30 ms."""
 LONGEST_PAINT = 0.5
 """Seconds after which the stores are opened though a dialog, opened at once, hides the screen."""
 MOUNT_WAIT = 0.01
@@ -125,7 +125,7 @@ class MemtuiApp(AppInterface):
             text.visible(message), title=title, severity=severity, timeout=timeout, markup=False
         )
 
-    # What the terminal is told
+    # Output to the terminal
 
     def get_driver_class(self) -> type[Driver]:
         from memtui.tui.terminal import TerminalDriver

@@ -180,7 +180,7 @@ class AppInterface(App[None]):
 
     @abstractmethod
     def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
-        """Copy to the clipboard in a job; `done` is told what took it."""
+        """Copy to the clipboard in a job; `done` is called with the outcome."""
 
     @abstractmethod
     def redraw(self) -> None:

@@ -31,7 +31,7 @@ FOLDER = "frames"
 MAX_FILES = 20
 """Files kept; the oldest are deleted first."""
 MAX_BYTES = 1_000_000
-"""A larger file is none of memtui's."""
+"""memtui writes no larger file."""
 STORES_VARIABLE = "MEMTUI_STORES"
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 """The alternate screen."""

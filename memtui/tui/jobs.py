@@ -192,7 +192,7 @@ class JobRunner:
 
 
 SETTLE_MS = 100
-"""Changes this close together are told once."""
+"""Changes this close together are reported once."""
 WAKE_MS = 5_000
 """After so long the watcher returns to Python though nothing changed."""
 

@@ -35,7 +35,7 @@ from memtui.tui.widgets.statistics import Row
 FOLDER = "screens"
 VERSION = 1
 MAX_BYTES = 1_000_000
-"""A larger file is none of memtui's."""
+"""memtui writes no larger file."""
 MAX_ROWS = 120
 """Rows of the list: more than most screens have."""
 MAX_LINES = 120

@@ -252,13 +252,6 @@ def propose(
     )
 
 
-MODEL_KINDS = frozenset(
-    {
-        *(ProposalKind.DUPLICATE, ProposalKind.CLUSTER),
-        *(ProposalKind.COMPACTION, ProposalKind.STALE_SUMMARY),
-    }
-)
-"""Findings whose new text a language model can write; see `model_requests`."""
 _OF_ENTITIES = frozenset({ProposalKind.COMPACTION, ProposalKind.MERGED_BRANCH, ProposalKind.EXPIRY})
 """Findings about an entity: their memories have nothing about them."""
 _OF_THE_FIRST = frozenset({ProposalKind.STALE_SUMMARY, ProposalKind.OUTDATED_SCHEMA})
@@ -277,7 +270,7 @@ def badges_of(proposals: Iterable[Proposal]) -> dict[str, list[str]]:
 
 
 def retire(memory: Memory, context: UpkeepContext) -> Change | None:
-    """The change that takes a memory out of what agents are told; None if the store has none."""
+    """The change that takes a memory out of use; None if the store has none."""
     for act in (Act.RETIRE, Act.DELETE):
         if context.can(act, memory):
             return Change(act, memory.store, memory.ref)

@@ -184,7 +184,7 @@ class SharedMemory:
     score: float
     """Jaccard of the words of the nearest passages; 1: the same words."""
     left_passage: str
-    """What of the left memory is near, as it stands there."""
+    """The passage of the left memory that is near, verbatim."""
     right_passage: str
 
 

@@ -85,6 +85,7 @@ async def test_nothing_is_written_and_the_keys_are_not_offered(tmp_path: Path) -
         assert not on.browse.refusal("new")
 
 
+@pytest.mark.slow
 async def test_a_time_that_is_none_is_said_and_not_taken(root: Path) -> None:
     async with stage(root) as on:
         await go_to(on, "soonish")

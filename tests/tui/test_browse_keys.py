@@ -309,6 +309,7 @@ async def test_a_tree_unfolds_and_folds(root: Path) -> None:
         assert tree.cursor == 1
 
 
+@pytest.mark.slow
 async def test_statistics_filter(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         await on.press("5", "enter")

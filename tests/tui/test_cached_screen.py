@@ -302,6 +302,7 @@ async def test_the_kept_frame_is_what_the_app_draws_first(
     assert [line.rstrip() for line in kept.split("\n")] == drawn
 
 
+@pytest.mark.slow
 async def test_a_frame_is_kept_for_one_size_and_for_a_list_without_a_search(disk: Disk) -> None:
     await disk.session("j", size=(80, 24))
     assert draw_kept_frame(disk, (80, 24))
@@ -339,6 +340,7 @@ async def test_no_frame_can_act_on_the_terminal(disk: Disk) -> None:
         assert not draw_kept_frame(disk, (80, 24)), bad
 
 
+@pytest.mark.slow
 async def test_what_a_store_holds_is_only_text_in_a_frame(tmp_path: Path) -> None:
     disk = store(tmp_path, {"people/alice": [fact(1, ESCAPES, "2026-01-01")]})
     await disk.session(size=(80, 24))

@@ -129,6 +129,7 @@ async def test_nothing_is_offered_that_a_read_only_store_refuses(
             assert word not in footer
 
 
+@pytest.mark.slow
 async def test_the_tree_opens_the_same_way_whatever_was_read_first(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         tree = on.browse.entities

@@ -31,6 +31,7 @@ def _box(on: Stage) -> Widget:
     return on.app.screen.query_one(".box")
 
 
+@pytest.mark.slow
 async def test_a_question_of_one_line_is_a_small_box(root: Path) -> None:
     async with stage(root, SIZES[0]) as on:
         for size in SIZES:
@@ -71,6 +72,7 @@ async def test_the_end_of_a_toast_is_on_the_screen(root: Path) -> None:
             assert "? help" in on.text()
 
 
+@pytest.mark.slow
 async def test_what_the_help_finds_is_whole_where_there_is_room(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
         await on.press("?", "/")
@@ -80,6 +82,7 @@ async def test_what_the_help_finds_is_whole_where_there_is_room(root: Path) -> N
         assert on.app.screen is on.browse
 
 
+@pytest.mark.slow
 async def test_a_small_screen_shows_the_filter_and_several_commands(root: Path) -> None:
     async with stage(root, (40, 12)) as on:
         await on.press(":")
@@ -135,6 +138,7 @@ async def test_an_input_shows_its_cursor_at_every_size(root: Path) -> None:
             assert "END" in on.text()
 
 
+@pytest.mark.slow
 async def test_a_long_choice_can_be_read_whole(root: Path) -> None:
     async with stage(root, SIZES[0]) as on:
         for size in SIZES:
@@ -209,6 +213,7 @@ def test_recent_commands_are_few_and_each_once() -> None:
     assert len(recent) == len(set(recent)) == MAX_RECENT
 
 
+@pytest.mark.slow
 async def test_the_footer_begins_with_the_pane_and_ends_with_filters(root: Path) -> None:
     async with stage(root, (160, 45)) as on:
         for number, pane in enumerate(Pane, 1):

@@ -133,6 +133,7 @@ async def test_work_that_nobody_waits_for_stands_still_while_a_key_is_held(root:
         job.stop()
 
 
+@pytest.mark.slow
 async def test_a_held_key_does_not_stop_that_work_for_ever(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

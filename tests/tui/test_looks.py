@@ -34,6 +34,7 @@ async def _steady(on: Stage) -> str:
     return await on.still()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ALL_SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 async def test_browsing(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:

@@ -56,6 +56,7 @@ async def test_a_store_deleted_underneath_is_announced(tmp_path: Path) -> None:
         assert "No readable memories." in on.text()
 
 
+@pytest.mark.slow
 async def test_a_form_whose_memory_is_gone_says_so_and_keeps_the_text(tmp_path: Path) -> None:
     """As another disk mounted over the store: nothing is left to compare with in a conflict."""
     root = write_store(tmp_path / "store")
@@ -70,6 +71,7 @@ async def test_a_form_whose_memory_is_gone_says_so_and_keeps_the_text(tmp_path: 
         assert any("your text is still here" in toast for toast in toasts(on))
 
 
+@pytest.mark.slow
 async def test_a_new_memory_in_a_folder_that_is_gone_is_not_called_read_only(
     tmp_path: Path,
 ) -> None:

@@ -47,6 +47,7 @@ async def picture(root: Path, theme: str) -> str:
         return on.app.export_screenshot()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(COLOURED))
 async def test_the_picture_has_the_colours_of_the_theme(tmp_path: Path, name: str) -> None:
     theme: Theme = COLOURED[name]
@@ -64,6 +65,7 @@ async def test_the_picture_has_the_colours_of_the_theme(tmp_path: Path, name: st
     assert (background.ground or background.colour).lower() in svg.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["terminal", themes.MONO])
 async def test_a_theme_without_colours_of_its_own_still_makes_a_picture(
     tmp_path: Path, name: str

@@ -13,7 +13,7 @@ import pytest
 from memtui.config import Settings
 from memtui.tui import key_bindings
 from memtui.tui.actions import ACTIONS, BY_ID
-from tests.source_trees import parse_sources
+from tests.source_trees import walk_sources
 
 from .stage import Stage, stage, write_store
 
@@ -66,13 +66,13 @@ def _toasts(on: Stage) -> str:
 
 def _literals() -> Iterator[tuple[str, str]]:
     """Every piece of text in `memtui/tui` but docstrings, with its file."""
-    for path, tree in parse_sources().items():
+    for path, nodes in walk_sources().items():
         if not path.startswith("tui/"):
             continue
         docs = {
-            id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)
+            id(node.value) for node in nodes if isinstance(node, ast.Expr)
         }  # docstrings, and the texts below constants
-        for node in ast.walk(tree):
+        for node in nodes:
             if id(node) in docs or not isinstance(node, ast.Constant):
                 continue
             if isinstance(node.value, str):
@@ -103,6 +103,7 @@ async def test_empty_stores_name_the_new_key(tmp_path: Path) -> None:
         await on.sees(f"Press {new_key('new')} to add one.")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "action", "purpose"),
     [

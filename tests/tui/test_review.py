@@ -423,6 +423,7 @@ async def test_other_settings_find_anew(root: Path, tmp_path: Path) -> None:
         assert not [title for title in titles(on) if "Alice works" in title]
 
 
+@pytest.mark.slow
 async def test_nothing_to_review_says_what_would_be_listed(tmp_path: Path) -> None:
     root = write_store(tmp_path / "home", {"bob": [fact(1, "Bob mends clocks", "2026-11-01")]})
     async with stage(root, (80, 24)) as on:

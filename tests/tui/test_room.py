@@ -223,6 +223,7 @@ async def test_the_detail_says_where_a_memory_lies_from_the_store(root: Path) ->
         assert at["Entity"] < at["File"] < at["Raw fields"]
 
 
+@pytest.mark.slow
 async def test_a_resize_keeps_what_is_read_in_view(tmp_path: Path) -> None:
     words = "\n\n".join(f"Number{n}. " + "goes on for some lines " * 12 for n in range(60))
     async with stage(write_store(tmp_path, {"a": [fact(1, words, "2026-11-20")]}), (160, 45)) as on:

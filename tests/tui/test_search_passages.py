@@ -56,6 +56,7 @@ async def test_row_and_detail_show_the_passage_that_matched(
         assert on.browse.detail.top > 0
 
 
+@pytest.mark.slow
 async def test_a_match_behind_the_end_of_a_row_is_shown(tmp_path: Path) -> None:
     text = "Automaton tunes end with an explicit stop line and after 90 seconds with a timeout"
     tunes = write_store(tmp_path / "store", {"tunes": [fact(1, text, "2026-11-01")]})
@@ -81,6 +82,7 @@ async def test_the_line_under_the_search_says_what_is_shown_instead(
         assert "1 of 4" in on.text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 async def test_the_line_under_the_search_counts_what_filters_hide(
     tmp_path: Path, size: tuple[int, int]

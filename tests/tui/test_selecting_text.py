@@ -44,6 +44,7 @@ def _row(on: Stage, widget: Widget, words: str) -> tuple[int, int]:
     raise AssertionError(f"{words!r} is not shown")
 
 
+@pytest.mark.slow
 async def test_the_selected_text_of_the_detail_is_copied(root: Path) -> None:
     async with stage(root, (120, 35), toasts=True) as on:
         on.browse.set_text("Postgres")
@@ -59,6 +60,7 @@ async def test_the_selected_text_of_the_detail_is_copied(root: Path) -> None:
         assert on.app.clipboard == TEXT, "without a selection it is the memory"
 
 
+@pytest.mark.slow
 async def test_several_lines_are_copied_without_their_margin(root: Path) -> None:
     async with stage(root, (120, 35), toasts=True) as on:
         on.browse.set_text("Postgres")
@@ -101,6 +103,7 @@ async def test_a_drag_past_the_edge_scrolls_and_selects_on(tmp_path: Path) -> No
         assert len((on.browse.get_selected_text() or "").split("\n")) < len(selected)
 
 
+@pytest.mark.slow
 async def test_a_drag_follows_no_reference_and_a_click_does(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         on.browse.set_text("Lisbon")
@@ -117,6 +120,7 @@ async def test_a_drag_follows_no_reference_and_a_click_does(root: Path) -> None:
         assert detail.memory.content == "Alice lives in Porto"
 
 
+@pytest.mark.slow
 async def test_a_double_click_selects_a_word(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         on.browse.set_text("Postgres")

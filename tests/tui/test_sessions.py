@@ -40,6 +40,7 @@ async def test_a_session_goes_on_where_it_ended(root: Path, tmp_path: Path) -> N
         assert on.query.startswith("tea")
 
 
+@pytest.mark.slow
 async def test_restoring_can_be_turned_off(root: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     async with stage(root, state=state) as on:
@@ -85,6 +86,7 @@ async def test_bad_keys_are_named_and_the_rest_works(root: Path) -> None:
         assert on.browse.zoomed
 
 
+@pytest.mark.slow
 async def test_what_another_program_writes_comes_up_marked(root: Path) -> None:
     async with stage(root) as on:
         await on.press("j", "j", "j")

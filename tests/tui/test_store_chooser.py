@@ -181,6 +181,7 @@ async def test_how_it_looks(home: Path, monkeypatch: pytest.MonkeyPatch) -> None
         compare("stores-80x24", "\n".join(shown))
 
 
+@pytest.mark.slow
 async def test_on_a_large_screen_the_box_is_as_high_as_its_list(home: Path) -> None:
     async with started(home, (160, 45)) as on:
         await on.press("0")

@@ -14,6 +14,7 @@ from .stage import Stage, compare, stage
 SIZES = ((160, 45), (80, 24), (40, 12))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
 async def test_how_the_views_look(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:

@@ -21,6 +21,7 @@ async def _search(on: Stage, words: str) -> None:
     await on.press("enter")
 
 
+@pytest.mark.slow
 async def test_the_parts_of_both_hits_add_up_on_the_screen(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path / "store"), (80, 24)) as on:
         await _search(on, "tea morning")

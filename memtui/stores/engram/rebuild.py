@@ -150,7 +150,7 @@ _OF_THE_DISK = frozenset(
 def rebuild(lines: Iterable[str], file: Path) -> None:
     """Build the database that these lines describe; the file appears whole or not at all.
 
-    Raises BundleError for lines that are none of ours, SaveError when it cannot be written.
+    Raises BundleError for lines that memtui did not write, SaveError when it cannot be written.
     """
     if os.path.lexists(file):
         raise SaveError("a database already exists", where=str(file))

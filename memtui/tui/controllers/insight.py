@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 DEFAULT_DAYS = 7
-"""Days that are looked back where it is not known when the stores were last looked at."""
+"""Days that are compared where the time of the last session is unknown."""
 MAX_SIMILAR = 20
 """Similar memories that are shown: below them likeness means little."""
 _SIMILAR_TITLES = {

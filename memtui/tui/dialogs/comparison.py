@@ -41,7 +41,7 @@ SIGNS = {
 }
 KIND_WIDTH, AGE_WIDTH, STORE_MAX = 10, 5, 16
 NARROW = 50
-"""Columns below which a change is told by its sign alone."""
+"""Columns below which the sign alone shows the kind of a change."""
 LONGEST = 8_000
 """Characters of a text that are compared on the screen."""
 

@@ -23,14 +23,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.progress import Progress, Report
 from memtui.tui import change_worker
-from memtui.tui.change_forms import (
-    LABELS,
-    Form,
-    FormField,
-    Kind,
-    changed_underneath,
-    value_of,
-)
+from memtui.tui.change_forms import LABELS, Form, FormField, Kind, changed_underneath, value_of
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
@@ -102,12 +95,10 @@ class FormScreen(FittingDialog[Planned]):
             return labelled_row(field.label, shown)
         if field.kind is Kind.PROSE:
             return Vertical(TextInput(field.value, name=field.name), classes="prose")
-        if field.kind is Kind.ONE_OF:
-            choice = ChoiceInput(field.known, field.value, name=field.name)
-            return labelled_row(field.label, choice, field.note)
-        known, hint = field.known, field.hint
-        line = LineInput(field.value, name=field.name, known=known, placeholder=hint)
-        return labelled_row(field.label, line, field.note)
+        name, known = field.name, field.known
+        line = LineInput(field.value, name=name, known=known, placeholder=field.hint)
+        widget = ChoiceInput(known, field.value, name=name) if field.kind is Kind.ONE_OF else line
+        return labelled_row(field.label, widget, field.note)
 
     def on_mount(self) -> None:
         self._initial = self.values()

@@ -33,7 +33,7 @@ Answer = TypeVar("Answer")
 
 
 OTHER_ROWS = 3
-"""The rule above what is said, the bar, and a gap before the rule, on small screens none."""
+"""The rule above the message, the bar, and a gap before the rule, on small screens none."""
 
 
 class TransferScreen(FittingDialog[bool]):
@@ -41,7 +41,7 @@ class TransferScreen(FittingDialog[bool]):
 
     box_classes = "full carry"
     MIN_ROWS = 0
-    """Rows of what is said that are kept free from the start, where a plan fills them at once."""
+    """Rows of the message that are kept free from the start, where a plan fills them at once."""
     BINDINGS = [
         Binding("escape", "stop", priority=True),
         Binding("enter", "go", priority=True),
@@ -58,7 +58,7 @@ class TransferScreen(FittingDialog[bool]):
         self._job: Job | None = None
         self._outcome_lines: list[OutcomeLine] = []
         self._rows = self.MIN_ROWS
-        """Rows of what is said; they never become fewer, so that the box does not jump."""
+        """Rows of the message; they never become fewer, so that the box does not jump."""
 
     @abstractmethod
     def fields(self) -> list[tuple[str, Widget]]:

@@ -389,6 +389,7 @@ def test_a_quick_answer_loads_neither_screen_nor_index() -> None:
         assert not heavy & loaded
 
 
+@pytest.mark.slow
 def test_the_first_paint_loads_nothing_that_only_later_work_needs() -> None:
     code = (
         "import sys\n"

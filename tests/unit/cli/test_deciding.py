@@ -127,6 +127,7 @@ def test_review_notes_the_date(shell: Shell) -> None:
     assert "reviewed" not in shell.json("show", ref)["extra"]
 
 
+@pytest.mark.slow
 @on("simple-memory")
 def test_a_proposal_is_accepted_or_declined(shell: Shell) -> None:
     one, two, *_ = shell.some("--status", "proposed")

@@ -294,6 +294,7 @@ def test_a_link_in_the_sidecar_leads_to_another_store(call: Call, ask: Ask, tmp_
     assert call("check", *stores) == 0
 
 
+@pytest.mark.slow
 def test_a_memory_is_linked_to_one_of_another_store_and_unlinked(
     call: Call, ask: Ask, sample: Path
 ) -> None:

@@ -37,6 +37,7 @@ def test_history_has_the_chain_oldest_first_with_word_diffs(ask: Ask, sample: Pa
     assert found["complete"] is True
 
 
+@pytest.mark.slow
 def test_a_former_text_is_restored_as_a_new_change(call: Call, ask: Ask, sample: Path) -> None:
     store = ("--store", sample / "agent-memory")
     before = ask("show", "41fc1ac1", *store)["content"]

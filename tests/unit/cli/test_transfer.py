@@ -84,6 +84,7 @@ def test_there_and_back(call: Call, home: Path, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith(".")] == []
 
 
+@pytest.mark.slow
 def test_several_stores_brought_into_a_folder_are_opened_by_its_path(
     call: Call, home: Path, tmp_path: Path
 ) -> None:

@@ -120,6 +120,7 @@ def test_a_number_that_python_cannot_print_is_told(tmp_path: Path, text: str, nu
     ]
 
 
+@pytest.mark.slow
 def test_a_file_of_faults_is_told_in_short(tmp_path: Path) -> None:
     loaded = load(written(tmp_path, "".join(f"key{n} = 1\n" for n in range(20_000))))
     assert len(loaded.problems) == 51

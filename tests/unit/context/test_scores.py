@@ -110,6 +110,7 @@ TEXTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(TEXTS, st.integers(0, 25), st.floats(0, 1))
 def test_mmr_chooses_each_text_once_and_the_most_relevant_first(
     texts: list[tuple[float, frozenset[str]]], limit: int, share: float
@@ -125,6 +126,7 @@ def test_mmr_chooses_each_text_once_and_the_most_relevant_first(
         assert choice.similarity == pytest.approx(similar)
 
 
+@pytest.mark.slow
 @given(TEXTS, st.integers(1, 10))
 def test_relevance_alone_is_the_order_of_relevance(
     texts: list[tuple[float, frozenset[str]]], limit: int

@@ -142,6 +142,7 @@ _PIECES = (
 ).split()
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from(_PIECES), min_size=1, max_size=4),
     st.sampled_from([" ", "-", ", ", "/", "'"]),

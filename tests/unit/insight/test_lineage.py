@@ -130,6 +130,7 @@ def test_a_memory_alone_is_its_own_history() -> None:
     assert names(line) == ["a"]
 
 
+@pytest.mark.slow
 def test_a_chain_of_ten_thousand_is_followed_as_far_as_makes_sense() -> None:
     memories = [memory(str(n), supersedes=[str(n - 1)], day=n % 900) for n in range(10_000)]
     assert "5000" in names(of("5000", memories))

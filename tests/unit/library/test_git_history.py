@@ -161,6 +161,7 @@ def test_a_shallow_clone_says_that_older_commits_are_missing(
     assert "shallow" in found.left_out
 
 
+@pytest.mark.slow
 def test_a_work_tree_and_a_submodule_have_their_own_history(
     repository: Path, tmp_path: Path
 ) -> None:

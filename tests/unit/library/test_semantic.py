@@ -133,6 +133,7 @@ def test_a_changed_memory_is_near_at_once(home: Path, tmp_path: Path, carrier: P
     assert one.embed()[0].made == 1
 
 
+@pytest.mark.slow
 def test_vectors_follow_when_slots_are_given_anew(
     home: Path, tmp_path: Path, carrier: Path
 ) -> None:

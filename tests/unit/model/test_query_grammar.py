@@ -53,6 +53,7 @@ def test_a_query_is_formatted_as_a_line_that_parses_to_it(line: str, typing: boo
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(LINES)
 def test_no_line_lists_everything_by_accident(line: str) -> None:
@@ -64,6 +65,7 @@ def test_no_line_lists_everything_by_accident(line: str) -> None:
         assert not passing.any()
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(LINES)
 def test_each_part_knows_its_place_in_the_line(line: str) -> None:
@@ -227,6 +229,7 @@ def test_a_line_of_plain_words_is_read_as_the_grammar_reads_it(line: str, typing
     assert spans == [term.span for term in by_grammar.terms]
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.lists(PIECES.filter(lambda piece: ":" in piece), min_size=1, max_size=4),

@@ -186,6 +186,7 @@ def test_a_letter_finds_what_looking_at_every_memory_finds(
 typed_words = st.tuples(st.sampled_from(["a", "dep", "the", "what", "x1"]), st.booleans())
 
 
+@pytest.mark.slow
 @given(st.lists(typed_words, min_size=1, max_size=6))
 def test_plain_words_are_analyzed_as_any_terms(drawn: list[tuple[str, bool]]) -> None:
     """The shorter way gives what the way for all terms gives."""

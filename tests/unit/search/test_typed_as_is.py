@@ -79,6 +79,7 @@ def test_a_sign_that_stands_nowhere_lists_nothing(sign: str) -> None:
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @example(["\xad"])
 @example(["\u200b", "\ufe0f"])
@@ -277,6 +278,7 @@ def test_texts_in_the_cache_are_searched_as_those_in_memory(tmp_path: Path, sign
     assert by_cache.find(sign.upper()).tolist() == by_memory.find(sign).tolist()
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.text(alphabet='a:,{}[]-.+"\\é', max_size=6), min_size=1, max_size=4),
     st.sampled_from(':,{}[]-.+"\\'),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from memtui.stores.registry import FORMATS
-from tests.source_trees import parse_sources
+from tests.source_trees import walk_sources
 
 NAMES = re.compile(
     "|".join(re.escape(form) for n in FORMATS for form in {n.name, n.name.replace("-", "_")})
@@ -23,14 +23,14 @@ EXAMPLES = {"config/schema.py", "context/building.py", "upkeep/proposals.py"}
 document that a rule comes from."""
 
 
-def _code(tree: ast.Module) -> Iterator[tuple[int, str]]:
+def _code(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Every name and every text of the code, but for docstrings."""
     docs = {
         id(node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
             yield node.lineno, node.value
         elif isinstance(node, ast.Name):
@@ -50,10 +50,10 @@ def _code(tree: ast.Module) -> Iterator[tuple[int, str]]:
 @pytest.mark.slow
 def test_no_format_is_named_outside_the_stores() -> None:
     found = []
-    for name, tree in parse_sources().items():
+    for name, nodes in walk_sources().items():
         if name.startswith("stores/") or name in EXAMPLES:
             continue
-        for line, text in _code(tree):
+        for line, text in _code(nodes):
             named = NAMES.search(text)
             if named and (named[0].lower() not in WORDS_OF_THE_SCREEN or text == named[0]):
                 found.append(f"{name}:{line}: {text!r}")

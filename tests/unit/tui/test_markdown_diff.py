@@ -126,6 +126,7 @@ def test_without_a_change_nothing_is_marked(note: str) -> None:
     assert all(kind(s) == "same" for each in lines for s in each)
 
 
+@pytest.mark.slow
 @given(value=st.sampled_from(sorted(ALL.values())) | st.text(max_size=60))
 def test_text_of_a_store_stays_text(value: str) -> None:
     for lines in (

@@ -57,6 +57,7 @@ def test_two_words_are_too_few_to_be_the_same_statement() -> None:
 TEXTS = st.lists(st.text("abcd ", min_size=1, max_size=12), max_size=6)
 
 
+@pytest.mark.slow
 @given(TEXTS, TEXTS, st.sampled_from([0.3, 0.5, 1.0]))
 def test_every_memory_is_shared_or_alone_and_the_sides_can_be_swapped(
     left: list[str], right: list[str], threshold: float

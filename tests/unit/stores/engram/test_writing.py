@@ -17,7 +17,7 @@ from memtui.errors import Conflict, Refused, SaveError
 from memtui.stores import registry
 from memtui.stores.engram import connection as connecting
 from memtui.stores.engram.rules import content_hash
-from memtui.stores.engram.schema import write_error_text
+from memtui.stores.engram.schema import database_error_text
 from memtui.stores.engram.store import EngramStore
 from tests.long_run import count
 
@@ -884,6 +884,6 @@ def test_a_full_disk_is_called_so_and_nothing_is_changed(july: Path) -> None:
         database.execute(f"PRAGMA max_page_count = {pages}")
         with pytest.raises(sqlite3.OperationalError) as full:
             database.execute("CREATE TABLE large AS SELECT zeroblob(1000000)")
-    assert write_error_text(full.value, july / "engram.db") == "the disk is full"
+    assert database_error_text(full.value, july / "engram.db") == "the disk is full"
     other = sqlite3.OperationalError("no such table: x")
-    assert write_error_text(other, july / "engram.db") == "no such table: x"
+    assert database_error_text(other, july / "engram.db") == "no such table: x"
