@@ -68,14 +68,18 @@ _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 class JournalDatabase:
     """One connection, shared by the threads of a process; opened when first needed."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, *, renames_damaged: bool = True) -> None:
         self._state = state
+        self._renames_damaged = renames_damaged
         self._file = state / FILE
         self._lock = threading.RLock()
         self._db: sqlite3.Connection | None = None
         self._owner_file = -1
         self.owner = ""
         """Name of this process in the journal; empty before the file is opened."""
+        self.fault = ""
+        """What became of a damaged file, as one line for the person."""
+        self._opened = (0, 0)
 
     @property
     def exists(self) -> bool:
@@ -124,35 +128,40 @@ class JournalDatabase:
                 self._take_ownership()
                 try:
                     self._create_file()
+                    self._opened = self._identity()
                     self._db = _connect(self._file)
                 except BaseException:
                     self.close()
                     raise
         return self._db
 
-    def _set_aside(self) -> SaveError:
+    def _set_aside(self) -> str:
         """Rename a damaged journal, so that it does not stop a person from editing.
 
         Not while another memtui has it open: that would go on to write into the renamed file.
-        Returns the error that says what became of it.
+        Returns one line that says what became of it.
         """
         self.close()
+        if not self._renames_damaged:
+            return "the journal is damaged"
         with locked(self._file, self._state):
+            if self._identity() != self._opened:
+                return "the journal was damaged, and another memtui has begun a new one; try again"
             if self._others_alive():
-                return SaveError(
-                    "the journal is damaged, and another memtui has it open",
-                    where=str(self._file),
-                    do="quit every memtui, then start it again",
-                )
+                return "the journal is damaged, and another memtui has it open; quit every memtui"
             name = f"{self._file}.damaged-{time.time_ns()}"
             for suffix in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     os.rename(f"{self._file}{suffix}", f"{name}{suffix}")
-        return SaveError(
-            "the journal was damaged and is renamed; what was changed before cannot be undone",
-            where=name,
-            do="try again",
-        )
+        name = os.path.basename(name)
+        return f"the journal was damaged and is now {name}; what was done before cannot be undone"
+
+    def _identity(self) -> tuple[int, int]:
+        """Which file has the name now; zeros where there is none."""
+        with suppress(FileNotFoundError):
+            status = self._file.stat()
+            return status.st_dev, status.st_ino
+        return 0, 0
 
     def _create_file(self) -> None:
         """Create the file, private, where there is none; one that is there is never opened.
@@ -173,7 +182,8 @@ class JournalDatabase:
             yield
         except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
-                raise self._set_aside() from error
+                self.fault = self._set_aside()
+                raise SaveError(self.fault, where=str(self._file), do=advice) from error
             reason = error.strerror if isinstance(error, OSError) else ""
             raise SaveError(
                 f"the journal cannot be {subject}: {reason or error}",

@@ -140,15 +140,20 @@ class Recording:
 class Journal:
     """The journal of a state folder. Its file is created by the first action."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(self, state: Path, *, renames_damaged: bool = True) -> None:
         self.state = state
         self.owned: set[Path] = set()
         """Files of other owners that the person accepts to become their own by a save."""
-        self._database = JournalDatabase(state)
+        self._database = JournalDatabase(state, renames_damaged=renames_damaged)
 
     def close(self) -> None:
         """Close the file; it is opened again when needed."""
         self._database.close()
+
+    @property
+    def fault(self) -> str:
+        """What became of a damaged file, as one line for the person; empty where it is whole."""
+        return self._database.fault
 
     # ---- doing, undoing, redoing ------------------------------------------------------------
 

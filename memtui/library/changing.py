@@ -42,10 +42,6 @@ class ChangeWriter:
         self._restored: set[str] = set()
         """Roots of stores that `restore` made; they are not open."""
 
-    def close(self) -> None:
-        """Close the journal's file."""
-        self._journal.close()
-
     def apply(self, planned: Planned, report: Report = silent) -> JournalAction:
         """Make the planned edits. Raises Conflict or SaveError.
 

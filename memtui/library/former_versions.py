@@ -165,7 +165,7 @@ def read_actions(state: Path | None) -> list[JournalAction]:
     """The journal's actions that are on disk, newest first; [] if there is no journal to read."""
     if state is None:
         return []
-    journal = Journal(state)
+    journal = Journal(state, renames_damaged=False)  # nobody would be told here
     try:
         return journal.log(MAX_ACTIONS, void=False)
     except MemtuiError as error:

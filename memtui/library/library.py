@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
     from memtui.insight.link_graph import Node
     from memtui.insight.versions import VersionHistory
-    from memtui.journal import JournalAction
+    from memtui.journal import Journal, JournalAction
     from memtui.library.changing import ChangeWriter
     from memtui.library.indexing import IndexState
     from memtui.library.planning import Planned
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 class Library(LibraryReader):
     """Reads, searches and changes the memories of its stores; may be used from any thread."""
 
+    _journal: Journal | None = None
     _writer: ChangeWriter | None = None
     _text_checks: TextChecks | None = None
     sources: tuple[opening.StoreSource, ...] = ()
@@ -99,8 +100,8 @@ class Library(LibraryReader):
     def close(self) -> None:
         """Close the journal; it is opened again when needed."""
         with self.loaded.lock:
-            if self._writer is not None:
-                self._writer.close()
+            if self._journal is not None:
+                self._journal.close()
 
     def back_up_files(self, cancelled: IsCancelled = never) -> None:
         """Copy JSON files that were read without faults into the state folder, to restore from."""
@@ -295,10 +296,15 @@ class Library(LibraryReader):
                 from memtui.library.changing import ChangeWriter
                 from memtui.stores import registry
 
-                journal = Journal(self.state_folder)
+                journal = self._journal = self._journal or Journal(self.state_folder)
                 self.interrupted = tuple(journal.recover(registry.row_digest))
                 self._writer = ChangeWriter(journal, self.stores)
             return self._writer
+
+    @property
+    def journal_fault(self) -> str:
+        """What became of a damaged journal, as one line for the person; empty where it is whole."""
+        return self._journal.fault if self._journal is not None else ""
 
     def last_writes(self) -> dict[str, datetime]:
         """Store label -> time of change of its newest file, as of the last scan."""

@@ -96,12 +96,15 @@ class Planned:
         )
         return replace(self, plans=tuple(plans)) if refs else self
 
-    def diffs(self) -> list[FileDiff]:
-        """Return each file and row before and after. Raises Conflict if one changed since."""
+    def diffs(self, report: Report = silent, cancelled: IsCancelled = never) -> list[FileDiff]:
+        """Return each file and row before and after. Raises Conflict if one changed since.
+
+        `report` is called with the files compared; Cancelled is raised when `cancelled` is true.
+        """
         edits = [edit for store_edits in self.parts for edit in store_edits.edits]
         files = [edit for edit in edits if not isinstance(edit, RowEdit)]
         rows = [_row_diff(edit) for edit in edits if isinstance(edit, RowEdit)]
-        return [*preview(files), *rows]
+        return [*preview(files, report, cancelled), *rows]
 
 
 def planned_import(plan: ImportPlan, title: str = "") -> Planned:

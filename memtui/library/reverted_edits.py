@@ -149,7 +149,7 @@ def peek_reverted(state: Path | None, stores: Iterable[Store]) -> list[RevertedE
     if state is None:
         return []
     roots = {os.path.realpath(store.root) for store in stores}
-    journal = Journal(state)
+    journal = Journal(state, renames_damaged=False)
     try:
         found = find_reverted(journal.recent(time.time() - LOOKBACK_SECONDS))
     except MemtuiError as error:

@@ -23,6 +23,7 @@ from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.import_ import CopyScreen, ImportScreen
 from memtui.tui.dialogs.transfer import ExportScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen
+from memtui.tui.jobs import Job
 from memtui.tui.widgets.inputs import LineInput, TextInput
 
 from .sample_stage import ChangingStage, changing, touched
@@ -93,9 +94,9 @@ async def test_what_is_saved_while_it_is_still_to_be_judged_is_saved(
         judge(form)
         judged.set()
 
-    def preview(library: Library, changes: Sequence[Change]) -> Preview:
+    def preview(library: Library, changes: Sequence[Change], job: Job) -> Preview:
         judged.wait(5)  # until the typing comes to be judged
-        return change_worker.preview(library, changes)
+        return change_worker.preview(library, changes, job)
 
     monkeypatch.setattr(FormScreen, "_update_preview", told)
     monkeypatch.setattr(edit_form, "preview", preview)

@@ -71,7 +71,7 @@ def stamps(connection: sqlite3.Connection, schema: Schema) -> Stamps:
     found: Stamps = {}
     touching = _relation_marks(connection, schema)
     versions = _version_marks(connection, schema)
-    observed = (*_OBSERVATION_MARKS, _combined_mark(schema, "observations", _OBSERVATION_PLACE))
+    observed = (*_OBSERVATION_MARKS, _combined_mark(schema, _OBSERVATION_PLACE))
     for bucket, marks in _marks(connection, schema, "observations", "id", observed):
         joined = (marks, touching.get(bucket, 0), versions.get(bucket))
         found[_key("observations", bucket)] = _digest(joined)
@@ -197,9 +197,10 @@ def _marks(
     return [(row[0], tuple(row)[1:]) for row in cursor]
 
 
-def _combined_mark(schema: Schema, table: str, columns: Sequence[str]) -> tuple[str, str]:
-    """One checksum over all of these columns; NULL differs from an empty text, as in edits."""
-    present = [f"coalesce({name}, char(30))" for name in columns if schema.has(table, name)]
+def _combined_mark(schema: Schema, columns: Sequence[str]) -> tuple[str, str]:
+    """One checksum over these columns of observations; NULL differs from "", as in edits."""
+    names = (name for name in columns if schema.has("observations", name))
+    present = [f"coalesce({name}, char(30))" for name in names]
     joined = " || char(31) || ".join(present) or "''"
     return "id", f"total(memtui_sum({{number}}, CAST({joined} AS BLOB)))"
 

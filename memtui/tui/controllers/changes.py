@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -47,9 +47,21 @@ class Selection:
 
     def memories(self) -> list[Memory]:
         """Return the marked memories, else the current one."""
-        marked = [] if self.subject else self._screen.marked_memories()
-        current = self.current()
-        return marked or ([current] if current is not None else [])
+        return self.reader()()
+
+    def reader(self) -> Callable[[], list[Memory]]:
+        """Return what reads the marked memories, else the current one, as they are marked now.
+
+        Reading thousands takes long, so it is done in a job.
+        """
+        marked = frozenset[int]() if self.subject else frozenset(self._screen.memories.marked)
+        current, library = self.current(), self.library
+
+        def read() -> list[Memory]:
+            found = library.snapshot.rows.with_serials(marked) if library is not None else {}
+            return list(found.values()) or ([current] if current is not None else [])
+
+        return read
 
     def can_write(self) -> str:
         """Return why nothing at all can be changed; empty if something can."""
@@ -121,9 +133,9 @@ class Selection:
             return Act.RETIRE
         return Act.RETIRE if library.refusal(Act.DELETE, memory) else Act.DELETE
 
-    def able(self, action_id: str) -> tuple[list[Memory], str]:
-        """Return the memories that the action is possible for, and why not for the others."""
-        reasons = [(memory, self.refused(action_id, memory)) for memory in self.memories()]
+    def able(self, action_id: str, memories: Sequence[Memory]) -> tuple[list[Memory], str]:
+        """Return those of the memories that the action is possible for, and why not for others."""
+        reasons = [(memory, self.refused(action_id, memory)) for memory in memories]
         able = [memory for memory, why in reasons if not why]
         return able, next((why for _, why in reasons if why), "")
 
@@ -149,10 +161,25 @@ class ChangeActions:
 
     def do(self, action_id: str) -> None:
         """Plan the act for every memory that allows it; confirm before something is deleted."""
-        able, reason = self.selection.able(action_id)
+        read = self.selection.reader()
+
+        self.writer.plan(
+            lambda *_: self._possible(action_id, read()),
+            lambda found: self.plan(*found),
+            lambda error: self.screen.app.report_refusal(str(error)),
+        )
+
+    def _possible(
+        self, action_id: str, memories: Sequence[Memory]
+    ) -> tuple[list[Change], list[OutcomeLine]]:
+        """The changes of the memories that allow the act, and what is left out.
+
+        Raises:
+            Refused: None of them allows it.
+        """
+        able, reason = self.selection.able(action_id, memories)
         if not able:
-            self.screen.app.report_refusal(reason)
-            return
+            raise Refused(reason)
         acts = [self.selection.act(action_id, memory) for memory in able]
         if action_id == "pin" and Act.PIN in acts:
             able = [memory for memory in able if not memory.pinned]
@@ -160,9 +187,8 @@ class ChangeActions:
         changes = [
             Change(act, memory.store, memory.ref) for act, memory in zip(acts, able, strict=True)
         ]
-        left = len(self.selection.memories()) - len(able) if reason else 0
-        notes = [OutcomeLine(f"{left} left out: {reason}", Tone.WARNING)] if left else []
-        self.plan(changes, notes)
+        left = len(memories) - len(able) if reason else 0
+        return changes, [OutcomeLine(f"{left} left out: {reason}", Tone.WARNING)] if left else []
 
     def plan(self, changes: Sequence[Change], notes: Sequence[OutcomeLine] = ()) -> None:
         """Plan these changes and write them, after a confirmation where one is needed."""

@@ -55,9 +55,8 @@ class FormActions(WritingController):
 
     def _edit(self) -> None:
         """Edit the memory that is shown, or all marked ones at once."""
-        marked = self._screen.marked_memories()
-        if len(marked) > 1:
-            self._ask_several(marked, self._show)
+        if len(self._screen.memories.marked) > 1:
+            self._ask_several(self._selection.reader(), self._show)
         elif (memory := self._selection.current()) is not None:
             self._ask_fields(memory, self._show)
 
@@ -72,10 +71,13 @@ class FormActions(WritingController):
 
         self._look(look, done)
 
-    def _ask_several(self, memories: Sequence[Memory], done: Callable[[Form], None]) -> None:
+    def _ask_several(
+        self, read: Callable[[], Sequence[Memory]], done: Callable[[Form], None]
+    ) -> None:
         """Make the form about several memories; refuse where nothing of them can be changed."""
 
         def look(library: Library, _: Job) -> Form:
+            memories = read()
             able = planning.list_able(library, memories, change_forms.SEVERAL)
             if not any(able.values()):
                 why = library.refusal(Act.EDIT, memories[0])
@@ -139,7 +141,7 @@ class FormActions(WritingController):
             show(_form_again(draft.act, store, memories, {**values, "kind": kinds}))
 
         if draft.act is Act.EDIT and len(memories) > 1:
-            self._ask_several(memories, show)
+            self._ask_several(lambda: memories, show)
         elif draft.act is Act.EDIT and memories:
             self._ask_fields(memories[0], show)
         else:
@@ -150,7 +152,7 @@ class FormActions(WritingController):
 
     def _look(self, look: Callable[[Library, Job], Answer], done: Callable[[Answer], None]) -> None:
         """Ask the library what a form needs; the keys typed next wait for the form."""
-        self._writer.worker.run("known", look, done, self._changes.failed, holds_keys=True)
+        self._writer.plan(look, done, self._changes.failed)
 
     def _known(self, library: Library, store: str) -> KnownValues:
         """What types, entities and tags the store knows, to be offered while typing."""
@@ -211,22 +213,29 @@ class FormActions(WritingController):
         self._show(change_forms.merge([keeper, *others]))
 
     def _open_if_able(self, action_id: str, make: Callable[[Sequence[Memory]], Form]) -> None:
-        able, reason = self._selection.able(action_id)
-        if able:
-            self._show(make(able))
-        else:
-            self._screen.app.report_refusal(reason)
+        self._make_form(action_id, lambda _, able: make(able))
 
     def _retype(self) -> None:
-        able, reason = self._selection.able("retype")
-        if not able or (reason := of_one_store(able)):
-            self._screen.app.report_refusal(reason)
-            return
+        def make(library: Library, able: Sequence[Memory]) -> Form:
+            if reason := of_one_store(able):
+                raise Refused(reason)
+            known = self._known(library, able[0].store)
+            return change_forms.retype(able, known["type"])
 
-        def known(values: KnownValues) -> None:
-            self._show(change_forms.retype(able, values["type"]))
+        self._make_form("retype", make)
 
-        self._ask_known(able[0].store, known)
+    def _make_form(self, action_id: str, make: Callable[[Library, Sequence[Memory]], Form]) -> None:
+        """Make a form in a job for the memories that the action is possible for, and open it."""
+        read = self._selection.reader()
+
+        def work(library: Library, _: Job) -> Form:
+            able, reason = self._selection.able(action_id, read())
+            if not able:
+                raise Refused(reason)
+            return make(library, able)
+
+        refused = self._screen.app.report_refusal
+        self._writer.plan(work, self._show, lambda error: refused(str(error)))
 
     # Links
 

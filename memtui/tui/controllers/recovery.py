@@ -53,6 +53,7 @@ class JournalActions(WritingController):
         """When the checks end, by the monotonic clock: the other one may be put on or back. The
         first check comes when everything has been read."""
         self._announced: set[tuple[int, Hashable]] = set()
+        self._fault = ""
         self.overwritten: tuple[RevertedEdit, ...] = ()
         """Changes that were overwritten and have not been reapplied."""
 
@@ -148,7 +149,18 @@ class JournalActions(WritingController):
         def found(library: Library, _: Job) -> tuple[RevertedEdit, ...]:
             return tuple(library.find_reverted(self._since))
 
-        self._writer.worker.run("overwritten", found, self._found, lambda _: None)
+        self._writer.worker.run(
+            "overwritten", found, self._found, lambda _: self._announce_journal_fault()
+        )
+
+    def _announce_journal_fault(self) -> None:
+        """Say once that the journal is damaged: what asks it in the background says nothing."""
+        library = self._writer.library
+        fault = library.journal_fault if library is not None else ""
+        if fault != self._fault:
+            self._fault = fault
+            if fault:
+                self._screen.app.notify(fault, title="Journal", severity="error", timeout=15)
 
     def _announce_interrupted(self) -> None:
         """Say once what became of a change during which memtui was killed."""
@@ -167,6 +179,7 @@ class JournalActions(WritingController):
             )
 
     def _found(self, overwritten: tuple[RevertedEdit, ...]) -> None:
+        self._announce_journal_fault()
         self._announce_interrupted()
         before, self.overwritten = self.overwritten, overwritten
         if before != overwritten:

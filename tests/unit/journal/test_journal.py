@@ -258,7 +258,7 @@ def test_a_damaged_journal_is_renamed_once_no_other_memtui_has_it_open(
         journal.log()
     assert not list(state.glob("*damaged*"))
     other.close()
-    with pytest.raises(SaveError, match="is renamed"):
+    with pytest.raises(SaveError, match="was damaged and is now"):
         journal.log()
     do(journal, "y", edit_of(path, 0, "y"))
     assert [action.title for action in journal.log()] == ["y"]
