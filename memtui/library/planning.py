@@ -25,7 +25,7 @@ from memtui.errors import MemtuiError, Refused
 from memtui.files.save_transaction import FileDiff, preview
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
-from memtui.stores.base import StoreView, WritableStore
+from memtui.stores.base import Store, StoreView, WritableStore
 from memtui.stores.plans import BatchView, repeated_add
 from memtui.text import counted, cut, one_line
 
@@ -244,7 +244,7 @@ def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
         return "nothing"
     verb = changes[0].act
     if (count := count_memories(changes)) > 1:
-        return f"{verb} {count} memories"
+        return f"{verb} {counted(count, 'memory')}"
     change = changes[0]
     text = get(change.ref).headline if change.ref else str(change.fields.get("content", ""))
     return cut(f"{verb}: {one_line(text)}", _TITLE_CELLS)
@@ -253,16 +253,18 @@ def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
 # ---- what the edits of an action did ------------------------------------------------------------
 
 
-def changed_memories(action: JournalAction, library: Library) -> list[Memory]:
+def changed_memories(
+    action: JournalAction, stores: Iterable[Store], get: Callable[[str], Memory]
+) -> list[Memory]:
     """Return the memories that an action changed and that exist, in the order of its edits."""
-    labels = {str(store.root): store.label for store in library.stores}
+    labels = {str(store.root): store.label for store in stores}
     found: dict[str, Memory] = {}
     for part in action.parts:
         label = labels.get(part.store)
         for edit in part.edits if label else ():
             for id in _possible_ids(edit, part.store):
                 try:
-                    memory = library.get(f"{label}:{id}")
+                    memory = get(f"{label}:{id}")
                 except MemtuiError:
                     continue
                 found.setdefault(memory.ref, memory)
@@ -324,19 +326,19 @@ def _lines(row: object) -> str | None:
     return "".join(f"{name}: {'' if value is None else value}\n" for name, value in row.items())
 
 
-_TRIED = {"title": ("Other", "Title"), "importance": ("low", "high"), "entity": ("other", "entity")}
-"""Fields without an act of their own, and values to try; stores refuse some in some memories."""
-
-
-class _Planner(Protocol):
-    """The part of the library that is asked what is possible."""
+class ChangePlanner(Protocol):
+    """What a `Library` says about changes; see there."""
 
     def refusal(self, act: Act, memory: Memory) -> str: ...
 
     def plan(self, changes: Sequence[Change]) -> Planned: ...
 
 
-def possible_fields(library: _Planner, memory: Memory, among: Iterable[str]) -> frozenset[str]:
+_TRIED = {"title": ("Other", "Title"), "importance": ("low", "high"), "entity": ("other", "entity")}
+"""Fields without an act of their own, and values to try; stores refuse some in some memories."""
+
+
+def possible_fields(library: ChangePlanner, memory: Memory, among: Iterable[str]) -> frozenset[str]:
     """Those of these fields that can be changed in a memory; `pin` counts as one."""
     acts = {"content": Act.EDIT, "type": Act.RETYPE, "tags": Act.TAG}
     acts["pin"] = Act.UNPIN if memory.pinned else Act.PIN
@@ -357,7 +359,7 @@ def possible_fields(library: _Planner, memory: Memory, among: Iterable[str]) -> 
 
 
 def list_able(
-    library: _Planner, memories: Sequence[Memory], fields: Collection[str]
+    library: ChangePlanner, memories: Sequence[Memory], fields: Collection[str]
 ) -> dict[str, list[Memory]]:
     """Field -> the memories that it can be changed in. Fields are tried once a store and kind."""
     able: dict[str, list[Memory]] = {name: [] for name in fields}

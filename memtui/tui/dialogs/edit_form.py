@@ -218,9 +218,8 @@ class FormScreen(FittingDialog[Planned]):
 
     def _describe(self, found: Preview, library: Library) -> tuple[OutcomeLine, ...]:
         lines = change_worker.describe_plan(found.planned, library.get)
-        if self._form.as_possible:
-            lines = (*change_worker.describe_count(found.planned, found.left_out), *lines)
-        return lines
+        counts = change_worker.describe_count(found.planned, found.left_out)
+        return (*counts, *lines) if self._form.as_possible else lines
 
     def _failed(self, number: int, error: MemtuiError) -> None:
         if number != self._number:
@@ -238,11 +237,9 @@ class FormScreen(FittingDialog[Planned]):
         self.update_keys()
 
     def keys(self) -> list[tuple[str, str]]:
-        save = self._form.save
         diff = [("f2", "diff")] if self._preview and self._preview.lines else []
-        first = ("f4", f"{save} anyway") if self._stopped else ("^s", save)
-        open_fields = sum(not field.locked for field in self._form.fields)
-        return [first, *diff, *([("⇥", "next field")] if open_fields > 1 else [])]
+        save = ("f4", f"{self._form.save} anyway") if self._stopped else ("^s", self._form.save)
+        return [save, *diff, *[("⇥", "next field")][: len(self.values()) > 1]]
 
     # Saving
 
