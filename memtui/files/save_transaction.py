@@ -23,6 +23,7 @@ from memtui.files.locking import locked
 from memtui.files.merging import FileEdit, Key, diff_records, reapply_edits, rebase, record_key
 from memtui.files.reading import decode, digest, encode, real_path
 from memtui.files.save_hooks import WriteRecorder, failpoint
+from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
 
 MAX_CHECKS = 60
 """Times a file is read again after a merge (which needs two programs within a millisecond): a
@@ -243,10 +244,22 @@ class FileDiff:
     after: str | None
 
 
-def preview(edits: Sequence[Edit]) -> list[FileDiff]:
-    """Return what `commit` would write to each file. Writes nothing; raises what it would raise."""
-    diffs = []
-    for file in group_by_file(edits):
+_REPORT_EVERY = 32
+"""Files compared between two reports: a twentieth of a second."""
+
+
+def preview(
+    edits: Sequence[Edit], report: Report = silent, cancelled: IsCancelled = never
+) -> list[FileDiff]:
+    """Return what `commit` would write to each file. Writes nothing; raises what it would raise.
+
+    `report` is called with the files compared; Cancelled is raised when `cancelled` becomes true.
+    """
+    diffs: list[FileDiff] = []
+    files = group_by_file(edits)
+    for file in stoppable(files, cancelled, _REPORT_EVERY):
+        if diffs and len(diffs) % _REPORT_EVERY == 0:
+            report(Progress("comparing", len(diffs), len(files)))
         before, after = (None if d is None else decode(d) for d in file.read_and_rewrite())
         diffs.append(FileDiff(str(file.path), before, after))
     return diffs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from memtui.changes import (
     Act,
@@ -25,14 +25,13 @@ from memtui.errors import MemtuiError, Refused
 from memtui.files.save_transaction import FileDiff, preview
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
-from memtui.stores.base import StoreView, WritableStore
+from memtui.stores.base import Store, StoreView, WritableStore
 from memtui.stores.plans import BatchView, repeated_add
 from memtui.text import counted, cut, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan
     from memtui.journal import JournalAction
-    from memtui.library import Library
 
 _TITLE_CELLS = 60
 
@@ -96,12 +95,15 @@ class Planned:
         )
         return replace(self, plans=tuple(plans)) if refs else self
 
-    def diffs(self) -> list[FileDiff]:
-        """Return each file and row before and after. Raises Conflict if one changed since."""
+    def diffs(self, report: Report = silent, cancelled: IsCancelled = never) -> list[FileDiff]:
+        """Return each file and row before and after. Raises Conflict if one changed since.
+
+        `report` is called with the files compared; Cancelled is raised when `cancelled` is true.
+        """
         edits = [edit for store_edits in self.parts for edit in store_edits.edits]
         files = [edit for edit in edits if not isinstance(edit, RowEdit)]
         rows = [_row_diff(edit) for edit in edits if isinstance(edit, RowEdit)]
-        return [*preview(files), *rows]
+        return [*preview(files, report, cancelled), *rows]
 
 
 def planned_import(plan: ImportPlan, title: str = "") -> Planned:
@@ -242,7 +244,7 @@ def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
         return "nothing"
     verb = changes[0].act
     if (count := count_memories(changes)) > 1:
-        return f"{verb} {count} memories"
+        return f"{verb} {counted(count, 'memory')}"
     change = changes[0]
     text = get(change.ref).headline if change.ref else str(change.fields.get("content", ""))
     return cut(f"{verb}: {one_line(text)}", _TITLE_CELLS)
@@ -251,16 +253,18 @@ def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
 # ---- what the edits of an action did ------------------------------------------------------------
 
 
-def changed_memories(action: JournalAction, library: Library) -> list[Memory]:
+def changed_memories(
+    action: JournalAction, stores: Iterable[Store], get: Callable[[str], Memory]
+) -> list[Memory]:
     """Return the memories that an action changed and that exist, in the order of its edits."""
-    labels = {str(store.root): store.label for store in library.stores}
+    labels = {str(store.root): store.label for store in stores}
     found: dict[str, Memory] = {}
     for part in action.parts:
         label = labels.get(part.store)
         for edit in part.edits if label else ():
             for id in _possible_ids(edit, part.store):
                 try:
-                    memory = library.get(f"{label}:{id}")
+                    memory = get(f"{label}:{id}")
                 except MemtuiError:
                     continue
                 found.setdefault(memory.ref, memory)
@@ -322,11 +326,19 @@ def _lines(row: object) -> str | None:
     return "".join(f"{name}: {'' if value is None else value}\n" for name, value in row.items())
 
 
+class ChangePlanner(Protocol):
+    """What a `Library` says about changes; see there."""
+
+    def refusal(self, act: Act, memory: Memory) -> str: ...
+
+    def plan(self, changes: Sequence[Change]) -> Planned: ...
+
+
 _TRIED = {"title": ("Other", "Title"), "importance": ("low", "high"), "entity": ("other", "entity")}
 """Fields without an act of their own, and values to try; stores refuse some in some memories."""
 
 
-def possible_fields(library: Library, memory: Memory, among: Iterable[str]) -> frozenset[str]:
+def possible_fields(library: ChangePlanner, memory: Memory, among: Iterable[str]) -> frozenset[str]:
     """Those of these fields that can be changed in a memory; `pin` counts as one."""
     acts = {"content": Act.EDIT, "type": Act.RETYPE, "tags": Act.TAG}
     acts["pin"] = Act.UNPIN if memory.pinned else Act.PIN
@@ -347,7 +359,7 @@ def possible_fields(library: Library, memory: Memory, among: Iterable[str]) -> f
 
 
 def list_able(
-    library: Library, memories: Sequence[Memory], fields: Collection[str]
+    library: ChangePlanner, memories: Sequence[Memory], fields: Collection[str]
 ) -> dict[str, list[Memory]]:
     """Field -> the memories that it can be changed in. Fields are tried once a store and kind."""
     able: dict[str, list[Memory]] = {name: [] for name in fields}

@@ -238,15 +238,15 @@ class MemtuiApp(AppInterface):
         self.leave()
 
     @property
-    def _has_screen(self) -> bool:
-        """Whether the first screen has its widgets and its size.
+    def _can_keep_session(self) -> bool:
+        """Whether the first screen has its widgets and its size, which a session is kept from.
 
-        An end before that would find no widgets to keep the session of.
+        An end before that waits for them: else the former session would be lost.
         """
         return hasattr(self, "browse") and self.browse.is_mounted and bool(self.browse.size)
 
     def leave(self) -> None:
-        if self._has_screen:
+        if self._can_keep_session:
             self.exit(message=None if self._keep_session() else NOT_SAVED)
         else:
             asyncio.get_running_loop().call_later(MOUNT_WAIT, self.leave)
@@ -289,7 +289,7 @@ class MemtuiApp(AppInterface):
                     self.fault = self.fault or error
 
     def end_by(self, number: signal.Signals) -> None:
-        if not self._has_screen:
+        if not self._can_keep_session:
             asyncio.get_running_loop().call_later(MOUNT_WAIT, self.end_by, number)
         elif not self.is_ending:
             self._keep_session()

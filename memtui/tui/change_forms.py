@@ -252,7 +252,7 @@ def several(
 
     def field(name: str, can: Sequence[Memory]) -> FormField:
         label = LABELS.get(name, "Pin")
-        note = f"for {len(can)} of {len(memories)}" if len(can) < len(memories) else ""
+        note = f"{len(can)} of {len(memories)}" if len(can) < len(memories) else ""
         if name in ("importance", "pin"):
             choices = (UNCHANGED, *(IMPORTANCES if name == "importance" else ("pin", "unpin")))
             return FormField(name, label, Kind.ONE_OF, UNCHANGED, choices, note=note)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui import text
@@ -17,7 +16,7 @@ from memtui.dataclass import dataclass, field, replace
 from memtui.errors import ForeignOwner, MemtuiError, RefError, Refused
 from memtui.library.planning import Planned
 from memtui.model import Memory
-from memtui.progress import Progress, Report, stoppable
+from memtui.progress import Cancelled, Progress, Report, stoppable
 from memtui.tui.diff_lines import DiffLine, TextChange, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
@@ -54,7 +53,8 @@ class Preview:
 
 def preview(library: Library, changes: Sequence[Change], job: Job) -> Preview:
     """Plan these changes in a job, and compute their diffs. Raises what planning raises."""
-    return preview_of(library.plan(changes, "", job.report, job.is_cancelled), library)
+    planned = library.plan(changes, "", job.report, job.is_cancelled)
+    return preview_of(planned, library, job)
 
 
 def preview_possible(library: Library, changes: Sequence[Change], job: Job) -> Preview:
@@ -98,11 +98,13 @@ def _why_impossible(library: Library, change: Change) -> str:
     return ""
 
 
-def preview_of(planned: Planned, library: Library | None = None) -> Preview:
+def preview_of(planned: Planned, library: Library | None = None, job: Job | None = None) -> Preview:
     """Return a plan with its diffs; with a library also changed texts, and shorter paths."""
     texts = tuple(_text_changes(library, planned)) if library else ()
     roots = {store.label: store.root for store in library.stores} if library else {}
-    return Preview(planned, tuple(diff_files(name_below(planned.diffs(), roots))), texts=texts)
+    progress = () if job is None else (job.report, job.is_cancelled)
+    diffs = name_below(planned.diffs(*progress), roots)
+    return Preview(planned, tuple(diff_files(diffs)), texts=texts)
 
 
 def _text_changes(library: Library, planned: Planned) -> Iterator[TextChange]:
@@ -150,9 +152,14 @@ class ChangeWorker:
         self, work: Callable[[Library, Job], Answer], done: Done[Answer], failed: Failed
     ) -> None:
         """Plan in a job, in place of one that runs; the result opens a dialog or a toast."""
-        self._planning = self.worker.run(
-            "plan", partial(_ending_progress, work), done, failed, holds_keys=True
-        )
+
+        def run(library: Library, job: Job) -> Answer:
+            answer = _ending_progress(work, library, job)
+            if job.is_cancelled():
+                raise Cancelled
+            return answer
+
+        self._planning = self.worker.run("plan", run, done, failed, holds_keys=True)
 
     def stop_planning(self) -> bool:
         """Stop the planning that runs; False if none does."""

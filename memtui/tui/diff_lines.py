@@ -103,7 +103,8 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
     for group in matcher.get_grouped_opcodes(CONTEXT):
         start_old, start_new = group[0][1] + first + 1, group[0][3] + first + 1
         moved = f" → {start_new}" if start_new != start_old else ""
-        lines.append(DiffLine("hunk", f"line {start_old}{moved}"))
+        if start_old > 1 or moved:  # the first line of a file or of a row needs no number
+            lines.append(DiffLine("hunk", f"line {start_old}{moved}"))
         for kind, old_start, old_end, new_start, new_end in group:
             before_lines = old[old_start:old_end]
             if kind == "equal":

@@ -229,7 +229,7 @@ class LibraryWorker:
         facets, rows = everything.facets, everything.rows
         tags = Counter(tag for slot in everything.slots[:MAX_TAGGED] for tag in rows[slot].tags)
         values = {"type": facets.type, "entity": facets.entity, "store": facets.store, "tag": tags}
-        job.post(messages.Learned(Vocabulary.of(values), dict(tags.most_common())))
+        job.post(messages.VocabularyReady(Vocabulary.of(values), dict(tags.most_common())))
 
     def accept_own_change(self, job: Job) -> None:
         """Take the present memories as known, since memtui wrote them; call it in a job."""
@@ -300,7 +300,7 @@ class LibraryWorker:
             from memtui.library.time_views import read_times
 
             times = read_times(whole)
-            job.post(messages.Overviewed(number, statistics, timeline, times))
+            job.post(messages.OverviewReady(number, statistics, timeline, times))
             if library.embed_query(query, job.is_cancelled) and not job.is_cancelled():
                 self._find(query, unit, number, job)  # with the query's embedding from a server
 
@@ -309,9 +309,9 @@ class LibraryWorker:
 
         def work(library: Library, job: Job) -> None:
             if not (self.has_links and library.links.is_current):
-                job.post(messages.Related(memory, library.lineage(memory)))
+                job.post(messages.ReferencesFound(memory, library.lineage(memory)))
             if self.has_links and not job.is_cancelled():
-                job.post(messages.Related(memory, library.lineage(memory, backlinks=True)))
+                job.post(messages.ReferencesFound(memory, library.lineage(memory, backlinks=True)))
 
         self.run("relate", work, only_reads=True)
 

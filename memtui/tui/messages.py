@@ -127,7 +127,7 @@ class FoundMemories(Answer):
 
 
 @dataclass(eq=False, repr=False)
-class Overviewed(Answer):
+class OverviewReady(Answer):
     """Counts, times and sizes of the results, for the panes around the list."""
 
     statistics: Statistics
@@ -138,7 +138,7 @@ class Overviewed(Answer):
 
 
 @dataclass(eq=False, repr=False)
-class Learned(Replaceable):
+class VocabularyReady(Replaceable):
     """The values that filters can have."""
 
     vocabulary: Vocabulary
@@ -147,7 +147,7 @@ class Learned(Replaceable):
 
 
 @dataclass(eq=False, repr=False)
-class Related(Message):
+class ReferencesFound(Message):
     """What a memory replaced, what replaced it and what it is linked to."""
 
     memory: Memory

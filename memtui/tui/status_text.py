@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -162,9 +163,10 @@ MAX_LIMITS = 5
 
 def _limit_rows(limits: Sequence[LimitUse]) -> list[Row]:
     """Rows on what size limits leave out, and how full the limit of each text is."""
+    titles = Counter(use.title for use in limits)
     rows = [
         Row(
-            text.one_line(use.title),
+            text.one_line(f"{use.store}: {use.title}" if titles[use.title] > 1 else use.title),
             fact=f"{use.share:.0%}"
             if use.cut_line is None
             else f"cut at line {text.number(use.cut_line)}",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import PurePath
 
 from memtui.changes import Act, Change
 from memtui.errors import RefError
@@ -16,7 +18,6 @@ from memtui.upkeep.proposals import (
     UpkeepContext,
     headline_of,
     propose,
-    propose_for_file,
 )
 from memtui.upkeep.secrets import mask_secrets
 
@@ -44,7 +45,7 @@ def proposals_from(
     for finding in findings:
         kind = ProposalKind[finding.kind.name]
         if not finding.ref:
-            yield propose_for_file(
+            yield _propose_for_file(
                 kind, finding.file, finding.line, finding.message, RULE_TEXT[kind]
             )
             continue
@@ -137,3 +138,13 @@ def _remedy(finding: Finding, memory: Memory, context: UpkeepContext) -> tuple[C
     if not fields or not fields.get("content", memory.content).strip():
         return ()  # nothing would be left, which no store writes
     return (Change(Act.EDIT, memory.store, memory.ref, fields),)
+
+
+def _propose_for_file(
+    kind: ProposalKind, file: str, line: int | None, message: str, reason: str
+) -> Proposal:
+    """Make a hint on a file that holds no memory which could be named."""
+    text = "\0".join((kind, file, message)).encode("utf-8", "surrogatepass")
+    id = hashlib.blake2b(text, digest_size=6).hexdigest()
+    name = "/".join(PurePath(file).parts[-2:])
+    return Proposal(id, kind, "", f"{name}: {message}", reason, file=file, line=line)

@@ -154,6 +154,8 @@ def _plain(text: str) -> str:
 
 
 _MERGES = frozenset({ProposalKind.DUPLICATE, ProposalKind.CLUSTER})
+MODEL_KINDS = _MERGES | {ProposalKind.COMPACTION, ProposalKind.STALE_SUMMARY}
+"""Findings whose new text a model can write."""
 
 
 def proposed_text(proposal: Proposal, first: Memory) -> str | None:

@@ -15,7 +15,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Act, Change
@@ -87,7 +86,7 @@ class Rule:
     @property
     def explanation(self) -> str:
         """What it finds, and the document or program that it follows if that is another one."""
-        return self.about if self.source == MEMTUI else f"{self.about} Rule: {self.source}."
+        return self.about if self.source == MEMTUI else f"{self.about} Found by: {self.source}."
 
 
 MEMTUI, STORE = "memtui", "the store's own rule"
@@ -253,13 +252,6 @@ def propose(
     )
 
 
-MODEL_KINDS = frozenset(
-    {
-        *(ProposalKind.DUPLICATE, ProposalKind.CLUSTER),
-        *(ProposalKind.COMPACTION, ProposalKind.STALE_SUMMARY),
-    }
-)
-"""Findings whose new text a language model can write; see `model_requests`."""
 _OF_ENTITIES = frozenset({ProposalKind.COMPACTION, ProposalKind.MERGED_BRANCH, ProposalKind.EXPIRY})
 """Findings about an entity: their memories have nothing about them."""
 _OF_THE_FIRST = frozenset({ProposalKind.STALE_SUMMARY, ProposalKind.OUTDATED_SCHEMA})
@@ -275,16 +267,6 @@ def badges_of(proposals: Iterable[Proposal]) -> dict[str, list[str]]:
             for ref in one.refs[:1] if one.kind in _OF_THE_FIRST else one.refs:
                 found.setdefault(ref, []).append(words)
     return found
-
-
-def propose_for_file(
-    kind: ProposalKind, file: str, line: int | None, message: str, reason: str
-) -> Proposal:
-    """Make a hint on a file that holds no memory which could be named."""
-    text = "\0".join((kind, file, message)).encode("utf-8", "surrogatepass")
-    id = hashlib.blake2b(text, digest_size=6).hexdigest()
-    name = "/".join(PurePath(file).parts[-2:])
-    return Proposal(id, kind, "", f"{name}: {message}", reason, file=file, line=line)
 
 
 def retire(memory: Memory, context: UpkeepContext) -> Change | None:

@@ -193,7 +193,7 @@ async def test_an_answer_that_comes_late_does_not_take_the_place_of_a_newer_one(
         await on.settle()
         screen.statistics.show(())
         newest = screen._number
-        screen.post_message(messages.Overviewed(newest, *wanted))
-        screen.post_message(messages.Overviewed(newest - 1, *former))
+        screen.post_message(messages.OverviewReady(newest, *wanted))
+        screen.post_message(messages.OverviewReady(newest - 1, *former))
         await on.settle()
         assert f"shown {wanted[0].total}" in " ".join(on.text().split())

@@ -67,7 +67,7 @@ async def test_what_a_memory_cannot_have_is_left_out_and_counted(tmp_path: Path)
         await on.keys("e")
         assert isinstance(on.app.screen, FormScreen)
         assert "importance" not in on.app.screen.values(), "agent-memory keeps none"
-        assert "for 1 of 2" in on.text(), "a note has no type of its own"
+        assert " 1 of 2" in on.text(), "a note has no type of its own"
         await on.type("person")
         await on.keys("tab")
         await on.type("spring")
@@ -92,7 +92,7 @@ async def test_only_what_can_be_changed_in_a_memory_is_offered(tmp_path: Path) -
         await on.show("kind:schema")
         await on.keys("space", "e")
         count = len(on.browse.memories.marked)
-        assert f"for 1 of {count}" in next(
+        assert f" 1 of {count}" in next(
             line for line in on.text().splitlines() if "Importance" in line
         )
         await on.keys("escape")

@@ -76,3 +76,15 @@ async def test_typing_replaces_a_search_and_an_arrow_keeps_it(root: Path) -> Non
         await on.press("enter", "/", "home")
         await on.type("since ")
         assert on.query == "since lisbon june"
+
+
+async def test_a_window_that_was_too_small_for_a_moment_goes_on_with_the_search(
+    root: Path,
+) -> None:
+    async with stage(root, (80, 24)) as on:
+        await on.press("/")
+        await on.type("li")
+        await on.resize(38, 9)
+        await on.resize(80, 24)
+        await on.type("sbon")
+        assert on.browse.view.text == "lisbon"

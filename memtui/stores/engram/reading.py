@@ -199,8 +199,8 @@ def _marks(
 
 def _combined_mark(schema: Schema, columns: Sequence[str]) -> tuple[str, str]:
     """One checksum over these columns of observations; NULL differs from "", as in edits."""
-    held = (name for name in columns if schema.has("observations", name))
-    present = [f"coalesce({name}, char(30))" for name in held]
+    names = (name for name in columns if schema.has("observations", name))
+    present = [f"coalesce({name}, char(30))" for name in names]
     joined = " || char(31) || ".join(present) or "''"
     return "id", f"total(memtui_sum({{number}}, CAST({joined} AS BLOB)))"
 

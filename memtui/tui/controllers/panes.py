@@ -18,7 +18,7 @@ from memtui.tui.widgets.timeline import CALENDAR
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.messages import Related
+    from memtui.tui.messages import ReferencesFound
     from memtui.tui.screen_interface import ScreenInterface
     from memtui.tui.status_text import StatusText
 
@@ -209,7 +209,7 @@ class DetailController:
         if memory is not None:
             self._screen.worker.relate(memory)
 
-    def related(self, event: Related) -> None:
+    def related(self, event: ReferencesFound) -> None:
         """Show the references that were found for a memory."""
         screen = self._screen
         if event.memory is screen.detail.memory:

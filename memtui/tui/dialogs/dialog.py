@@ -178,6 +178,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         if rows:
             most = height if small else height * HEIGHT_SHARE // 100
             box.styles.height = min(most, rows + FRAME_ROWS - small)
+            self.is_cut = rows + FRAME_ROWS - small > most
 
     def fit_lines(self, rows: int) -> None:
         """As `fit`, with the outcome lines and the gap below them added to the rows."""
@@ -193,6 +194,8 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
 
     leave = "cancel"
     """What escape does."""
+    is_cut = False
+    """The content is longer than the box can be."""
 
     def keys(self) -> list[tuple[str, str]]:
         """The keys that work now, and their labels."""
@@ -272,13 +275,14 @@ class TextDialog(FittingDialog[Result]):
         yield TextWindow()
 
     def keys(self) -> list[tuple[str, str]]:
-        return [("↑↓", "scroll")]
+        return [("↑↓", "scroll")] if self.is_cut else []
 
     def fill(self) -> None:
         sheet = self.query_one(TextWindow)
         lines = self.lines(max(MIN_TEXT_WIDTH, self.inner_width - 2), sheet.palette)
         sheet.show(lines)
         self.fit_lines(max(1, len(lines)))
+        self.update_keys()
 
     def action_move(self, action_id: str) -> None:
         self.query_one(TextWindow).action_move(action_id)

@@ -60,11 +60,12 @@ class DiffScreen(FittingDialog[bool]):
         keys = [("enter", self._yes)] if self._yes else []
         if self._texts:
             keys.append((self.app.key_of("detail.raw"), "rendered" if self._is_raw else "files"))
-        return [*keys, ("↑↓", "scroll")]
+        return [*keys, *([("↑↓", "scroll")] if self.is_cut else [])]
 
     def fill(self) -> None:
         view = self.query_one(DiffView)
         self.fit_lines(len(view.laid_out(max(12, self.inner_width - 1))))
+        self.update_keys()
 
     def action_act(self, action_id: str) -> None:
         """Show what is written to the files, or the texts that change, rendered."""

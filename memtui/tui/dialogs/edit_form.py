@@ -23,14 +23,7 @@ from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.progress import Progress, Report
 from memtui.tui import change_worker
-from memtui.tui.change_forms import (
-    LABELS,
-    Form,
-    FormField,
-    Kind,
-    changed_underneath,
-    value_of,
-)
+from memtui.tui.change_forms import LABELS, Form, FormField, Kind, changed_underneath, value_of
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
@@ -102,12 +95,10 @@ class FormScreen(FittingDialog[Planned]):
             return labelled_row(field.label, shown)
         if field.kind is Kind.PROSE:
             return Vertical(TextInput(field.value, name=field.name), classes="prose")
-        if field.kind is Kind.ONE_OF:
-            choice = ChoiceInput(field.known, field.value, name=field.name)
-            return labelled_row(field.label, choice, field.note)
-        known, hint = field.known, field.hint
-        line = LineInput(field.value, name=field.name, known=known, placeholder=hint)
-        return labelled_row(field.label, line, field.note)
+        name, known = field.name, field.known
+        line = LineInput(field.value, name=name, known=known, placeholder=field.hint)
+        widget = ChoiceInput(known, field.value, name=name) if field.kind is Kind.ONE_OF else line
+        return labelled_row(field.label, widget, field.note)
 
     def on_mount(self) -> None:
         self._initial = self.values()
@@ -227,9 +218,8 @@ class FormScreen(FittingDialog[Planned]):
 
     def _describe(self, found: Preview, library: Library) -> tuple[OutcomeLine, ...]:
         lines = change_worker.describe_plan(found.planned, library.get)
-        if self._form.as_possible:
-            lines = (*change_worker.describe_count(found.planned, found.left_out), *lines)
-        return lines
+        counts = change_worker.describe_count(found.planned, found.left_out)
+        return (*counts, *lines) if self._form.as_possible else lines
 
     def _failed(self, number: int, error: MemtuiError) -> None:
         if number != self._number:
@@ -247,11 +237,9 @@ class FormScreen(FittingDialog[Planned]):
         self.update_keys()
 
     def keys(self) -> list[tuple[str, str]]:
-        save = self._form.save
         diff = [("f2", "diff")] if self._preview and self._preview.lines else []
-        first = ("f4", f"{save} anyway") if self._stopped else ("^s", save)
-        open_fields = sum(not field.locked for field in self._form.fields)
-        return [first, *diff, *([("⇥", "next field")] if open_fields > 1 else [])]
+        save = ("f4", f"{self._form.save} anyway") if self._stopped else ("^s", self._form.save)
+        return [save, *diff, *[("⇥", "next field")][: len(self.values()) > 1]]
 
     # Saving
 

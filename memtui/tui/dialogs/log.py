@@ -131,8 +131,8 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         return diff_files(name_below(action_diffs(action), roots))
 
     def action_go(self) -> None:
-        action = self._list.current
-        memories = changed_memories(action, self._library) if action else []
+        action, library = self._list.current, self._library
+        memories = changed_memories(action, library.stores, library.get) if action else []
         if memories:
             self.dismiss(("go", memories[0].ref))
         else:

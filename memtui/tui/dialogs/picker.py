@@ -29,6 +29,20 @@ FRAME_LINES = 4
 """Lines around the list: two borders, a blank line, the keys."""
 
 
+class WholeChoice(Static):
+    """The choice under the cursor in full, where its line is too short for it."""
+
+    def __init__(self) -> None:
+        super().__init__("", classes="line", markup=False)
+        self.display = False
+
+    def show(self, choices: ChoiceList, width: int) -> None:
+        """Show the current one of these, which are `width` columns wide."""
+        words = choices.cut_choice(width)
+        self.display = bool(words)
+        self.update(Content("\n".join(text.wrap(words, max(1, width - 2))[:WHOLE_ROWS])))
+
+
 class Picker(FittingDialog[tuple[str, ...]]):
     """Dismissed with the chosen values, None on escape.
 
@@ -65,9 +79,7 @@ class Picker(FittingDialog[tuple[str, ...]]):
             yield Static(Content(self._empty), classes="line", markup=False)
         else:
             yield self._list
-            whole = Static("", id="whole", classes="line", markup=False)
-            whole.display = False
-            yield whole
+            yield WholeChoice()
 
     def on_mount(self) -> None:
         if not self._narrows and not self._empty:
@@ -96,11 +108,8 @@ class Picker(FittingDialog[tuple[str, ...]]):
     def _show_whole(self) -> None:
         """Show a choice that is too long for its line in full below the list."""
         self.update_keys()
-        for line in self.query("#whole").results(Static):
-            words = self._list.cut_choice(self.inner_width)
-            line.display = bool(words)
-            width = max(1, self.inner_width - 2)
-            line.update(Content("\n".join(text.wrap(words, width)[:WHOLE_ROWS])))
+        for line in self.query(WholeChoice):
+            line.show(self._list, self.inner_width)
 
     def set_counts(self, counts: Mapping[str, int]) -> None:
         """Set counts that were computed after the picker was opened."""
@@ -188,6 +197,13 @@ class ThemePicker(FittingDialog[None]):
             for name, about in self.app.colours.choices()
         ]
         yield ThemePreviewList(choices, several=False)
+        yield WholeChoice()
+
+    @on(ChoiceList.Moved)
+    def fill(self) -> None:
+        themes = self.query_one(ThemePreviewList)
+        themes.styles.max_height = max(1, self.app.size.height - FRAME_LINES - WHOLE_ROWS)
+        self.query_one(WholeChoice).show(themes, self.inner_width)
 
     def keys(self) -> list[tuple[str, str]]:
         return [("enter", "apply"), ("↑↓", "preview")]

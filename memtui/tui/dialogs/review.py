@@ -27,7 +27,8 @@ from memtui.tui.widgets.review_list import (
 )
 from memtui.tui.widgets.status_lines import ProgressLine
 from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
-from memtui.upkeep.proposals import MODEL_KINDS, Proposal, ProposalKind
+from memtui.upkeep.model_requests import MODEL_KINDS
+from memtui.upkeep.proposals import Proposal, ProposalKind
 
 if TYPE_CHECKING:
     from memtui.library.review_files import Queue

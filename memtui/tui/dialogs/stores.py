@@ -235,6 +235,8 @@ class ComparedLine:
     memory: Memory | None = None
     share: str = ""
     """How similar a pair is; on its first line."""
+    is_pair: bool = False
+    """The other store has it too."""
 
 
 def comparison_lines(found: StoreComparison) -> list[ComparedLine]:
@@ -245,8 +247,8 @@ def comparison_lines(found: StoreComparison) -> list[ComparedLine]:
         lines += [ComparedLine(one.headline, one) for one in alone]
     lines.append(ComparedLine(f"in both ({text.number(len(found.shared))})"))
     for each in found.shared:
-        lines.append(ComparedLine(each.left_passage, each.left, f"{each.score:.0%}"))
-        lines.append(ComparedLine(each.right_passage, each.right))
+        lines.append(ComparedLine(each.left_passage, each.left, f"{each.score:.0%}", True))
+        lines.append(ComparedLine(each.right_passage, each.right, is_pair=True))
     return lines
 
 
@@ -265,6 +267,8 @@ class ComparisonList(RowList[ComparedLine]):
         palette, words = self.palette, text.one_line(row.words)
         if row.memory is None:
             return [(text.cut(words, width - 1), palette.heading)]
+        if not row.is_pair:  # the heading names the store
+            return [("  ", palette.text), (text.cut(words, max(1, width - 3)), palette.text)]
         store = ""
         if width >= STORE_FROM:
             store = text.column(row.memory.store, STORE_CELLS) + "  "

@@ -218,3 +218,9 @@ class WhyScreen(TextDialog[None]):
         sheet = self.query_one(TextWindow)
         sheet.show(self.lines(max(20, self.inner_width - 1), sheet.palette))
         sheet.refresh(layout=True)  # its height is that of its lines
+        self.call_after_refresh(self._look_for_cut)
+
+    def _look_for_cut(self) -> None:
+        sheet = self.query_one(TextWindow)
+        self.is_cut = sheet.line_count() > sheet.page
+        self.update_keys()

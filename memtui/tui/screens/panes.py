@@ -131,6 +131,8 @@ class PaneScreen(SelectingScreen[None]):
         """Sizes that the user set, by the names of `layout.Sizes`."""
         self._sizes: Sizes | None = None
         self.shown_panes: frozenset[Pane] = frozenset(Pane)
+        self._was_typing = False
+        """The search line had the focus before the window was too small."""
         self._layout: Layout | None = None
         self.entities = EntityTree()
         self.statistics = StatisticsPane()
@@ -254,7 +256,10 @@ class PaneScreen(SelectingScreen[None]):
             self._set_sizes(layout, sizes)
         if layout == self._layout:
             return
+        was_tiny = self.is_tiny
         self._layout, self.shown_panes = layout, layout.panes
+        if self.is_tiny:  # which hides the search line, and takes its focus away
+            self._was_typing = self.search_bar.line.has_focus
         for shape in Shape:
             self.set_class(shape is layout.shape, f"-{shape}")
         self.set_class(len(layout.panes) == 1, "-alone")
@@ -266,7 +271,9 @@ class PaneScreen(SelectingScreen[None]):
             layout.panes & {Pane.MEMORIES, Pane.DETAIL, Pane.TIMELINE}
         )
         focused = self.pane_widget(self.pane)
-        if not self.search_bar.line.has_focus and focused.display and not focused.has_focus:
+        if was_tiny and self._was_typing:
+            self.call_after_refresh(self.search_bar.line.focus)
+        elif not self.search_bar.line.has_focus and focused.display and not focused.has_focus:
             focused.focus(scroll_visible=False)
 
     def _set_sizes(self, layout: Layout, sizes: Sizes) -> None:

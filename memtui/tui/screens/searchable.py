@@ -211,15 +211,15 @@ class SearchableScreen(PaneScreen):
             self.cached_screen.checked()
         self.update_keys()
 
-    @on(messages.Overviewed)
-    def _overviewed(self, event: messages.Overviewed) -> None:
+    @on(messages.OverviewReady)
+    def _overview_ready(self, event: messages.OverviewReady) -> None:
         if event.number != self._number or self.found is None:
             return
         self.timeline.show(event.timeline, event.times)
         self.statistics.show(self.status_text.statistics(event.statistics, self.found))
 
-    @on(messages.Learned)
-    def _learned(self, event: messages.Learned) -> None:
+    @on(messages.VocabularyReady)
+    def _vocabulary_ready(self, event: messages.VocabularyReady) -> None:
         self.search_bar.line.learn(event.vocabulary, event.tags)
 
     @property
@@ -243,8 +243,8 @@ class SearchableScreen(PaneScreen):
         """Show a memory in the detail."""
         self.detail_controller.show(memory)
 
-    @on(messages.Related)
-    def _related(self, event: messages.Related) -> None:
+    @on(messages.ReferencesFound)
+    def _references_found(self, event: messages.ReferencesFound) -> None:
         self.detail_controller.related(event)
 
     @on(messages.LinksReady)

@@ -308,5 +308,5 @@ def test_each_rule_is_explained_to_a_person() -> None:
     """In a sentence, with the document or program that it follows unless that is memtui."""
     for kind, rule in RULES.items():
         assert rule.about.endswith("."), kind
-        names_source = f"Rule: {rule.source}." in rule.explanation
+        names_source = f"Found by: {rule.source}." in rule.explanation
         assert names_source is (rule.source != "memtui"), kind
