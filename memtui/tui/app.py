@@ -52,6 +52,8 @@ LONGEST_PAINT = 0.5
 """Seconds after which the stores are opened though a dialog, opened at once, hides the screen."""
 MOUNT_WAIT = 0.01
 """Seconds between two looks whether the screen is made, when the app is to end before."""
+NOT_SAVED = "memtui: bookmarks and past searches were not saved: the state folder cannot be written"
+"""Printed at the end, where nothing is seen of a notification any more."""
 _FOLDER = Path(__file__).parent
 STYLE_SHEETS = (_FOLDER / "app.tcss", _FOLDER / "screens" / "browse.tcss")
 
@@ -245,14 +247,15 @@ class MemtuiApp(AppInterface):
 
     def leave(self) -> None:
         if self._can_keep_session:
-            self._keep_session()
-            self.exit()
+            self.exit(message=None if self._keep_session() else NOT_SAVED)
         else:
             asyncio.get_running_loop().call_later(MOUNT_WAIT, self.leave)
 
-    def _keep_session(self, *, last: bool = True) -> None:
-        self.sessions.keep(self.browse, self.theme)
+    def _keep_session(self, *, last: bool = True) -> bool:
+        """Save what the next start begins with; False when it could not be written."""
+        is_saved = self.sessions.keep(self.browse, self.theme)
         self.browse.cached_screen.keep(last=last and self.screen is self.browse)
+        return is_saved
 
     def exit(
         self,

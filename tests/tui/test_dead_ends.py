@@ -185,3 +185,13 @@ async def test_the_age_of_a_memory_stands_once_in_its_detail(root: Path) -> None
     async with stage(root, (160, 45)) as on:
         await on.press("3", "z")
         assert on.text().count(" ago") == 1
+
+
+async def test_nothing_is_opened_in_a_detail_without_a_memory(root: Path) -> None:
+    async with stage(root, (80, 24)) as on:
+        await on.press("3")
+        assert "enter open" in on.text()
+        on.browse.detail.show(None, ())
+        on.browse.update_keys()
+        await on.settle()
+        assert "enter open" not in on.text()

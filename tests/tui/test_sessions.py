@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,11 @@ from textual.events import MouseScrollDown
 from textual.widgets import Input
 
 from memtui.config import Settings
+from memtui.errors import SaveError
 from memtui.files import drafts
 from memtui.tui import actions
-from memtui.tui.app import MemtuiApp
+from memtui.tui.app import NOT_SAVED, MemtuiApp
+from memtui.tui.dialogs import prompts
 from memtui.tui.layout import Pane, arrange
 
 from .stage import FACTS, fact, stage, write_store
@@ -38,6 +41,33 @@ async def test_a_session_goes_on_where_it_ended(root: Path, tmp_path: Path) -> N
         assert on.browse.detail.memory.ref == left.ref
         await on.press("z", "2", "escape", "/", "up")
         assert on.query.startswith("tea")
+
+
+@pytest.mark.slow
+async def test_a_session_that_cannot_be_saved_says_so_at_the_end(
+    root: Path, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    (state / "session.json" / "in the way").mkdir(parents=True)
+    async with stage(root, state=state) as on:
+        await on.press("q")
+        assert on.app._exit_renderables == [NOT_SAVED]
+    assert not [path for path in state.iterdir() if path.name.startswith(".session")]
+
+
+@pytest.mark.parametrize("room", [0, 10, 4000])
+def test_a_pack_on_a_full_disk_leaves_the_older_file(tmp_path: Path, room: int) -> None:
+    file = tmp_path / "pack.md"
+    file.write_text("the older pack")
+    former = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, former[1]))
+    try:
+        with pytest.raises(SaveError, match="not saved: the file would be larger than is allowed"):
+            prompts._write_file(file, "the new pack\n" * 1000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, former)
+    assert [path.name for path in tmp_path.iterdir()] == ["pack.md"]
+    assert file.read_text() == "the older pack"
 
 
 @pytest.mark.slow

@@ -262,10 +262,10 @@ class SessionState:
         screen.bookmarks = dict(self.last.bookmarks)
         screen.search_bar.line.history = list(self.last.searches)
 
-    def keep(self, screen: ScreenInterface, theme: str) -> None:
-        """Save the state of the screen."""
+    def keep(self, screen: ScreenInterface, theme: str) -> bool:
+        """Save the state of the screen; False when it could not be written."""
         if self._launch.state is None:
-            return
+            return True
         now = screen.now()
         memory = screen.memories.memory
         view = screen.view.settled(now)
@@ -285,7 +285,7 @@ class SessionState:
             searches=tuple(screen.search_bar.line.history),
             seen=now.isoformat(),
         )
-        session.save(self._launch.state, self._key, saved)
+        return session.save(self._launch.state, self._key, saved)
 
 
 def status_values(chosen: Sequence[str]) -> tuple[str, ...]:

@@ -146,6 +146,7 @@ class BrowseScreen(SearchableScreen):
             has_memory=self.detail.memory is not None,
             openable={
                 Pane.MEMORIES: self.memories.memory is not None,
+                Pane.DETAIL: self.detail.memory is not None,
                 Pane.TIMELINE: self.timeline.choosable,
             }.get(self.pane, True),
             marked=len(self.memories.marked),
