@@ -8,6 +8,7 @@ import pytest
 
 from memtui.errors import ForeignOwner, MemtuiError
 from memtui.library import Library
+from memtui.progress import Report
 from memtui.tui.dialogs.prompts import ConfirmDialog
 
 from .sample_stage import ChangingStage, changing
@@ -20,7 +21,7 @@ async def ask(on: ChangingStage, file: Path, key: str) -> list[object]:
     told: list[object] = []
     agreed: list[Path] = []
 
-    def write(_: Library) -> str:
+    def write(_: Library, __: Report) -> str:
         if not agreed:
             agreed.append(file)
             raise ForeignOwner("it belongs to ann:team", where=str(file), do="ask", path=file)
