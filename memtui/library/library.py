@@ -18,7 +18,7 @@ from memtui.errors import RefError, Refused
 from memtui.library import opening
 from memtui.library.reader import NO_EMBEDDING, LibraryReader
 from memtui.model import Memory
-from memtui.progress import IsCancelled, Report, never, silent
+from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.stores.values import utc_now
 from memtui.text import cut_line, one_line
@@ -160,7 +160,7 @@ class Library(LibraryReader):
             SaveError: a file cannot be written.
         """
         action = self._change_writer.apply(planned, report)
-        self.refresh()
+        self._read_written(action, report)
         return action
 
     def restore(self, restoration: Restoration, report: Report = silent) -> JournalAction:
@@ -217,7 +217,7 @@ class Library(LibraryReader):
             SaveError: a file cannot be written.
         """
         action = self._change_writer.undo(number, anywhere=anywhere, report=report)
-        self.refresh()
+        self._read_written(action, report)
         return action
 
     def redo(
@@ -225,8 +225,13 @@ class Library(LibraryReader):
     ) -> JournalAction:
         """Return an action, redone; `number`, `anywhere`, `report` and errors as of `undo`."""
         action = self._change_writer.redo(number, anywhere=anywhere, report=report)
-        self.refresh()
+        self._read_written(action, report)
         return action
+
+    def _read_written(self, action: JournalAction, report: Report) -> None:
+        if sum(len(store_edits.edits) for store_edits in action.parts) > 1:
+            report(Progress("reading what was written"))
+        self.refresh()
 
     def log(
         self, limit: int = 100, *, anywhere: bool = False, void: bool = True

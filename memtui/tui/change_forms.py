@@ -252,7 +252,8 @@ def several(
 
     def field(name: str, can: Sequence[Memory]) -> FormField:
         label = LABELS.get(name, "Pin")
-        note = f"{len(can)} of {len(memories)}" if len(can) < len(memories) else ""
+        share = f"{text.number(len(can))} of {text.number(len(memories))}"
+        note = share if len(can) < len(memories) else ""
         if name in ("importance", "pin"):
             choices = (UNCHANGED, *(IMPORTANCES if name == "importance" else ("pin", "unpin")))
             return FormField(name, label, Kind.ONE_OF, UNCHANGED, choices, note=note)
@@ -335,7 +336,7 @@ def tag(memories: Sequence[Memory]) -> Form:
 
 
 def _of(what: str, memories: Sequence[Memory]) -> str:
-    return what if len(memories) == 1 else f"{what} of {len(memories)} memories"
+    return what if len(memories) == 1 else f"{what} of {text.number(len(memories))} memories"
 
 
 def _retagged(tags: Sequence[str], tag_words: Sequence[str]) -> tuple[str, ...]:
