@@ -125,14 +125,17 @@ class DetailLines:
         self._body.take_heights(before._body)
 
     def line_like(self, line: int, before: DetailLines) -> int:
-        """The line that shows what this line of a drawing in another width shows."""
+        """The line that shows what this line of an earlier drawing shows.
+
+        That was of another width, or of a text that was longer.
+        """
         line -= len(before._head)
         if line < 0:
             return line + len(before._head)
-        if line >= len(before._body):
+        if line >= len(before._body) or not self._body.block_count:
             return line - len(before._body) + len(self._head) + len(self._body)
         at, share = before._body.place_of(line)
-        first, lines = self._body.lines_of(at)
+        first, lines = self._body.lines_of(min(at, self._body.block_count - 1))
         return len(self._head) + first + round(share * len(lines))
 
     def settle(self, top: int, rows: int) -> int:

@@ -134,6 +134,10 @@ class LazyLines(Generic[Line]):
     def __len__(self) -> int:
         return self._edges()[-1] if self._blocks else 0
 
+    @property
+    def block_count(self) -> int:
+        return len(self._blocks)
+
     def __getitem__(self, index: int) -> Line:
         at = bisect_right(self._edges(), index)
         lines = self._lines(at)

@@ -36,3 +36,16 @@ def test_what_else_is_stored_is_shown_as_it_is(value: object, shown: str) -> Non
     lines = MemoryDetail(memory, (), (), palette, NOW, 60, folded=False).lines()
     texts = ["".join(segment.text for segment in line.segments).split() for line in lines]
     assert ["counted", *shown.split()] in texts
+
+
+@pytest.mark.parametrize("shorter", ["", "Only this is left."])
+def test_every_line_has_one_like_it_after_the_text_became_shorter(shorter: str) -> None:
+    palette = ThemeRegistry([bundled_folder("themes")]).palette("dusk")
+    before, after = (
+        MemoryDetail(
+            Memory("a:1", "1", "a", "fact", content=content), (), (), palette, NOW, width
+        ).lines()
+        for content, width in (("A paragraph.\n\n" * 20, 60), (shorter, 40))
+    )
+    found = [after.line_like(line, before) for line in range(len(before))]
+    assert max(found) < len(after)
