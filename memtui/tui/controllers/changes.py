@@ -188,7 +188,9 @@ class ChangeActions:
             Change(act, memory.store, memory.ref) for act, memory in zip(acts, able, strict=True)
         ]
         left = len(memories) - len(able) if reason else 0
-        return changes, [OutcomeLine(f"{left} left out: {reason}", Tone.WARNING)] if left else []
+        return changes, [
+            OutcomeLine(f"{text.number(left)} left out: {reason}", Tone.WARNING)
+        ] if left else []
 
     def plan(self, changes: Sequence[Change], notes: Sequence[OutcomeLine] = ()) -> None:
         """Plan these changes and write them, after a confirmation where one is needed."""

@@ -28,14 +28,13 @@ from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_pos
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
-from memtui.tui.jobs import Job
+from memtui.tui.jobs import Failed, Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
 
 PREVIEW_DELAY = 0.15
 """Seconds after the last key until the preview is computed."""
 _STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
-_Failed = Callable[[MemtuiError], None]
 DELETED = "another program deleted this memory"
 NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 
@@ -176,7 +175,7 @@ class FormScreen(FittingDialog[Planned]):
         else:
             self._previewed(number, None)
 
-    def _plan(self, force: bool, done: Callable[[Preview], None], failed: _Failed) -> None:
+    def _plan(self, force: bool, done: Callable[[Preview], None], failed: Failed) -> None:
         """Plan the input in a job, in place of one that runs."""
         self._planning = self._writer.worker.run(
             "draft",
