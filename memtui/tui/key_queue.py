@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection
+from math import inf
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -64,8 +65,9 @@ class KeyQueue:
         self._is_stopped = False
         self._is_dropping = False
         """Letters are dropped until there is a pause."""
-        self.last_input = 0.0
-        """When a key was pressed or the mouse was used, by the monotonic clock."""
+        self.last_input = -inf
+        """When a key was pressed or the mouse was used, by the monotonic clock (which may start
+        with the machine)."""
 
     @property
     def is_idle(self) -> bool:
