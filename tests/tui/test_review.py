@@ -160,6 +160,15 @@ async def test_accept_writes_and_undo_gives_the_same_bytes(on: Stage, root: Path
 
 
 @pytest.mark.slow
+async def test_a_small_screen_names_the_key_that_shows_the_proposal(on: Stage) -> None:
+    await on.resize(40, 12)
+    await on.sees("space whole")
+    await on.press("space")
+    await on.sees("space queue")
+    await on.resize(120, 35)
+    await on.sees("a accept")
+
+
 async def test_a_group_is_accepted_after_a_preview(on: Stage, root: Path) -> None:
     before = files(root)
     await select(on, "lives in")

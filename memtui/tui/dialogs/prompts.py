@@ -60,7 +60,7 @@ class ConfirmDialog(FittingDialog[str]):
         return [(reply.key, reply.words) for reply in self._replies]
 
     def fill(self) -> None:
-        widths = [text.width(text.one_line(f"{line.head} {line.words}")) for line in self.summary]
+        widths = [1 + text.width(text.one_line(f"{line.head} {line.words}")) for line in self.summary]
         keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
         title = text.width(text.one_line(self.heading)) + 4
         self.fit(columns=min(QUESTION_CELLS, max(*widths, keys + len(self.leave) + 8, title)))
