@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import resource
+import shutil
 from pathlib import Path
 
 import pytest
 from textual.events import MouseScrollDown
 from textual.widgets import Input
 
+from memtui import paths
 from memtui.config import Settings
 from memtui.errors import SaveError
 from memtui.files import drafts
@@ -220,6 +222,20 @@ async def test_the_source_is_opened_with_the_guards_of_drafts(
         await on.press("o")
         told = (tmp_path / "arguments").read_text().split("\n")
         assert told == ["--cmd", "set nomodeline", f"+{place.line}", place.file, ""]
+
+
+async def test_a_database_is_not_opened_as_a_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`o` on a memory of Engram: an editor that saves the file would break it."""
+    root = tmp_path / "engram"
+    shutil.copytree(paths.bundled_folder("sample-data") / "engram", root)
+    monkeypatch.setattr(MemtuiApp, "suspend", lambda _: contextlib.nullcontext())
+    settings = Settings(editor=f"touch {tmp_path / 'opened'}")
+    async with stage(root, settings=settings, toasts=True) as on:
+        await on.press("o")
+        await on.sees("engram.db is a database")
+    assert not (tmp_path / "opened").exists()
 
 
 async def test_the_pager_gets_the_text_without_escape_sequences(
