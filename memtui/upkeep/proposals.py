@@ -27,7 +27,7 @@ from memtui.upkeep.secrets import find_secrets, mask_secrets
 from memtui.upkeep.similarity import Step, no_step
 
 if TYPE_CHECKING:
-    from memtui.files.save_transaction import FileDiff
+    from memtui.changes import FileDiff
 
 
 class ProposalKind(StrEnum):

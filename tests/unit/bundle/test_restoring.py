@@ -20,7 +20,7 @@ from memtui.bundle.restoring import plan_restore
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.files import save_hooks
-from memtui.files.staging_dir import FAILPOINTS, clear_leftovers, new_stage
+from memtui.files.staging import FAILPOINTS, clear_leftovers, new_stage
 from memtui.journal import ActionState, Journal
 from memtui.library import Library
 from memtui.stores.engram.rebuild import dump
