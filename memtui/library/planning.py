@@ -62,7 +62,7 @@ class Planned:
     def supersedes(self) -> tuple[str, ...]:
         """Refs of other memories that would stop being current."""
         own = {change.ref for change in self.changes}
-        retired = {Act.RETIRE, Act.DELETE}
+        retired = {Act.RETIRE, Act.DELETE, Act.DECLINE}
         return _joined(
             tuple(
                 ref

@@ -140,6 +140,7 @@ class ReviewScreen(FittingDialog[None]):
         """Show what a scan found, or what is left; the cursor stays on its line."""
         before = self._list.current
         proposals = queue.proposals if queue is not None else ()
+        self._list.names_stores = len({one.store for one in proposals}) > 1
         rows = queue_rows(proposals, self._folded)
         cursor = next((at for at, row in enumerate(rows) if self._is_same(row, before)), -1)
         if cursor < 0:

@@ -34,6 +34,8 @@ class ReviewList(RowList[ReviewRow]):
     """Headings and proposals, one per line."""
 
     is_lit = False
+    names_stores = False
+    """The proposals are about several stores."""
 
     def draw_row(self, row: ReviewRow, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
@@ -50,7 +52,7 @@ class ReviewList(RowList[ReviewRow]):
                 (count, palette.dim),
             ]
         sign = "·" if row.is_hint else "◆"
-        store = text.cut_line(row.proposal.store, max(0, width // 4))
+        store = text.cut_line(row.proposal.store, width // 4) if self.names_stores else ""
         room = max(8, width - 6 - text.width(store) - 1)
         return [
             (f"  {sign} ", palette.accent),
