@@ -19,7 +19,7 @@ from memtui.errors import Refused, SaveError
 from memtui.files import backups
 from memtui.files.reading import real_path
 from memtui.files.sidecar_lines import sidecar_path
-from memtui.files.staging_dir import clear_leftovers
+from memtui.files.staging import clear_leftovers
 from memtui.journal.action import (
     ActionState,
     EditHistory,

@@ -98,14 +98,14 @@ class RevertWatcher:
         edits = [edit for history in histories for edit in history.edits]
         files = dict.fromkeys(e.path for e in edits if not isinstance(e, RowEdit | SidecarEdit))
         databases = dict.fromkeys(e.path for e in edits if isinstance(e, RowEdit))
-        kept: list[str] = []
+        copies: list[str] = []
         for path in map(Path, files):
             if self._recover is not None:
                 self._recover(path)
-                copies = backups.list_backups(real_path(path), self._journal.state)
-                kept += [str(backup.file) for backup in copies]
+                of_file = backups.list_backups(real_path(path), self._journal.state)
+                copies += [str(backup.file) for backup in of_file]
         logs = [f"{path}-wal" for path in databases]
-        self._watched = (*files, *databases, *logs, *kept)
+        self._watched = (*files, *databases, *logs, *copies)
         self._fingerprint = _fingerprint(self._watched)
         self._found = find_reverted(histories)
 

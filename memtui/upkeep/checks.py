@@ -95,10 +95,10 @@ def check_dangling_references(
         is_forward = rules.get(memory.store, GENERAL_RULES).is_forward
         for target in memory.supersedes:
             if target not in known:
-                yield _at(FindingKind.DANGLING, memory, f"supersedes {target}: no such memory")
+                yield _at(FindingKind.DANGLING, memory, f"supersedes {target} (not found)")
         for link in memory.links:
             if link.target not in known and link.target not in refs and not is_forward(link):
-                message = f"{link.relation} {link.target}: no such memory or entity"
+                message = f"{link.relation} {link.target} (not found)"
                 yield _at(FindingKind.DANGLING, memory, message, target=link.target)
 
 

@@ -292,7 +292,9 @@ async def test_proposals_are_accepted_as_edited_and_declined(tmp_path: Path) -> 
         assert on.memory(proposed[0].ref).status == "active"
         assert on.memory(proposed[0].ref).content.endswith("Mostly.")
         await on.stand(proposed[1].ref)
-        await on.keys("X", "enter")
+        await on.keys("X")
+        assert "supersedes" not in on.text(), "it names the declined memory only"
+        await on.keys("enter")
         assert on.memory(proposed[1].ref).status == "retired"
         await on.keys("A")
         assert "not a proposal" in on.toasts[-1]
