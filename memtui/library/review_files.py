@@ -216,10 +216,10 @@ def queue_rows(
 
 
 class Decisions:
-    """What was decided, by the id of the proposal."""
+    """Reads and writes the decisions, by the id of the proposal."""
 
     def __init__(self, state: Path | None, now: Callable[[], datetime]) -> None:
-        """Those of a state folder; without one nothing can be decided."""
+        """`state`: the folder that keeps them; None: nothing can be decided."""
         self._state = state
         self._now = now
 
