@@ -14,6 +14,7 @@ from memtui.acts import DESTRUCTIVE as DESTRUCTIVE
 from memtui.acts import Act as Act
 from memtui.acts import Outcome as Outcome
 from memtui.dataclass import dataclass, field, replace
+from memtui.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,3 +180,50 @@ def _inverse(edit: Edit) -> Edit:
     if isinstance(edit, SidecarEdit):
         return replace(edit, before=edit.after, after=edit.before, undoes=not edit.undoes)
     return replace(edit, before=edit.after, after=edit.before)  # type: ignore[arg-type]
+
+
+# ---- edits as text -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """One file as it is and as it would be; None where it does not exist."""
+
+    path: str
+    before: str | None
+    after: str | None
+
+
+def edit_diffs(edit: Edit) -> list[FileDiff]:
+    """Return what an edit changes as text: a record, a row or an entry is shown like a file.
+
+    Of a folder each file; of a database in it the number of its rows.
+    """
+    if isinstance(edit, TreeEdit):
+        before, after = _tree_texts(edit.before), _tree_texts(edit.after)
+        names = dict.fromkeys([*before, *after])
+        return [FileDiff(f"{edit.path}/{n}", before.get(n), after.get(n)) for n in names]
+    if isinstance(edit, RowEdit):
+        key = ", ".join(f"{name}={value}" for name, value in edit.key.items())
+        name = f"{edit.path} {edit.table} {key}"
+        return [FileDiff(name, _lines(edit.before), _lines(edit.after))]
+    if isinstance(edit, SidecarEdit):
+        name = f"{edit.root}/.memtui: {edit.id}"
+        return [FileDiff(name, _lines(edit.before), _lines(edit.after))]
+    name = f"{edit.path} {edit.id}" if isinstance(edit, RecordEdit) else edit.path
+    return [FileDiff(name, edit.before, edit.after)]
+
+
+def _tree_texts(tree: Mapping[str, Any] | None) -> dict[str, str]:
+    if tree is None:
+        return {}
+    found = {name: text for name, (text, _) in tree["files"].items()}
+    for name, (_, rows) in tree["databases"].items():
+        found[name] = f"{counted(len(rows), 'row')}\n"
+    return found
+
+
+def _lines(values: Mapping[str, Any] | None) -> str | None:
+    if values is None:
+        return None
+    return "".join(f"{name}: {'' if value is None else value}\n" for name, value in values.items())

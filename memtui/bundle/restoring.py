@@ -23,7 +23,7 @@ from memtui.files import atomic_replace
 from memtui.files.reading import decode, digest, encode, real_path
 from memtui.files.save_hooks import WriteRecorder, failpoint
 from memtui.files.sidecar_lines import FOLDER, read_entries
-from memtui.files.staging_dir import (
+from memtui.files.staging import (
     clear_leftovers,
     emptying_folder,
     is_hidden,

@@ -18,7 +18,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 DEFAULT_LIMIT = 20
 """Memories or changes printed without `--limit`."""
 
-_TIMES = "7d, 24h, 30m, 2w, 1y or an ISO date"
+_TIMES = "7d, 24h, 30m, 2w, 3mo, 1y or an ISO date"
 _VALUES = ("type", "importance", "status", "entity", "kind", "tag")
 
 

@@ -28,7 +28,7 @@ from memtui.text import (
 )
 
 if TYPE_CHECKING:
-    from memtui.files.save_transaction import FileDiff
+    from memtui.changes import FileDiff
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.model import Memory

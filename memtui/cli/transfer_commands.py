@@ -22,9 +22,9 @@ from memtui.cli.options import (
 )
 from memtui.cli.output import clear_progress, confirm_owner, print_json, show_progress
 from memtui.cli.store_selection import load_library, load_library_as_of, open_library
-from memtui.errors import MemtuiError, Refused, SaveError
+from memtui.errors import MemtuiError, Refused
 from memtui.query import filter_values
-from memtui.text import counted, number, one_line, size, visible
+from memtui.text import counted, number, one_line, size
 
 if TYPE_CHECKING:
     from memtui.bundle.bundle_reader import ImportDocument
@@ -89,6 +89,7 @@ def export(
     What cannot be read is left out and named on standard error; the exit code is then 3.
     """
     from memtui.bundle import exporting
+    from memtui.files.staging import write_file, write_standard_output
 
     query = query_from("", **filters)
     unfiltered = not (query.conditions or query.since or query.until)
@@ -109,29 +110,14 @@ def export(
     exported = exporting.export_memories(
         library, form, chosen, show_progress, pretty=pretty, every=every
     )
-    _write(output, exported.pieces)
+    if output is None:
+        write_standard_output(exported.pieces)
+    else:
+        write_file(output, exported.pieces)
     clear_progress()
     for line in exported.notes:
         click.echo(f"memtui: {one_line(line)}", err=True)
     return INCOMPLETE if exported.is_incomplete else 0
-
-
-def _write(output: Path | None, pieces: Iterable[bytes]) -> None:
-    from memtui.bundle import exporting
-    from memtui.files.atomic_replace import write_error_text
-
-    try:
-        if output is not None:
-            exporting.write_file(output, pieces)
-        else:
-            sys.stdout.flush()
-            exporting.write_stream(sys.stdout.fileno(), pieces)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        where = "standard output" if output is None else str(output)
-        why = write_error_text(error)
-        raise SaveError(f"nothing was exported: {why}", where=visible(where)) from error
 
 
 # ---- import -------------------------------------------------------------------------------------

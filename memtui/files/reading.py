@@ -143,8 +143,14 @@ def file_stamp(paths: Iterable[Path | str]) -> str:
 
 def existing_files(paths: Iterable[str]) -> tuple[tuple[str, ...], str]:
     """Return the files that exist, dangling links included, and their `file_stamp`."""
-    states = {path: _file_state(path) for path in paths}
-    present = [(p, state) for p, state in states.items() if state != _GONE or os.path.lexists(p)]
+    present = []
+    for path in paths:
+        try:
+            status = os.lstat(path)
+        except (OSError, ValueError):
+            continue
+        is_link = stat.S_ISLNK(status.st_mode)
+        present.append((path, _file_state(path) if is_link else _status_text(status)))
     return tuple([path for path, _ in present]), _state_digest(present)
 
 
@@ -156,6 +162,10 @@ def _file_state(path: Path | str) -> str:
         status = os.stat(path)
     except (OSError, ValueError):
         return _GONE
+    return _status_text(status)
+
+
+def _status_text(status: os.stat_result) -> str:
     return f"{status.st_mtime_ns} {status.st_ctime_ns} {status.st_size} {status.st_ino}"
 
 

@@ -13,7 +13,16 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TreeEdit, ValueEdit, invert_edits
+from memtui.changes import (
+    Edit,
+    FileDiff,
+    RecordEdit,
+    RowEdit,
+    SidecarEdit,
+    TreeEdit,
+    ValueEdit,
+    invert_edits,
+)
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, sidecar_lines
@@ -233,15 +242,6 @@ class ForeignChanges:
             if key not in self._edited and (edit.after is not None or key not in self._records):
                 self._records[key] = edit
         return encode(reapply_edits(decode(other), list(self._records.values())))
-
-
-@dataclass(frozen=True, slots=True)
-class FileDiff:
-    """One file as it is and as it would be; None where it does not exist."""
-
-    path: str
-    before: str | None
-    after: str | None
 
 
 _REPORT_EVERY = 32

@@ -1,10 +1,15 @@
-"""A journal action with its edits, as a value and as JSON for the journal's rows; and the edit
-history of each record, value, file and row that the actions of a journal make."""
+"""A journal action with its edits, as a value and as JSON for the journal's rows.
+
+Also the memories that an action changed, and the edit history that the actions of a journal make of
+each record, value, file and row.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
@@ -20,7 +25,9 @@ from memtui.changes import (
     invert_edits,
 )
 from memtui.dataclass import dataclass, field
+from memtui.errors import RefError
 from memtui.files.merging import is_same_value, record_key
+from memtui.model import Memory
 
 _KINDS = (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit, TreeEdit)
 _EDITS = {edit.__name__: edit for edit in _KINDS}
@@ -174,6 +181,40 @@ def _steps(actions: Iterable[JournalAction]) -> Iterator[ActionStep]:
                 if isinstance(edit, TreeEdit):  # a new store is its programs' own
                     continue
                 yield ActionStep(action, store_edits.store, edit)
+
+
+def changed_memories(
+    action: JournalAction, labels: Mapping[str, str], get: Callable[[str], Memory]
+) -> list[Memory]:
+    """Return the memories that an action changed and that exist, in the order of its edits.
+
+    Args:
+        action: the action.
+        labels: root of a store -> label of the open store there.
+        get: the memory of a ref; raises RefError.
+    """
+    found: dict[str, Memory] = {}
+    for part in action.parts:
+        label = labels.get(part.store)
+        for edit in part.edits if label else ():
+            for id in _possible_ids(edit, part.store):
+                with suppress(RefError):
+                    memory = get(f"{label}:{id}")
+                    found.setdefault(memory.ref, memory)
+                    break
+    return list(found.values())
+
+
+def _possible_ids(edit: Edit, root: str) -> Iterator[str]:
+    if isinstance(edit, RecordEdit | SidecarEdit):
+        yield edit.id
+    elif isinstance(edit, RowEdit):
+        for row in (edit.key, edit.after or {}, edit.before or {}):
+            yield from (str(row[name]) for name in ("id", "rowid") if name in row)
+    else:
+        path = os.path.relpath(edit.path, root)
+        yield path
+        yield path.removesuffix(".md")
 
 
 def _target(edit: Edit) -> Hashable:

@@ -77,6 +77,8 @@ class SearchResult:
     """Of these rows."""
     segments: tuple[Segment, ...] = field(default=(), compare=False, repr=False)
     """The index of these rows; empty if it is not ready."""
+    ranked_at: datetime = field(default=datetime.max, compare=False, repr=False)
+    """The time from which recency was counted."""
 
     # Counted when they are read: not every caller needs them.
 
@@ -184,6 +186,7 @@ def find(
         rows=scope.rows,
         columns=scope.columns,
         segments=scope.segments if scope.is_indexed else (),
+        ranked_at=scope.now,
     )
     if hits.filtered.filters.rest is not None:  # memories are read for it, as they are now
         found.__dict__["hidden"] = finder.count_hidden(query, hits, leaves)

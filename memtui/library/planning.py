@@ -1,37 +1,35 @@
-"""Turn changes into exact edits of files and rows, to be shown and applied; show past edits."""
+"""Turn changes into exact edits of files and rows, to be shown and applied."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from memtui.changes import (
     Act,
     Change,
     Edit,
+    FileDiff,
     Outcome,
     Plan,
-    RecordEdit,
     RowEdit,
     SidecarEdit,
     StoreEdits,
     TextEdit,
-    TreeEdit,
     ValueEdit,
+    edit_diffs,
 )
 from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, Refused
-from memtui.files.save_transaction import FileDiff, preview
+from memtui.files.save_transaction import preview
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
-from memtui.stores.base import Store, StoreView, WritableStore
+from memtui.stores.base import StoreView, WritableStore
 from memtui.stores.plans import BatchView, repeated_add
 from memtui.text import counted, cut, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan
-    from memtui.journal import JournalAction
 
 _TITLE_CELLS = 60
 
@@ -64,7 +62,7 @@ class Planned:
     def supersedes(self) -> tuple[str, ...]:
         """Refs of other memories that would stop being current."""
         own = {change.ref for change in self.changes}
-        retired = {Act.RETIRE, Act.DELETE}
+        retired = {Act.RETIRE, Act.DELETE, Act.DECLINE}
         return _joined(
             tuple(
                 ref
@@ -102,7 +100,7 @@ class Planned:
         """
         edits = [edit for store_edits in self.parts for edit in store_edits.edits]
         files = [edit for edit in edits if not isinstance(edit, RowEdit)]
-        rows = [_row_diff(edit) for edit in edits if isinstance(edit, RowEdit)]
+        rows = [diff for edit in edits if isinstance(edit, RowEdit) for diff in edit_diffs(edit)]
         return [*preview(files, report, cancelled), *rows]
 
 
@@ -250,84 +248,8 @@ def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
     return cut(f"{verb}: {one_line(text)}", _TITLE_CELLS)
 
 
-# ---- what the edits of an action did ------------------------------------------------------------
-
-
-def changed_memories(
-    action: JournalAction, stores: Iterable[Store], get: Callable[[str], Memory]
-) -> list[Memory]:
-    """Return the memories that an action changed and that exist, in the order of its edits."""
-    labels = {str(store.root): store.label for store in stores}
-    found: dict[str, Memory] = {}
-    for part in action.parts:
-        label = labels.get(part.store)
-        for edit in part.edits if label else ():
-            for id in _possible_ids(edit, part.store):
-                try:
-                    memory = get(f"{label}:{id}")
-                except MemtuiError:
-                    continue
-                found.setdefault(memory.ref, memory)
-                break
-    return list(found.values())
-
-
-def _possible_ids(edit: Edit, root: str) -> Iterator[str]:
-    if isinstance(edit, RecordEdit | SidecarEdit):
-        yield edit.id
-    elif isinstance(edit, RowEdit):
-        for row in (edit.key, edit.after or {}, edit.before or {}):
-            yield from (str(row[name]) for name in ("id", "rowid") if name in row)
-    else:
-        path = os.path.relpath(edit.path, root)
-        yield path
-        yield path.removesuffix(".md")
-
-
-def action_diffs(action: JournalAction) -> list[FileDiff]:
-    """Return the values before and after each edit of an action, as text."""
-    return [diff for edit in action.edits for diff in _edit_diffs(edit)]
-
-
-def _edit_diffs(edit: Edit) -> Iterator[FileDiff]:
-    if isinstance(edit, TreeEdit):
-        before, after = _tree_texts(edit.before), _tree_texts(edit.after)
-        for name in dict.fromkeys([*before, *after]):
-            yield FileDiff(os.path.join(edit.path, name), before.get(name), after.get(name))
-    elif isinstance(edit, RowEdit):
-        yield _row_diff(edit)
-    elif isinstance(edit, SidecarEdit):
-        name = f"{edit.root}/.memtui: {edit.id}"
-        yield FileDiff(name, _lines(edit.before), _lines(edit.after))
-    else:
-        name = f"{edit.path} {edit.id}" if isinstance(edit, RecordEdit) else edit.path
-        yield FileDiff(name, edit.before, edit.after)
-
-
-def _tree_texts(tree: Mapping[str, Any] | None) -> dict[str, str]:
-    """Return the files of a folder as text, and the number of rows of each of its databases."""
-    if tree is None:
-        return {}
-    found = {name: text for name, (text, _) in tree["files"].items()}
-    for name, (_, rows) in tree["databases"].items():
-        found[name] = f"{counted(len(rows), 'row')}\n"
-    return found
-
-
-def _row_diff(edit: RowEdit) -> FileDiff:
-    """Format a table row as lines, so that it is shown like a file."""
-    key = ", ".join(f"{name}={value}" for name, value in edit.key.items())
-    return FileDiff(f"{edit.path} {edit.table} {key}", _lines(edit.before), _lines(edit.after))
-
-
-def _lines(row: object) -> str | None:
-    if not isinstance(row, Mapping):
-        return None if row is None else str(row)
-    return "".join(f"{name}: {'' if value is None else value}\n" for name, value in row.items())
-
-
 class ChangePlanner(Protocol):
-    """What a `Library` says about changes; see there."""
+    """The methods of `Library` that plan changes; see there."""
 
     def refusal(self, act: Act, memory: Memory) -> str: ...
 

@@ -204,8 +204,8 @@ class LibraryReader:
 
     def explain(self, found: SearchResult, position: int) -> tuple[ScorePart, ...]:
         """Return the parts of the score of the hit of `found` at `position`."""
-        slot, now = found.slots[position], self.now()
-        return explain_hit(found.query, found.hits, found.columns, slot, now, self.weights)
+        slot, at = found.slots[position], found.ranked_at
+        return explain_hit(found.query, found.hits, found.columns, slot, at, self.weights)
 
     def near_words(self, found: SearchResult, position: int) -> NearWords:
         """Return the words that make the hit of `found` at `position` near in meaning, if any."""

@@ -21,6 +21,7 @@ from memtui.library.opening import unique_label
 from memtui.paths import read_private, write_private
 from memtui.stores import registry
 from memtui.stores.base import Unreadable
+from memtui.text import file_name
 
 FILE = "store_choice.json"
 MAX_CHOICES = 500
@@ -209,7 +210,7 @@ class StoreContents:
 
 
 def contents_of(library: Library) -> dict[str, StoreContents]:
-    """What each store of a library holds that has been read, by `KnownStore.key`."""
+    """Return the contents of each store of a library that has been read, by `KnownStore.key`."""
     written = library.last_writes()
     return {
         KnownStore(state.root, state.format).key: StoreContents(
@@ -221,11 +222,15 @@ def contents_of(library: Library) -> dict[str, StoreContents]:
 
 def project_name(summary: StoreSummary) -> str:
     """The heading of a project: its path, from `~` where that is shorter."""
-    home = os.path.expanduser("~")
-    path = str(summary.project)
-    if path == home or path.startswith(f"{home}{os.sep}"):
-        path = f"~{path[len(home) :]}"
+    path = path_from_home(summary.project)
     return f"{path} (this folder)" if summary.is_here else path
+
+
+def path_from_home(path: Path) -> str:
+    """The path on one line, from `~` where that is shorter."""
+    home, whole = os.path.expanduser("~"), str(path)
+    is_below = whole == home or whole.startswith(f"{home}{os.sep}")
+    return file_name(f"~{whole[len(home) :]}" if is_below else whole)
 
 
 def _labelled(stores: Sequence[KnownStore]) -> list[KnownStore]:

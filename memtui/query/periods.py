@@ -1,6 +1,6 @@
 """Times as they are typed: a span before now, a date, a month, a year, or words.
 
-    7d  24h  30m  2w  1y                       before now
+    7d  24h  30m  2w  3mo  1y                  before now
     2026  2026-05  2026-05-03                  the whole year, month or day
     2026-05-03T10:00                           the minute (or the second)
     today  yesterday  monday  last-week  this-month  may  "3 days ago"
@@ -18,13 +18,13 @@ from memtui.dataclass import dataclass
 from memtui.errors import QueryError
 from memtui.query.parsed_query import Range, TimeCondition
 
-_UNITS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400, "y": 365 * 86400}
-_AGO = re.compile(r"(\d{1,6})([mhdwy])")
-_WORDS_AGO = re.compile(r"(\d{1,6})[ -](minute|hour|day|week|month|year)s?[ -]ago")
 _SECONDS = {
     **{"minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400},
     **{"month": 30 * 86400, "year": 365 * 86400},
 }
+_UNITS = {"mo" if name == "month" else name[0]: seconds for name, seconds in _SECONDS.items()}
+_AGO = re.compile(rf"(\d{{1,6}})({'|'.join(_UNITS)})")
+_WORDS_AGO = re.compile(rf"(\d{{1,6}})[ -]({'|'.join(_SECONDS)})s?[ -]ago")
 _DATE = re.compile(r"(\d{4})(?:-(\d{1,2}))?")
 _RELATIVE = re.compile(r"(this|last)[ -](week|month|year)")
 WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -33,7 +33,7 @@ MONTHS = (
     *("october", "november", "december"),
 )
 TIME_EXAMPLES = ("7d", "24h", "30d", "2w", "1y", "today", "yesterday", "last-week")
-_ADVICE = "use 30m, 24h, 7d, 2w, yesterday, last-week, 2026-03 or a date such as 2026-03-01"
+_ADVICE = "use 30m, 24h, 7d, 2w, 3mo, yesterday, last-week, 2026-03 or a date such as 2026-03-01"
 _DAY = timedelta(days=1)
 _JUST_BEFORE = timedelta(microseconds=1)
 

@@ -11,7 +11,6 @@ import logging
 import mmap
 import os
 import sys
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from memtui.search.postings import PrefixPostings, Segment
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Incremented when the arrays or their meaning change."""
 _ARRAYS = {
     "indptr": np.int64,
@@ -81,7 +80,7 @@ def save_segment(segment: Segment, folder: Path, stamp: str) -> None:
     sums = {}
     for name, values in arrays.items():
         cache_files.save_array(folder / f"segment.{name}.npy", values)
-        sums[name] = zlib.crc32(np.ascontiguousarray(values).data)
+        sums[name] = cache_files.sum_bytes(np.ascontiguousarray(values).data)
     header = {**_versions(), "stamp": stamp, "count": segment.count, "sums": sums}
     draft = folder / f"{_HEADER}.draft"
     cache_files.write_text(draft, json.dumps(header))
@@ -135,7 +134,7 @@ def _load_array(folder: Path, name: str, expected: int) -> NDArray[Any]:
     finally:
         os.close(descriptor)
     values = _view(buffer, np.dtype(_ARRAYS.get(name, np.uint8)))
-    if zlib.crc32(values.data) != expected:
+    if cache_files.sum_bytes(values.data) != expected:
         raise ValueError(f"{path.name} is damaged")
     if hasattr(mmap, "MADV_DONTNEED"):  # until they are searched only the system needs to hold them
         buffer.madvise(mmap.MADV_DONTNEED)

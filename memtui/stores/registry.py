@@ -143,7 +143,7 @@ def _package_of(entry: EntryPoint) -> str:
 
 
 def _checked(loaded: object, used_names: Iterable[str]) -> Format:
-    """What an entry point gave. Raises TypeError or ValueError when it is no usable format."""
+    """Return an entry point's format. Raises TypeError or ValueError if it is not usable."""
     if not isinstance(loaded, Format):
         raise TypeError(f"it is a {type(loaded).__name__}, not a memtui.stores.format.Format")
     if not isinstance(loaded.name, str) or not _NAME.fullmatch(loaded.name):
@@ -187,7 +187,7 @@ def upkeep_rules_of(store: Store) -> UpkeepRules:
 
 def detect(path: Path) -> tuple[Format, Path] | None:
     """The format of the store that this path is or directly holds, and the store's root."""
-    return next(iter(detect_all(path)), None)
+    return next(detect_all(path), None)
 
 
 def detect_named(path: Path) -> tuple[Format, Path] | None:
@@ -201,22 +201,22 @@ def detect_named(path: Path) -> tuple[Format, Path] | None:
     return found
 
 
-def detect_all(path: Path) -> list[tuple[Format, Path]]:
+def detect_all(path: Path) -> Iterator[tuple[Format, Path]]:
     """Every store that this path is or directly holds: one folder may hold two formats."""
-    found = []
     for known in formats():
         root = _detected(known, path)
         if root is not None:
-            found.append((known, root))
-    return found
+            yield known, root
 
 
 def detect_within(path: Path) -> list[tuple[Format, Path]]:
     """The store that this path is; where it is none itself, all that it and its folders hold."""
-    found = detect_all(path)
-    if any(os.path.realpath(root) == os.path.realpath(path) for _, root in found):
-        return found[:1]
-    in_folders = [store for folder in _folders(path) for store in detect_all(folder)[:1]]
+    found = []
+    for known, root in detect_all(path):
+        found.append((known, root))
+        if os.path.realpath(root) == os.path.realpath(path):
+            return found[:1]
+    in_folders = filter(None, map(detect, _folders(path)))
     return _without_repeats([*in_folders, *found[:1]])
 
 

@@ -122,7 +122,7 @@ class AppInterface(App[None]):
 
     def report_refusal(self, reason: str) -> None:
         """Say in a toast why something cannot be done; once, while the same is being said."""
-        words = f"{reason[:1].upper()}{reason[1:]}."
+        words = f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
         if all(toast.message != text.visible(words) for toast in self._notifications):
             self.notify(words, timeout=4)
 
@@ -155,8 +155,8 @@ class AppInterface(App[None]):
 
     def save_filter(self, name: str, query: str) -> None:
         """Save a search under a name. Raises ConfigError."""
-        self.saved[name] = query
         self.save_value(("saved", name), query)
+        self.saved[name] = query
 
     def remove_filter(self, name: str) -> None:
         """Delete a saved search. Raises ConfigError."""

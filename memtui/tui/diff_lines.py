@@ -15,8 +15,8 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
+from memtui.changes import FileDiff
 from memtui.dataclass import dataclass, replace
-from memtui.files.save_transaction import FileDiff
 from memtui.insight.comparison import diff_words
 from memtui.tui.appearance import Palette
 

@@ -164,7 +164,7 @@ def describe_pack(built: BuiltPack | None, before: Pack | None) -> str:
 def describe_budget(pack: Pack, whole: Pack, out: int) -> str:
     """Size beside the budget; `out`: entries that are left out."""
     if pack.budget is None:
-        return f"no budget: {text.counted(whole.tokens, 'token')}"
+        return "no limit"
     words = f"{text.number(pack.budget)} of {text.counted(whole.tokens, 'token')}"
     return f"{words} · {text.number(out)} left out" if out else words
 

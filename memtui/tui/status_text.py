@@ -63,7 +63,7 @@ class StatusText:
         order = ORDER_WORDS[found.query.order]
         has_status = queries.filter_values(found.query, "status")
         status = "memories" if has_status else "current memories"
-        hint = " · ".join(found.hints)
+        hint = " · ".join(found.hints) if found.total else ""  # else the list says it
         count = self._count_unreadable()
         alert = f"! {text.number(count)} unreadable" if count else ""
         screen.chips.show(screen.view.chip_list(), f"{status}, {order}", hint, right, alert, order)
@@ -117,7 +117,7 @@ class StatusText:
             if group and (field != "kind" or len(counts) > 1):
                 rows += [Row(heading), *group]
         if statistics.limits:
-            rows += [Row("Loaded at session start"), *_limit_rows(statistics.limits)]
+            rows += [Row("Loaded at start"), *_limit_rows(statistics.limits)]
         rows += [Row("Times and sizes"), *self._statistics_facts(statistics)]
         return rows
 

@@ -28,6 +28,14 @@ ORDER_WORDS = {
     Sort.LEAST_SALIENT: "least salient first",
     Sort.LEAST_USED: "least used first",
 }
+OPPOSITES = {
+    Sort.NEW: Sort.OLD,
+    Sort.IMPORTANCE: Sort.LEAST_IMPORTANT,
+    Sort.PRIORITY: Sort.LEAST_PRIORITY,
+    Sort.SALIENCE: Sort.LEAST_SALIENT,
+    Sort.USED: Sort.LEAST_USED,
+}
+"""An order leaves nothing to its opposite, which cannot be a further key."""
 
 
 class Chip(NamedTuple):

@@ -114,7 +114,7 @@ _MAX_NAMED = 4
 
 RULE_TEXT = {
     ProposalKind.DUPLICATE_ID: "an id names one memory; agents that look it up get either",
-    ProposalKind.DANGLING: "what it names is not in the store",
+    ProposalKind.DANGLING: "correct the reference, or restore what it names",
     ProposalKind.ORPHAN: "an agent that reads the index is not led to it",
     ProposalKind.SECRET: f"accepting puts {REDACTED} in its place; change the secret itself too",
     ProposalKind.INSTRUCTION: "a memory states facts; read it before an agent does",

@@ -27,7 +27,7 @@ from memtui.upkeep.secrets import find_secrets, mask_secrets
 from memtui.upkeep.similarity import Step, no_step
 
 if TYPE_CHECKING:
-    from memtui.files.save_transaction import FileDiff
+    from memtui.changes import FileDiff
 
 
 class ProposalKind(StrEnum):
@@ -85,8 +85,12 @@ class Rule:
 
     @property
     def explanation(self) -> str:
-        """What it finds, and the document or program that it follows if that is another one."""
-        return self.about if self.source == MEMTUI else f"{self.about} Found by: {self.source}."
+        """What it finds, and the document or program that it follows if that is another one.
+
+        The reason of a proposal names the source of a store's own rule.
+        """
+        own = self.source in (MEMTUI, STORE)
+        return self.about if own else f"{self.about} Found by: {self.source}."
 
 
 MEMTUI, STORE = "memtui", "the store's own rule"
@@ -170,7 +174,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class UpkeepContext:
-    """What the findings know beside the memories."""
+    """What findings need beside the memories: clock, settings, what each store can do."""
 
     now: datetime
     settings: ReviewSettings = field(default_factory=ReviewSettings)
@@ -259,14 +263,17 @@ _OF_THE_FIRST = frozenset({ProposalKind.STALE_SUMMARY, ProposalKind.OUTDATED_SCH
 
 
 def badges_of(proposals: Iterable[Proposal]) -> dict[str, list[str]]:
-    """Ref of each memory -> in one line each, what was found about it."""
-    found: dict[str, list[str]] = {}
+    """Ref of each memory -> in one line for each kind, what was found about it."""
+    found: dict[str, dict[ProposalKind, list[str]]] = {}
     for one in proposals:
         if one.kind not in _OF_ENTITIES:
-            words = f"{RULES[one.kind].heading}: {one.message or one.reason}"
             for ref in one.refs[:1] if one.kind in _OF_THE_FIRST else one.refs:
-                found.setdefault(ref, []).append(words)
-    return found
+                kinds = found.setdefault(ref, {})
+                kinds.setdefault(one.kind, []).append(one.message or one.reason)
+    return {
+        ref: [f"{RULES[kind].heading}: {'; '.join(words)}" for kind, words in kinds.items()]
+        for ref, kinds in found.items()
+    }
 
 
 def retire(memory: Memory, context: UpkeepContext) -> Change | None:

@@ -219,13 +219,14 @@ def find_contradictions(memories: Sequence[Memory], context: UpkeepContext) -> I
             if reason and not _adds_to(older, ordered[place]):
                 replaced.setdefault(place, []).append((older, reason))
                 break
+    source = f" ({rules.contradiction_source})" if rules.contradiction_source else ""
     for place, found in replaced.items():
         outdated = [older for older, _ in found]
         yield propose(
             ProposalKind.CONTRADICTION,
             [ordered[place], *outdated],
             " | ".join(headline_of(one) for one in (ordered[place], found[-1][0])),
-            f"{found[-1][1]}; what is older would be retired ({rules.contradiction_source})",
+            f"{found[-1][1]}; what is older would be retired{source}",
             retire_all(outdated, context),
         )
 

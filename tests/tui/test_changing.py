@@ -292,7 +292,9 @@ async def test_proposals_are_accepted_as_edited_and_declined(tmp_path: Path) -> 
         assert on.memory(proposed[0].ref).status == "active"
         assert on.memory(proposed[0].ref).content.endswith("Mostly.")
         await on.stand(proposed[1].ref)
-        await on.keys("X", "enter")
+        await on.keys("X")
+        assert "supersedes" not in on.text(), "it names the declined memory only"
+        await on.keys("enter")
         assert on.memory(proposed[1].ref).status == "retired"
         await on.keys("A")
         assert "not a proposal" in on.toasts[-1]
@@ -507,6 +509,18 @@ async def test_a_change_that_an_agent_puts_back_is_told_and_done_again(
         assert store == "engram" or on.files() == after  # Engram dates and counts each change
         await on.keys("u")
         assert on.memory(memory.ref).content == memory.content
+
+
+async def test_a_check_for_reverted_edits_is_not_overtaken_by_the_next(tmp_path: Path) -> None:
+    """After a change of thousands of files one takes longer than the time to the next."""
+    async with changing(tmp_path, AGENT) as on:
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("d", "enter")
+        with on.library.loaded.lock:  # keeps the check from going on
+            on.browse.editing.journal.look()
+            on.browse.editing.journal.look()
+            checks = [job for job in on.app.workers if job.group == "overwritten"]
+            assert [job.is_cancelled for job in checks] == [False]
 
 
 async def test_hostile_text_is_edited_without_acting_or_changing(tmp_path: Path) -> None:

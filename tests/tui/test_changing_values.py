@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memtui.files.save_transaction import FileDiff
+from memtui.changes import FileDiff
 from memtui.tui.diff_lines import count_lines, diff_files
 from memtui.tui.sanitizing import DANGEROUS, InputSanitizer
 

@@ -70,7 +70,7 @@ async def test_a_smaller_budget_shows_what_drops_out_and_why(tmp_path: Path) -> 
         assert screen.request.recipe == "typed"
         assert screen.built is not None
         whole = screen.built.pack
-        assert "no budget" in on.text()
+        assert "no limit" in on.text()
         for _ in range(20):
             await on.press("-")
             if "left out" in on.text():
@@ -88,7 +88,7 @@ async def test_a_smaller_budget_shows_what_drops_out_and_why(tmp_path: Path) -> 
             await on.press("j")
         assert "over the budget: it needs" in on.text()
         await on.press(*["+"] * 25)
-        assert "no budget" in on.text()
+        assert "no limit" in on.text()
         assert screen.built.pack.text == whole.text
 
 

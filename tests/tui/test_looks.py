@@ -76,6 +76,7 @@ async def test_nothing_found_says_what_to_do(root: Path) -> None:
         await on.type("zebra type:decision")
         await on.press("enter")
         await on.sees("No matches.")
+        assert on.text().count('no "zebra"') == 1
         await on.sees("Press F to clear all filters.")
 
 

@@ -208,6 +208,29 @@ async def test_a_declined_finding_stays_away_and_is_counted(on: Stage) -> None:
 
 
 @pytest.mark.slow
+async def test_undo_opens_again_what_was_declined_last(on: Stage, root: Path) -> None:
+    await select(on, "Alice works")
+    await on.press("a")
+    await review(on)
+    accepted = files(root)
+    await select(on, "lives in")
+    await on.press("x")
+    await on.press("u")
+    await review(on)
+    assert [title for title in titles(on) if "lives in" in title]
+    assert files(root) == accepted, "not the older change"
+    await on.press("u")
+    await review(on)
+    assert files(root) != accepted
+
+
+def test_findings_of_one_kind_are_one_line_of_the_memory() -> None:
+    memory = Memory(ref="s:1", id="1", store="s", kind="event", content="x")
+    found = [propose(ProposalKind.DANGLING, [memory], f"{at}: x", "", also=at) for at in "ab"]
+    assert badges_of(found) == {"s:1": ["Dangling references: a; b"]}
+
+
+@pytest.mark.slow
 async def test_the_text_is_edited_before_it_is_accepted(on: Stage, root: Path) -> None:
     await select(on, "Alice works")
     await on.press("e")

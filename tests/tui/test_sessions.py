@@ -16,9 +16,9 @@ from memtui import paths
 from memtui.config import Settings
 from memtui.errors import SaveError
 from memtui.files import drafts
+from memtui.files.staging import write_file
 from memtui.tui import actions
 from memtui.tui.app import NOT_SAVED, MemtuiApp
-from memtui.tui.dialogs import prompts
 from memtui.tui.layout import Pane, arrange
 
 from .stage import FACTS, fact, stage, write_store
@@ -64,8 +64,8 @@ def test_a_pack_on_a_full_disk_leaves_the_older_file(tmp_path: Path, room: int) 
     former = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, former[1]))
     try:
-        with pytest.raises(SaveError, match="not saved: the file would be larger than is allowed"):
-            prompts._write_file(file, "the new pack\n" * 1000)
+        with pytest.raises(SaveError, match="not written: the file would be larger"):
+            write_file(file, [b"the new pack\n" * 1000])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, former)
     assert [path.name for path in tmp_path.iterdir()] == ["pack.md"]

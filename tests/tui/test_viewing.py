@@ -137,6 +137,7 @@ async def test_the_order_has_several_keys(root: Path) -> None:
         await on.sees("by importance")
         await on.press("ctrl+v")
         await on.sees("Order: by importance, then")
+        assert "least important" not in on.text(), "the opposite orders nothing that is left"
         await on.type("oldest")
         await on.press("enter")
         await on.sees("by importance, then oldest first")

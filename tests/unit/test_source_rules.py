@@ -26,9 +26,9 @@ MAY_WRITE = {
     "journal/recovery.py",  # takes away what a killed save left
     "paths.py",  # `write_private`: memtui's own small files
     "cli/store_commands.py",  # the temporary folder of the demo
-    "bundle/exporting.py",  # the file that an export is asked to make
+    "bundle/exporting.py",  # a line of CSV in memory
     "bundle/restoring.py",  # a store that an import makes where there was none
-    "files/staging_dir.py",  # the folder beside it, put in its place or thrown away
+    "files/staging.py",  # a file that a person names; a folder, put in its place or thrown away
     "stores/ambient/backup.py",  # a temporary folder of its own
     "library/former_versions.py",  # the same
     "search/cache_files.py",  # from here on: the cache

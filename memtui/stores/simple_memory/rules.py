@@ -196,7 +196,6 @@ def upkeep_rules(_store: object) -> UpkeepRules:
         merge_key=lambda memory: text_of(memory.extra.get("time")) if _is_measured(memory) else "",
         subjects=lambda memory: (f"{memory.extra.get('s')}\0{memory.extra.get('p')}",),
         contradicts=_contradicts,
-        contradiction_source="memtui: one subject and predicate, two objects",
     )
 
 

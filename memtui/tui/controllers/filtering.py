@@ -13,7 +13,7 @@ from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.tui import appearance
 from memtui.tui.app_interface import Choice
-from memtui.tui.view_state import ORDER_WORDS, ViewState, next_order
+from memtui.tui.view_state import OPPOSITES, ORDER_WORDS, ViewState, next_order
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
@@ -73,6 +73,7 @@ class FilterActions:
         view, found = screen.view, screen.found
         first = view.chips.sort or (found.query.order if found else queries.Sort.NEW)
         used = {first, *view.chips.then}
+        used |= {way for pair in OPPOSITES.items() if used & {*pair} for way in pair}
         left = [sort for sort in ORDER_WORDS if sort not in used]
         choices = [Choice(str(sort), ORDER_WORDS[sort]) for sort in left]
         screen.app.pick(

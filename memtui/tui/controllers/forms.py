@@ -167,6 +167,8 @@ class FormActions(WritingController):
 
     def _new(self) -> None:
         """Add a memory; ask for its store where several can be written."""
+        from memtui.library.store_catalog import path_from_home
+
         library, memory = self._writer.library, self._selection.current()
         if library is None:
             return
@@ -176,12 +178,7 @@ class FormActions(WritingController):
             return
         current = memory.store if memory else ""
         choices = [
-            Choice(
-                label,
-                label,
-                chosen=label == current,
-                note="" if label == store.format else store.format,
-            )
+            Choice(label, label, chosen=label == current, note=path_from_home(store.root))
             for label, store in stores.items()
         ]
         self._screen.app.pick(

@@ -58,6 +58,8 @@ class ReviewActions(WritingController):
         self._seconds = 0.0
         """That the last scan took."""
         self._has_failed = False
+        self._decided: list[tuple[str, ...]] = []
+        """What undo takes back in this dialog: ids that were put aside, or () for a change."""
 
     def handlers(self) -> ActionHandlers:
         return {"queue": self._open}
@@ -164,6 +166,7 @@ class ReviewActions(WritingController):
     def _open(self) -> None:
         from memtui.tui.dialogs.review import ReviewScreen
 
+        self._decided.clear()
         memory = self._selection.current()
         self._dialog = ReviewScreen(self, memory.ref if memory is not None else "")
         self._screen.app.push_screen(self._dialog)
@@ -252,6 +255,7 @@ class ReviewActions(WritingController):
                 else text.counted(len(proposals), "proposal")
             )
             self._screen.app.report(f"Accepted: {what}")
+            self._decided.append(())
             self._show_without(proposals)
             self.scan()
 
@@ -298,8 +302,8 @@ class ReviewActions(WritingController):
 
         def done(counted: Queue | None) -> None:
             what = text.counted(len(proposals), "finding")
-            self._screen.app.clear_notifications()
-            self._screen.app.notify(f"{word}: {what}", timeout=3)
+            self._screen.app.report(f"{word}: {what}")
+            self._decided.append(tuple(one.id for one in proposals))
             self._show_without(proposals, counted)
 
         def work(library: Library, _: Job) -> Queue | None:
@@ -316,9 +320,22 @@ class ReviewActions(WritingController):
         )
 
     def undo(self) -> None:
-        """Undo the last change and scan again."""
-        if not self._refused():
+        """Open again what was put aside last, or undo the last change."""
+        if ids := self._decided.pop() if self._decided else ():
+            self._reopen(ids)
+        elif not self._refused():
             self._journal.reverse("undo")
+
+    def _reopen(self, ids: Sequence[str]) -> None:
+        def work(library: Library, _: Job) -> None:
+            self._queue_of(library).decisions.reopen(ids)
+
+        def done(_: None) -> None:
+            self._screen.app.notify(f"Undone: {text.counted(len(ids), 'finding')} open again")
+            self.scan()
+
+        run = self._writer.worker.run
+        run("review-decide", work, done, self._changes.failed, replaces=False)
 
     def _refused(self) -> bool:
         reason = self._selection.can_write()

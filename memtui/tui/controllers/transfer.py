@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from memtui import text
 from memtui.model import Memory
@@ -28,22 +29,26 @@ class TransferActions(WritingController):
             return "" if self._writer.library else "the stores are still being opened"
         if action_id == "compare.stores":
             library = self._writer.library
-            return "" if library and len(library.stores) > 1 else "only one store is open"
+            is_possible = library is not None and len(library.stores) > 1
+            return "" if is_possible else f"only one store is open. {self._to_open_more()}"
         if why := self._selection.can_write():
             return why
         if action_id == "copy.to":
             if self._selection.current() is None and not self._screen.memories.marked:
                 return "no memory is selected"
             if not self._targets():
-                return "no other store is open that could take it"
+                return f"no other store is open that could take it. {self._to_open_more()}"
         return ""
 
-    def _targets(self) -> list[str]:
-        """Return the writable stores other than the one that all selected memories are in."""
+    def _to_open_more(self) -> str:
+        return self._screen.app.press(("stores", "to open more"))
+
+    def _targets(self) -> dict[str, Path]:
+        """Writable stores, with folders, other than the one that all selected memories are in."""
         library = self._writer.library
         source_stores = {memory.store for memory in self._selection.some()}
         stores = library.stores if library else ()
-        return [s.label for s in stores if not s.read_only and source_stores != {s.label}]
+        return {s.label: s.root for s in stores if not s.read_only and source_stores != {s.label}}
 
     def _export(self) -> None:
         from memtui.tui.dialogs.transfer import ALL_STORES, ExportScreen
@@ -72,23 +77,27 @@ class TransferActions(WritingController):
 
         library = self._writer.library
         if library is not None:
-            labels = [store.label for store in library.stores if not store.read_only]
-            self._screen.app.push_screen(ImportScreen(self._writer, labels))
+            stores = {store.label: store.root for store in library.stores if not store.read_only}
+            self._screen.app.push_screen(ImportScreen(self._writer, stores))
 
     def _compare(self) -> None:
         """Compare the store of the selected memory with another one."""
+        from memtui.library.store_catalog import path_from_home
+
         library, memory = self._writer.library, self._selection.current()
         if library is None:
             return
-        labels = [store.label for store in library.stores]
-        left = memory.store if memory else labels[0]
+        left = memory.store if memory else library.stores[0].label
         entity = memory.entity if memory else ""
-        others = [label for label in labels if label != left]
+        others = [store for store in library.stores if store.label != left]
         if len(others) == 1:
-            self._show_comparison(left, others[0], entity)
+            self._show_comparison(left, others[0].label, entity)
             return
         counts = {state.label: state.count for state in library.snapshot.stores}
-        choices = [Choice(label, label, counts.get(label)) for label in others]
+        choices = [
+            Choice(s.label, s.label, counts.get(s.label), note=path_from_home(s.root))
+            for s in others
+        ]
         self._screen.app.pick(
             f"Compare {text.one_line(left)} with",
             choices,

@@ -24,7 +24,7 @@ from memtui.tui.app_interface import Choice
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
-from memtui.tui.graph_nodes import FoundLinks, GraphFilter, NodeTexts, find_links
+from memtui.tui.graph_nodes import ABOUT, FoundLinks, GraphFilter, NodeTexts, find_links
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.graph_view import GraphView
@@ -188,7 +188,11 @@ class GraphScreen(PageDialog[str]):
         if memory is not None and placed.node is not None:
             self._detail.show(memory, ())
             self._detail.show_references(
-                [self._texts.reference(each, placed.node) for each in self._edges(placed.node)]
+                [
+                    self._texts.reference(each, placed.node)
+                    for each in self._edges(placed.node)
+                    if each.relation != ABOUT  # the fields name its entities
+                ]
             )
         else:
             self._about.border_title = Content("Entity" if placed.node else "Not drawn")

@@ -36,7 +36,7 @@ SYNTAX = (
     ("importance:>=medium", "high, medium, low"),
     ("status:all", "active, proposed, superseded, retired, deleted, all"),
     ("entity:alice", "this entity and its children"),
-    ("since:7d  until:2026-03", "30m, 24h, 7d, 2w, 1y, yesterday, a date or month"),
+    ("since:7d  until:2026-03", "30m, 24h, 7d, 2w, 3mo, 1y, yesterday, a date or month"),
     ("created:2026-05..2026-06", "also updated: before: after: with < <= > >="),
     ("is:stale  has:links", "pinned stale superseded untyped linked marked; tags history secret"),
     ("title:  content:  file:  id:", "text in this field; source: too"),

@@ -6,7 +6,7 @@ open stores, memory by memory, or its whole stores into a new folder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from memtui.files.reading import read_bytes
 from memtui.journal import JournalAction
 from memtui.library import Library
 from memtui.library.planning import Planned, planned_import
+from memtui.library.store_catalog import path_from_home
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.stores.format import IncomingStore
@@ -39,11 +40,9 @@ NEW_FOLDER = "new folder"
 """The stores of the file are restored there with the same files; they are not opened."""
 
 
-def _advice() -> tuple[OutcomeLine, ...]:
-    return (
-        OutcomeLine(describe_importable_files(), Tone.QUIET),
-        OutcomeLine("existing memories are not changed; enter shows a preview first", Tone.QUIET),
-    )
+def _describe_target(stores: Mapping[str, Path], label: str) -> list[OutcomeLine]:
+    """Where the chosen store lies; nothing if none is chosen."""
+    return [OutcomeLine(path_from_home(stores[label]), Tone.QUIET)] if label in stores else []
 
 
 class ImportScreen(TransferScreen):
@@ -52,8 +51,10 @@ class ImportScreen(TransferScreen):
     heading = "Import"
     AUTO_FOCUS = "LineInput"
 
-    def __init__(self, writer: ChangeWorker, stores: list[str]) -> None:
+    def __init__(self, writer: ChangeWorker, stores: Mapping[str, Path]) -> None:
+        """`stores`: the folders of those that can be written, by label."""
         super().__init__(writer)
+        self._stores = stores
         self._file = LineInput("", name="file", placeholder="file path")
         self._into = ChoiceInput(
             [ORIGINAL_STORES, *stores, NEW_FOLDER], ORIGINAL_STORES, name="into"
@@ -70,7 +71,7 @@ class ImportScreen(TransferScreen):
 
     def on_mount(self) -> None:
         self._show_folder()
-        self.say(*_advice())
+        self._advise()
 
     def _show_folder(self) -> None:
         row = self._folder.parent
@@ -84,8 +85,16 @@ class ImportScreen(TransferScreen):
         self._show_folder()
         if self._plan is not None:
             self._plan = None
-            self.say(*_advice())
             self.update_keys()
+        self._advise()
+
+    def _advise(self) -> None:
+        advice = "existing memories are not changed; enter shows a preview first"
+        self.say(
+            *_describe_target(self._stores, self._into.raw),
+            OutcomeLine(describe_importable_files(), Tone.QUIET),
+            OutcomeLine(advice, Tone.QUIET),
+        )
 
     def action_go(self) -> None:
         if self.working:
@@ -165,11 +174,12 @@ class CopyScreen(TransferScreen):
     AUTO_FOCUS = "ChoiceInput"
 
     def __init__(
-        self, writer: ChangeWorker, memories: Sequence[Memory], targets: Sequence[str]
+        self, writer: ChangeWorker, memories: Sequence[Memory], targets: Mapping[str, Path]
     ) -> None:
         super().__init__(writer)
+        self._targets = targets
         self._memories = list(memories)
-        self._to = ChoiceInput(list(targets), targets[0], name="to")
+        self._to = ChoiceInput([*targets], next(iter(targets)), name="to")
         self._how = ChoiceInput([COPY, MOVE], COPY, name="how")
         self._plan: ImportPlan | None = None
         self._planned: Planned | None = None
@@ -218,7 +228,7 @@ class CopyScreen(TransferScreen):
                     MOVE,
                 ),
             )
-        self.say(*lines)
+        self.say(*_describe_target(self._targets, self._to.raw), *lines)
         self.update_keys()
 
     def failed(self, error: MemtuiError) -> None:

@@ -11,9 +11,10 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 
 from memtui import text
+from memtui.changes import edit_diffs
 from memtui.journal import ActionState, JournalAction
+from memtui.journal.action import changed_memories
 from memtui.library import Library
-from memtui.library.planning import action_diffs, changed_memories
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
@@ -128,11 +129,13 @@ class LogScreen(FittingDialog[tuple[str, str]]):
 
     def _diff(self, action: JournalAction) -> list[DiffLine]:
         roots = {store.label: store.root for store in self._library.stores}
-        return diff_files(name_below(action_diffs(action), roots))
+        diffs = [diff for edit in action.edits for diff in edit_diffs(edit)]
+        return diff_files(name_below(diffs, roots))
 
     def action_go(self) -> None:
         action, library = self._list.current, self._library
-        memories = changed_memories(action, library.stores, library.get) if action else []
+        labels = {str(store.root): store.label for store in library.stores}
+        memories = changed_memories(action, labels, library.get) if action else []
         if memories:
             self.dismiss(("go", memories[0].ref))
         else:

@@ -16,7 +16,8 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.dataclass import dataclass
-from memtui.errors import MemtuiError, SaveError
+from memtui.errors import MemtuiError
+from memtui.files.staging import write_file
 from memtui.query import TimeCondition, parse_time, parse_time_end
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.dialogs.dialog import FittingDialog, Result
@@ -215,19 +216,9 @@ def ask_file(
         where = text.file_name(str(path))
         jobs.start(
             "save",
-            lambda _: _write_file(path, document),
+            lambda _: write_file(path, [text.without_lone_surrogates(document).encode()]),
             lambda _: app.notify(f"Saved to {where}.", timeout=6),
             app.report_error,
         )
 
     app.ask(PromptDialog(title, hint=hint, value=str(Path.cwd() / name), placeholder="File"), named)
-
-
-def _write_file(path: Path, document: str) -> None:
-    from memtui.bundle.exporting import write_file
-    from memtui.files.atomic_replace import write_error_text
-
-    try:
-        write_file(path, [text.without_lone_surrogates(document).encode()])
-    except OSError as error:
-        raise SaveError(f"not saved: {write_error_text(error)}", where=str(path)) from error

@@ -16,7 +16,7 @@ from textual.widgets import Static
 
 from memtui import text
 from memtui.dataclass import dataclass
-from memtui.library.store_catalog import StoreSummary, project_name
+from memtui.library.store_catalog import StoreSummary, path_from_home, project_name
 from memtui.model import Memory
 from memtui.tui.appearance import wrapped
 from memtui.tui.change_worker import ChangeWorker
@@ -91,16 +91,26 @@ class StoreList(RowList[StoreSummary | str]):
         age = text.short_ago(row.last_write, self._now) if self.is_counted else ""
         room = max(0, width - 5 - PROGRAM_CELLS - COUNT_CELLS - AGE_CELLS - 2)
         remarks = text.cut(_remarks(row, is_new=row.store.key in self._fresh), max(0, room - 2))
-        label = text.cut_line(row.store.label, max(0, room - text.width(remarks) - 2))
+        room -= text.width(remarks) + 2
+        label = text.cut_line(row.store.label, max(0, room))
+        path = text.cut_line(_path_in(row), max(0, room - text.width(label) - 2))
         program = text.column(row.program, PROGRAM_CELLS)
         return [
             ("[✓] ", palette.chosen) if is_chosen else ("[ ] ", palette.faint),
             (program, palette.text if is_chosen else palette.dim),
             (f"{count:>{COUNT_CELLS}}", palette.dim),
             (f"{age:>{AGE_CELLS}}  ", palette.faint),
-            (label, palette.faint),
+            (label, palette.dim),
+            (f"  {path}" if path else "", palette.faint),
             (f"  {remarks}" if remarks else "", palette.warning),
         ]
+
+
+def _path_in(summary: StoreSummary) -> str:
+    """The folder of a store, from that of its project where it lies in it."""
+    root, project = summary.store.root, summary.project
+    is_below = project in root.parents
+    return text.file_name(str(root.relative_to(project))) if is_below else path_from_home(root)
 
 
 def _remarks(summary: StoreSummary, *, is_new: bool) -> str:

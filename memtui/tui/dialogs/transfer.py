@@ -17,7 +17,8 @@ from textual.widgets import Input
 
 from memtui import text
 from memtui.bundle import exporting
-from memtui.errors import MemtuiError, SaveError
+from memtui.errors import MemtuiError
+from memtui.files.staging import write_file
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report
@@ -247,14 +248,8 @@ class ExportScreen(TransferScreen):
         form, chosen = self._form.raw, self._groups[self._what.raw]
 
         def export(library: Library, report: Report, stopped: IsCancelled) -> exporting.Export:
-            from memtui.files.atomic_replace import write_error_text
-
             made = exporting.export_memories(library, form, chosen, report, stopped)
-            try:
-                exporting.write_file(path, made.pieces)
-            except OSError as error:
-                why = write_error_text(error)
-                raise SaveError(f"nothing was exported: {why}", where=str(path)) from error
+            write_file(path, made.pieces)
             return made
 
         self.work(export, partial(self._done, path))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.bundle import exporting
+from memtui.files.staging import write_file
 
 
 def names(folder: Path) -> list[str]:
@@ -22,7 +22,7 @@ def names(folder: Path) -> list[str]:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from memtui.bundle.exporting import write_file
+from memtui.files.staging import write_file
 
 def pieces():
     yield b"half"
@@ -42,7 +42,7 @@ def test_the_next_export_removes_what_a_killed_one_left(tmp_path: Path) -> None:
     _killed(tmp_path / "x.zip")
     (left,) = names(tmp_path)
     assert left.startswith(".x.zip.memtui-")
-    exporting.write_file(tmp_path / "another.zip", [b"whole"])
+    write_file(tmp_path / "another.zip", [b"whole"])
     assert names(tmp_path) == ["another.zip"]
 
 
@@ -58,11 +58,11 @@ def test_only_temporary_files_of_exports_that_ended_are_removed(tmp_path: Path) 
     def pieces() -> Iterator[bytes]:
         yield b"begun, "
         during = names(tmp_path)
-        exporting.write_file(tmp_path / "inner", [b"whole"])
+        write_file(tmp_path / "inner", [b"whole"])
         assert names(tmp_path) == sorted([*during, "inner"])
         yield b"ended"
 
-    exporting.write_file(tmp_path / "outer", pieces())
+    write_file(tmp_path / "outer", pieces())
     assert names(tmp_path) == sorted([*before, "inner", "outer"])
     assert (tmp_path / "outer").read_bytes() == b"begun, ended"
 
@@ -84,5 +84,5 @@ def test_an_export_is_on_disk_before_it_is_named_and_its_name_after(
 
     monkeypatch.setattr(os, "fsync", watched_fsync)
     monkeypatch.setattr(os, "replace", watched_replace)
-    exporting.write_file(tmp_path / "x.zip", [b"whole"])
+    write_file(tmp_path / "x.zip", [b"whole"])
     assert steps == ["file", "rename", "folder"]

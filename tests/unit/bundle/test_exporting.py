@@ -13,6 +13,7 @@ import pytest
 
 from memtui import paths
 from memtui.bundle import exporting
+from memtui.files.staging import write_file
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.progress import Cancelled
@@ -29,7 +30,7 @@ def library(tmp_path: Path) -> Library:
 
 def _write(library: Library, form: str, target: Path, stop: Callable[[], bool]) -> None:
     made = exporting.export_memories(library, form, None, cancelled=stop)
-    exporting.write_file(target, made.pieces)
+    write_file(target, made.pieces)
 
 
 @pytest.mark.parametrize("form", ["bundle", "jsonl", "csv", "markdown"])
@@ -49,7 +50,7 @@ def test_stopped_at_any_look_it_leaves_no_file(library: Library, tmp_path: Path,
 
 def test_what_is_written_holds_every_memory(library: Library, tmp_path: Path) -> None:
     target = tmp_path / "out.jsonl"
-    exporting.write_file(target, exporting.export_memories(library, "jsonl", None).pieces)
+    write_file(target, exporting.export_memories(library, "jsonl", None).pieces)
     assert target.read_bytes().count(b"\n") == library.snapshot.count
 
 

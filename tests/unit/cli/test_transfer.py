@@ -200,7 +200,7 @@ def test_every_export_says_what_it_leaves_out_and_why(
 def test_a_full_disk_is_an_error(call: Call, home: Path, form: str) -> None:
     done = call("export", "--store", home, "--format", form, "-o", "/dev/full")
     assert done.code == 1
-    assert done.err == "memtui: /dev/full: nothing was exported: the disk is full\n"
+    assert done.err == "memtui: /dev/full: not written: the disk is full\n"
 
 
 @pytest.mark.parametrize("form", ["bundle", "jsonl", "csv", "markdown", "ambient"])

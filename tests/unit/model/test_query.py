@@ -106,6 +106,7 @@ def test_order_is_relevance_with_text_and_newest_without() -> None:
         ("30m", NOW - timedelta(minutes=30)),
         ("24h", NOW - timedelta(hours=24)),
         ("2w", NOW - timedelta(weeks=2)),
+        ("9mo", NOW - timedelta(days=270)),  # as the list writes ages
         ("2026-03-01", datetime(2026, 3, 1, tzinfo=UTC)),
         ("2026-03-01T10:00:00+02:00", datetime(2026, 3, 1, 8, tzinfo=UTC)),
     ],

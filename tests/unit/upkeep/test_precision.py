@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,15 @@ from memtui.upkeep.checks import (
     check_orphaned_files,
 )
 from memtui.upkeep.instructions import find_suspicions
-from memtui.upkeep.proposals import MIN_PRECISION, RULES, Proposal, ProposalKind, UpkeepContext
+from memtui.upkeep.proposals import (
+    MEMTUI,
+    MIN_PRECISION,
+    RULES,
+    STORE,
+    Proposal,
+    ProposalKind,
+    UpkeepContext,
+)
 from memtui.upkeep.scanning import scan
 from memtui.upkeep.secrets import find_secrets
 from memtui.upkeep.similar_memories import find_across
@@ -276,12 +284,12 @@ def test_the_same_in_two_stores_is_found_when_asked() -> None:
             [replace(one, id=id) for one, id in zip(memories("A", "B"), ("1", "1#2"), strict=True)],
         ),
         (
-            check_dangling_references,
+            partial(check_dangling_references, rules={}),
             memories("Ann", links=(Link("met", "people/nobody"),)),
             memories("Ann", links=(Link("met", "people/ann"),)),
         ),
         (
-            check_dangling_references,
+            partial(check_dangling_references, rules={}),
             memories("Ann", supersedes=("gone",)),
             memories("Ann", "Bob", supersedes=("agent-memory-0",)),
         ),
@@ -305,8 +313,8 @@ def test_checks_of_ids_find_the_true_case_only(
 
 
 def test_each_rule_is_explained_to_a_person() -> None:
-    """In a sentence, with the document or program that it follows unless that is memtui."""
+    """In a sentence, with the document that it follows unless that is memtui, or in its reason."""
     for kind, rule in RULES.items():
         assert rule.about.endswith("."), kind
         names_source = f"Found by: {rule.source}." in rule.explanation
-        assert names_source is (rule.source != "memtui"), kind
+        assert names_source is (rule.source not in (MEMTUI, STORE)), kind

@@ -27,7 +27,7 @@ def dangling(*links: tuple[str, ...]) -> tuple[Proposal, ...]:
         for memory, targets in zip(found, links, strict=True)
     ]
     by_ref = {memory.ref: memory for memory in linked}
-    findings = check_dangling_references(linked)
+    findings = check_dangling_references(linked, {})
     return tuple(proposals_from(findings, by_ref.__getitem__, context()))
 
 
@@ -41,7 +41,7 @@ def test_references_into_one_folder_are_one_hint() -> None:
 def test_references_elsewhere_stay_apart() -> None:
     found = dangling(("notes/a.md", "people/b.md", "nobody"), ("nobody",))
     assert len(found) == 4
-    assert all("no such memory" in one.title for one in found)
+    assert all("(not found)" in one.title for one in found)
 
 
 @given(st.text("ab c d, é猫😀\n", min_size=500, max_size=900))

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import pytest
 
-from memtui.files.save_transaction import FileDiff
+from memtui.changes import FileDiff
 from memtui.upkeep.proposals import mask_diff
 from memtui.upkeep.secrets import find_secrets
 

@@ -1,13 +1,14 @@
-"""Prepare or remove a whole folder in a hidden staging directory, so that it appears in one step.
+"""Write a file or a whole folder under a hidden name, so that it appears in one step.
 
-The staging directory of a folder that does not exist yet lies beside it and is renamed to it. An
+A file that a person names (an export, a pack) is written beside its place and renamed to it. The
+staging directory of a folder that does not exist yet lies beside it and is renamed to it. An
 existing folder stays the same folder, since it may be a mount point or the working directory of a
 shell: its staging directory lies inside, and entries are moved between the two. Meanwhile the name
 ends in `-moving`, which means that its entries belong in the folder, so that after a kill the next
 memtui moves the rest.
 
-A staging directory is named like memtui's temporary files and locked while its process lives. One
-that a killed process left behind is removed by the next memtui that uses the folder.
+The hidden file or directory is named like memtui's temporary files and locked while its process
+lives. One that a killed process left behind is removed by the next memtui that writes there.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+import stat
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from memtui.errors import SaveError
+from memtui.files.atomic_replace import write_error_text
 from memtui.files.reading import TEMPORARY_MARK, real_path
 from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder
@@ -203,5 +208,113 @@ def sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+_TEMPORARY = re.compile(rf"\..+{re.escape(TEMPORARY_MARK)}[0-9a-f]{{8}}", re.DOTALL)
+"""Names of temporary files of `write_file`; those of saves have more digits."""
+_NO_FOLDER_SYNC = frozenset({errno.EACCES, errno.EINVAL, errno.ENOTSUP})
+"""Errors of a folder that cannot be opened, or of a file system that cannot sync folders."""
+
+
+def write_file(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write `pieces` to a temporary file that replaces `path`; a device or pipe gets them directly.
+
+    Raises:
+        SaveError: the file cannot be written; it is then unchanged.
+        BrokenPipeError: nobody reads the pipe any more.
+    """
+    with _write_errors(str(path)):
+        _write_file(Path(os.path.realpath(path)), pieces)
+
+
+def write_standard_output(pieces: Iterable[bytes]) -> None:
+    """Write `pieces` to standard output. Raises SaveError or BrokenPipeError."""
+    with _write_errors("standard output"):
+        sys.stdout.flush()
+        _write(sys.stdout.fileno(), pieces)
+
+
+@contextmanager
+def _write_errors(where: str) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise SaveError(f"not written: {write_error_text(error)}", where=where) from error
+
+
+def _write_file(path: Path, pieces: Iterable[bytes]) -> None:
+    if _is_special(path):
+        with open(path, "wb", buffering=0) as out:
+            _write(out.fileno(), pieces)
+        return
+    _clear_leftover_files(path.parent)
+    temporary, descriptor = _locked_temporary(path)
+    try:
+        _write(descriptor, pieces)
+        os.fsync(descriptor)
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(descriptor)
+    try:
+        sync(path.parent)
+    except OSError as error:
+        if error.errno not in _NO_FOLDER_SYNC:
+            raise
+
+
+def _is_special(path: Path) -> bool:
+    try:
+        return not stat.S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _write(descriptor: int, pieces: Iterable[bytes]) -> None:
+    for piece in pieces:
+        view = memoryview(piece)
+        while view:
+            view = view[os.write(descriptor, view) :]
+
+
+def _locked_temporary(path: Path) -> tuple[Path, int]:
+    """Create, open and lock a temporary file beside `path`. Raises OSError."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    while True:
+        name = f".{path.name[:100]}{TEMPORARY_MARK}{secrets.token_hex(4)}"
+        descriptor = os.open(path.parent / name, flags, 0o600)
+        with contextlib.suppress(OSError):  # no locks here: then nobody can clear it either
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return path.parent / name, descriptor
+        os.close(descriptor)  # another process cleared it before it was locked
+
+
+def _clear_leftover_files(folder: Path) -> None:
+    """Remove temporary files of killed processes, recognised by name, owner and lock."""
+    with contextlib.suppress(OSError):
+        for name in os.listdir(folder):
+            if _TEMPORARY.fullmatch(name):
+                with contextlib.suppress(OSError):
+                    _clear_file(folder / name)
+
+
+def _clear_file(leftover: Path) -> None:
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(leftover, flags)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(leftover)
     finally:
         os.close(descriptor)
