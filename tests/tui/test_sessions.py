@@ -294,3 +294,18 @@ def test_the_registry_is_sound() -> None:
     for action in actions.ACTIONS:
         assert action.label
         assert action.tooltip[0].isupper()
+
+
+async def test_a_filter_that_cannot_be_saved_is_not_listed_as_saved(
+    root: Path, tmp_path: Path
+) -> None:
+    """As on a full disk."""
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("")
+    async with stage(root, config_file=in_the_way / "config.toml", toasts=True) as on:
+        on.browse.set_text("type:decision")
+        await on.press("f", "enter", *"tea", "enter")
+        await on.sees("not saved")
+        await on.press("f")
+        await on.sees("Save current filter")
+        assert not on.app.saved
