@@ -9,6 +9,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.segment import Segment
@@ -100,7 +101,7 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
     new = after[first : len(after) - max(0, tail - CONTEXT)]
     lines: list[DiffLine] = []
     matcher = difflib.SequenceMatcher(None, old, new)
-    for group in matcher.get_grouped_opcodes(CONTEXT):
+    for group in map(partial(_at_whole_blocks, old, new), matcher.get_grouped_opcodes(CONTEXT)):
         start_old, start_new = group[0][1] + first + 1, group[0][3] + first + 1
         moved = f" → {start_new}" if start_new != start_old else ""
         if start_old > 1 or moved:  # the first line of a file or of a row needs no number
@@ -118,6 +119,43 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
         word = "without" if _ends_with_newline(diff.before) else "with"
         lines.append(DiffLine("note", f"the file now ends {word} a newline"))
     return lines
+
+
+Opcode = tuple[str, int, int, int, int]
+
+
+def _at_whole_blocks(
+    old: Sequence[str], new: Sequence[str], group: Sequence[Opcode]
+) -> list[Opcode]:
+    """Begin removed or added lines where they are indented least, where there is a choice.
+
+    A JSON record without its own last line but with that of the one before is a change as well,
+    but reads as if two records changed.
+    """
+    (_, a, _, c, _), (_, _, b, _, d) = group[0], group[-1]
+    codes = [("equal", a, a, c, c), *group, ("equal", b, b, d, d)]
+    for at in range(1, len(codes) - 1):
+        kind, a, b, c, d = codes[at]
+        if kind not in ("delete", "insert"):
+            continue
+        lines, first, end = (old, a, b) if kind == "delete" else (new, c, d)
+        shifts = [0]
+        for step, room in ((-1, codes[at - 1]), (1, codes[at + 1])):
+            for shift in range(0, step * (room[2] - room[1]), step):
+                looked_at = shift - (step < 0)
+                if lines[first + looked_at] != lines[end + looked_at]:
+                    break
+                shifts.append(shift + step)
+        by = min(shifts, key=lambda shift: (_indentation(lines[first + shift]), -shift))
+        kept, after = codes[at - 1], codes[at + 1]
+        codes[at - 1] = (kept[0], kept[1], kept[2] + by, kept[3], kept[4] + by)
+        codes[at] = (kind, a + by, b + by, c + by, d + by)
+        codes[at + 1] = (after[0], after[1] + by, after[2], after[3] + by, after[4])
+    return codes
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _pair_changed_lines(old: Sequence[str], new: Sequence[str]) -> list[DiffLine]:

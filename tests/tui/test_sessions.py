@@ -62,9 +62,7 @@ def test_a_pack_on_a_full_disk_leaves_the_older_file(tmp_path: Path, room: int) 
     former = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, former[1]))
     try:
-        with pytest.raises(
-            SaveError, match="not written: the file would be larger"
-        ):
+        with pytest.raises(SaveError, match="not written: the file would be larger"):
             write_file(file, [b"the new pack\n" * 1000])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, former)
