@@ -96,11 +96,6 @@ def encode_archive(archive: Archive) -> Iterator[bytes]:
     yield directory.end()
 
 
-def to_bytes(archive: Archive) -> bytes:
-    """Return the whole file; raises as `encode_archive`."""
-    return b"".join(encode_archive(archive))
-
-
 def _check_contents(entries: Mapping[str, bytes]) -> None:
     if len(entries) > MAX_ENTRIES:
         raise BundleError(f"a bundle holds at most {MAX_ENTRIES} files, these are {len(entries)}")

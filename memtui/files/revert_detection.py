@@ -9,6 +9,7 @@ that memtui made counts as reverted when nothing of it is left in what a program
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -234,26 +235,25 @@ def find_statuses(sequences: Iterable[EditSequence]) -> list[tuple[EditSequence,
 
     Left out: files that cannot be read just now, memtui's own notes, book-keeping, table rows.
     """
+    resolve = functools.cache(lambda path: real_path(Path(path)))  # thousands name the same file
     by_path: dict[Path, list[EditSequence]] = {}
     for edits in sequences:
-        if (path := _file_of(edits[0])) is not None:
-            by_path.setdefault(path, []).append(edits)
+        if path := _path_of(edits[0]):
+            by_path.setdefault(resolve(path), []).append(edits)
     found = []
-    for path, of_file in by_path.items():
-        file = _CurrentFile(path)
+    for file_path, of_file in by_path.items():
+        file = _CurrentFile(file_path)
         for edits in sorted(of_file, key=lambda edits: not isinstance(edits[0], TextEdit)):
             with suppress(UnreadableFile):
                 found.append((edits, file.status_of(edits)))
     return found
 
 
-def _file_of(edit: Edit) -> Path | None:
-    """The file to read; None for what other programs do not revert, and for table rows."""
+def _path_of(edit: Edit) -> str:
+    """The file to read; "" for what other programs do not revert, and for table rows."""
     if isinstance(edit, SidecarEdit | RowEdit | TreeEdit):
-        return None
-    if isinstance(edit, ValueEdit) and edit.book_keeping:
-        return None
-    return real_path(Path(edit.path))
+        return ""
+    return "" if isinstance(edit, ValueEdit) and edit.book_keeping else edit.path
 
 
 class _CurrentFile:

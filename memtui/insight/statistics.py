@@ -1,9 +1,10 @@
-"""Count memories by field, with their oldest and newest time and their size on disk."""
+"""Counts of memories by field, with their times and sizes; entities as a tree with counts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from memtui.dataclass import dataclass, field
@@ -76,3 +77,74 @@ def _ordered(name: str, counts: Mapping[str, int]) -> dict[str, int]:
     else:
         order = sorted(counts, key=lambda value: (-counts[value], value.casefold(), value))
     return {value: counts[value] for value in order if counts.get(value)}
+
+
+# ---- the tree of entities -----------------------------------------------------------------------
+
+
+_TOP = "\0"
+"""Key of the root, the parent of the first parts of paths."""
+NO_REPEATS: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class EntityBranch:
+    """One visible line of the tree."""
+
+    path: str
+    """Full path; empty for the first line, all entities."""
+    name: str
+    depth: int
+    count: int
+    leaf: bool
+
+
+def list_branches(
+    counts: Mapping[str, int], unfolded: Collection[str], repeats: Mapping[str, int] = NO_REPEATS
+) -> list[EntityBranch]:
+    """Build the visible lines: parents before children, by name, with the counts of children added.
+
+    Folded branches are not expanded: every typed letter brings new counts of thousands of entities.
+    `repeats`: memories that a path and its parents would count twice; see `Facets`.
+    """
+    sums: dict[str, int] = {}
+    inner: set[str] = set()
+    children: dict[str, list[str]] = {}
+    for path, count in counts.items():
+        parent, end = _TOP, path.find("/")
+        while True:
+            part = path if end < 0 else path[:end]
+            if part in sums:
+                sums[part] += count
+            else:
+                sums[part] = count
+                children.setdefault(parent, []).append(part)
+            if end < 0:
+                break
+            inner.add(part)
+            if part not in unfolded:
+                break
+            parent, end = part, path.find("/", end + 1)
+    for path, count in repeats.items():
+        for part in _visible_parts(path, unfolded):
+            sums[part] -= count
+    lines: list[EntityBranch] = []
+    waiting = sorted(children.get(_TOP, ()), key=str.casefold, reverse=True)
+    while waiting:
+        path = waiting.pop()
+        name = path.rpartition("/")[2]
+        lines.append(EntityBranch(path, name, path.count("/"), sums[path], path not in inner))
+        waiting.extend(sorted(children.get(path, ()), key=str.casefold, reverse=True))
+    return lines
+
+
+def _visible_parts(path: str, unfolded: Collection[str]) -> Iterator[str]:
+    """The path and its parents, from the top down to the first folded one."""
+    end = path.find("/")
+    while end >= 0:
+        yield path[:end]
+        if path[:end] not in unfolded:
+            return
+        end = path.find("/", end + 1)
+    if path:
+        yield path

@@ -52,12 +52,13 @@ CREATE TABLE IF NOT EXISTS folders (   -- were missing when the action began
     action INTEGER NOT NULL,
     path TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS writes_by_action ON writes(action);
+CREATE INDEX IF NOT EXISTS writes_by_file ON writes(action, path);
 CREATE INDEX IF NOT EXISTS actions_by_state ON actions(state, id);
 PRAGMA user_version = {VERSION};
 """
-_HAS_FOLDERS = "SELECT 1 FROM sqlite_master WHERE name = 'folders'"
-"""The table came later than version 1; a memtui that does not know it needs nothing of it."""
+_IS_COMPLETE = "SELECT 1 FROM sqlite_master WHERE name = 'writes_by_file'"
+"""The table `folders` and this index came later than version 1; a memtui that does not know them
+needs nothing of them."""
 _PRAGMAS = ("trusted_schema=OFF", "secure_delete=ON", "journal_mode=WAL", "synchronous=FULL")
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
@@ -241,7 +242,7 @@ def _connect(file: Path) -> sqlite3.Connection:
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
             raise sqlite3.OperationalError("it was written by a newer memtui")
-        if version < VERSION or not db.execute(_HAS_FOLDERS).fetchone():
+        if version < VERSION or not db.execute(_IS_COMPLETE).fetchone():
             db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
     except BaseException:
         db.close()

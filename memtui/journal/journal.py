@@ -388,10 +388,9 @@ def _action(row: Sequence[Any]) -> JournalAction:
 
 def _paths(parts: Iterable[StoreEdits]) -> set[Path]:
     """Return the files these edits change."""
-    found = set()
-    for edit in (edit for store_edits in parts for edit in store_edits.edits):
-        if isinstance(edit, SidecarEdit):
-            found.add(real_path(sidecar_path(Path(edit.root))))
-        elif not isinstance(edit, RowEdit):
-            found.add(real_path(Path(edit.path)))
-    return found
+    edits = [edit for store_edits in parts for edit in store_edits.edits]
+    roots = {edit.root for edit in edits if isinstance(edit, SidecarEdit)}
+    paths = {edit.path for edit in edits if not isinstance(edit, SidecarEdit | RowEdit)}
+    return {
+        real_path(p) for p in (*(sidecar_path(Path(root)) for root in roots), *map(Path, paths))
+    }

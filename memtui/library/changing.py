@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +74,7 @@ class ChangeWriter:
     ) -> JournalAction:
         """Undo the action with this number, else the newest one of the open stores (`anywhere`: of
         any store). Raises Refused where there is none, Conflict, SaveError."""
-        action = self._select_action(number, self._journal.undoable(MAX_SEARCHED), anywhere, "undo")
+        action = self._select_action(number, self._journal.undoable, anywhere, "undo")
         for store_edits in action.inverted():
             self._refuse_moved(store_edits)
         with self._journal.undoing(action.id) as recording:
@@ -87,7 +87,7 @@ class ChangeWriter:
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
     ) -> JournalAction:
         """Redo an undone action. Raises as `undo` does."""
-        action = self._select_action(number, self._journal.redoable(MAX_SEARCHED), anywhere, "redo")
+        action = self._select_action(number, self._journal.redoable, anywhere, "redo")
         with self._journal.redoing(action.id) as recording:
             recording.report_to(report, action.parts)
             refs = self._apply_parts(action.parts, recording)
@@ -120,16 +120,21 @@ class ChangeWriter:
                 log.warning("a late write into %s is kept in %s", path, write.backup.file)
 
     def _select_action(
-        self, number: int | None, actions: Sequence[JournalAction], anywhere: bool, verb: str
+        self,
+        number: int | None,
+        find: Callable[[int], Sequence[JournalAction]],
+        anywhere: bool,
+        verb: str,
     ) -> JournalAction:
         if number is not None:
             found = self._journal.get(number)
             if found is None:
                 raise Refused(f"the log has no action {number}", do="memtui log shows them")
             return found
-        for action in actions:
-            if anywhere or self._is_open(action):
-                return action
+        for limit in (1, MAX_SEARCHED):  # an action may have many thousand edits to decode
+            for action in find(limit):
+                if anywhere or self._is_open(action):
+                    return action
         raise Refused(f"there is nothing to {verb}")
 
     def _is_open(self, action: JournalAction) -> bool:

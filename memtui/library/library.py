@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from memtui.library.changing import ChangeWriter
     from memtui.library.indexing import IndexState
     from memtui.library.planning import Planned
-    from memtui.library.reverted_edits import RevertedEdit
+    from memtui.library.reverted_edits import RevertedEdit, RevertWatcher
     from memtui.upkeep.checks import Finding, TextChecks
     from memtui.upkeep.similar_memories import StoreComparison
 
@@ -42,6 +42,7 @@ class Library(LibraryReader):
     _journal: Journal | None = None
     _writer: ChangeWriter | None = None
     _text_checks: TextChecks | None = None
+    _peeking: RevertWatcher | None = None
     sources: tuple[opening.StoreSource, ...] = ()
     """How another process opens the same stores; empty if that is not known."""
     interrupted: tuple[JournalAction, ...] = ()
@@ -346,11 +347,16 @@ class Library(LibraryReader):
         reverted; unlike `find_reverted` writes nothing."""
         from memtui.library import reverted_edits
 
-        return reverted_edits.peek_reverted(self.state_folder, self.stores)
+        if self.state_folder is None:
+            return []
+        with self.loaded.lock:
+            if self._peeking is None:
+                self._peeking = reverted_edits.watch_unchanged(self.state_folder)
+        return reverted_edits.peek_reverted(self._peeking, self.stores)
 
     @property
     def text_checks(self) -> TextChecks:
-        """What the texts of memories were found to hold."""
+        """Findings in the texts of memories, each text checked once."""
         if self._text_checks is None:
             from memtui.upkeep.checks import TextChecks
 

@@ -7,11 +7,13 @@ import os
 import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
+from threading import Lock
 
 from memtui.changes import Edit, Plan, RowEdit, SidecarEdit, StoreEdits
 from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
-from memtui.files.reading import file_stamp
+from memtui.files import backups
+from memtui.files.reading import file_stamp, real_path
 from memtui.files.revert_detection import find_statuses
 from memtui.journal import EditHistory, Journal, JournalAction
 from memtui.library.planning import Planned
@@ -57,14 +59,18 @@ class RevertedEdit:
 
 
 class RevertWatcher:
-    """Finds reverted edits repeatedly; compares anew only if the journal or a file has changed."""
+    """Finds reverted edits repeatedly; reads the journal, the files and their backups again only if
+    one of them has changed. May be used from any thread."""
 
-    def __init__(self, journal: Journal, recover: Callable[[Path], None]) -> None:
+    def __init__(self, journal: Journal, recover: Callable[[Path], None] | None = None) -> None:
+        """`recover` recovers what another program wrote into a backup; None: nothing does."""
         self._journal = journal
         self._recover = recover
+        self._lock = Lock()
         self._mark: Hashable = None
-        self._files: tuple[Path, ...] = ()
-        self._databases: tuple[Path, ...] = ()
+        self._since = 0.0
+        self._watched: tuple[str, ...] = ()
+        """The files and databases of the edits, and the backups of the files."""
         self._fingerprint = ""
         self._found: list[RevertedEdit] = []
 
@@ -73,39 +79,46 @@ class RevertWatcher:
 
         First calls `recover` for each file, which recovers writes made during a save.
         """
-        mark = since, self._journal.mark
-        if mark != self._mark:
-            self._fingerprint = ""
-        elif self._fingerprint and self._fingerprint == self._current_fingerprint():
-            return list(self._found)
+        with self._lock:
+            mark = self._journal.mark
+            if mark != self._mark or since < self._since or not self._is_as_before():
+                self._look(since)
+                self._mark, self._since = mark, since
+            return [each for each in self._found if each.action.changed >= since]
+
+    def close(self) -> None:
+        """Close the journal; it is opened again when needed."""
+        self._journal.close()
+
+    def _is_as_before(self) -> bool:
+        return bool(self._fingerprint) and self._fingerprint == _fingerprint(self._watched)
+
+    def _look(self, since: float) -> None:
         histories = self._journal.recent(since)
         edits = [edit for history in histories for edit in history.edits]
-        self._mark = mark
-        self._files = _unique_paths(
-            e.path for e in edits if not isinstance(e, RowEdit | SidecarEdit)
-        )
-        self._databases = _unique_paths(e.path for e in edits if isinstance(e, RowEdit))
-        self._fingerprint = self._current_fingerprint()
+        files = dict.fromkeys(e.path for e in edits if not isinstance(e, RowEdit | SidecarEdit))
+        databases = dict.fromkeys(e.path for e in edits if isinstance(e, RowEdit))
+        copies: list[str] = []
+        for path in map(Path, files):
+            if self._recover is not None:
+                self._recover(path)
+                of_file = backups.list_backups(real_path(path), self._journal.state)
+                copies += [str(backup.file) for backup in of_file]
+        logs = [f"{path}-wal" for path in databases]
+        self._watched = (*files, *databases, *logs, *copies)
+        self._fingerprint = _fingerprint(self._watched)
         self._found = find_reverted(histories)
-        return list(self._found)
-
-    def _current_fingerprint(self) -> str:
-        """Differs after a change of any file; empty while a file is so new that it may not."""
-        for path in self._files:
-            self._recover(path)
-        logs = [Path(f"{path}-wal") for path in self._databases]
-        paths = [*self._files, *self._databases, *logs]
-        newest = max((_changed(path) for path in paths), default=0.0)
-        return file_stamp(paths) if abs(time.time() - newest) > TIMESTAMP_RESOLUTION else ""
 
 
-def _unique_paths(paths: Iterable[str]) -> tuple[Path, ...]:
-    return tuple(Path(path) for path in dict.fromkeys(paths))
+def _fingerprint(paths: Sequence[str]) -> str:
+    """Differs after a change of any file; empty while a file is so new that it may not."""
+    newest = max(map(_changed, paths), default=0.0)
+    return file_stamp(paths) if abs(time.time() - newest) > TIMESTAMP_RESOLUTION else ""
 
 
-def _changed(path: Path) -> float:
+def _changed(path: str) -> float:
     try:
-        return path.stat().st_mtime
+        return os.stat(path).st_mtime
     except OSError:
         return 0.0
 
@@ -140,23 +153,23 @@ def _responsible_action(history: EditHistory, reapply: Edit) -> JournalAction:
     return history.steps[0].action
 
 
-def peek_reverted(state: Path | None, stores: Iterable[Store]) -> list[RevertedEdit]:
-    """Return the reverted edits of these stores from the last `LOOKBACK_SECONDS` seconds.
+def watch_unchanged(state: Path) -> RevertWatcher:
+    """Return a watcher that writes nothing: it recovers no late write and settles no interrupted
+    action."""
+    return RevertWatcher(Journal(state, renames_damaged=False))
 
-    Writes nothing: recovers no late write and settles no interrupted action. Returns [] where the
-    journal is missing or cannot be read.
-    """
-    if state is None:
-        return []
+
+def peek_reverted(watcher: RevertWatcher, stores: Iterable[Store]) -> list[RevertedEdit]:
+    """Return the reverted edits of these stores from the last `LOOKBACK_SECONDS` seconds; [] where
+    the journal is missing or cannot be read."""
     roots = {os.path.realpath(store.root) for store in stores}
-    journal = Journal(state, renames_damaged=False)
     try:
-        found = find_reverted(journal.recent(time.time() - LOOKBACK_SECONDS))
+        found = watcher.find(time.time() - LOOKBACK_SECONDS)
     except MemtuiError as error:
         log.warning("reverted edits could not be looked for: %s", error)
         return []
     finally:
-        journal.close()
+        watcher.close()
     return [each for each in found if os.path.realpath(each.store) in roots]
 
 

@@ -100,7 +100,7 @@ class ReviewQueue:
 
     @property
     def context(self) -> UpkeepContext:
-        """What the findings know beside the memories, as of now."""
+        """The context of the findings as of now: clock, settings, what each store can do."""
         return UpkeepContext(
             now=self._library.now(),
             settings=self._settings,
@@ -310,7 +310,7 @@ class ReviewQueue:
 
 
 def _without_archived(chosen: Sequence[Proposal]) -> list[Proposal]:
-    """Those that archive, and those about memories that none of them archives."""
+    """Leave out proposals about memories that another proposal archives."""
     archives = {one.id for one in chosen if any(each.act is Act.ARCHIVE for each in one.changes)}
     archived = {ref for one in chosen if one.id in archives for ref in one.refs}
     return [one for one in chosen if one.id in archives or archived.isdisjoint(one.refs)]

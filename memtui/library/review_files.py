@@ -1,4 +1,4 @@
-"""What the review queue keeps on disk: what the last scan found, and what a person decided.
+"""The open proposals, and what is kept of them on disk: the last scan, a person's decisions.
 
 What was found lies in the cache folder, a file for each choice of stores, of two lines: the
 findings, which the screen shows at once; then what each group of memories and each text was found
@@ -15,7 +15,7 @@ import contextlib
 import hashlib
 import json
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cache
@@ -27,7 +27,7 @@ from memtui import paths
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError
 from memtui.upkeep import instruction_meanings, instructions, secrets
-from memtui.upkeep.proposals import RULES, Proposal, from_record, to_record
+from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, from_record, to_record
 from memtui.upkeep.scanning import ScannedGroup
 
 log = logging.getLogger(__name__)
@@ -177,11 +177,49 @@ class Queue:
         raise Refused(f"no open proposal {text!r}", do="memtui review lists them")
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewRow:
+    """A line of the queue: a group's heading, or a proposal of it."""
+
+    kind: ProposalKind
+    is_hint: bool
+    count: int
+    """Proposals in the group."""
+    is_open: bool = True
+    proposal: Proposal | None = None
+    """None for the heading."""
+
+    @property
+    def group(self) -> tuple[ProposalKind, bool]:
+        return self.kind, self.is_hint
+
+
+def queue_rows(
+    proposals: Sequence[Proposal], closed: Collection[tuple[ProposalKind, bool]]
+) -> list[ReviewRow]:
+    """Headings with their proposals, hints after everything that can be accepted.
+
+    `proposals` are in the order of `RULES`; of `closed` groups only the heading is shown.
+    """
+    groups: dict[tuple[bool, ProposalKind], list[Proposal]] = {}
+    for hint in (False, True):
+        for one in proposals:
+            if one.is_hint is hint:
+                groups.setdefault((hint, one.kind), []).append(one)
+    rows = []
+    for (hint, kind), members in groups.items():
+        is_open = (kind, hint) not in closed
+        rows.append(ReviewRow(kind, hint, len(members), is_open))
+        if is_open:
+            rows += [ReviewRow(kind, hint, len(members), True, one) for one in members]
+    return rows
+
+
 class Decisions:
-    """What was decided, by the id of the proposal."""
+    """Reads and writes the decisions, by the id of the proposal."""
 
     def __init__(self, state: Path | None, now: Callable[[], datetime]) -> None:
-        """Those of a state folder; without one nothing can be decided."""
+        """`state`: the folder that keeps them; None: nothing can be decided."""
         self._state = state
         self._now = now
 

@@ -6,7 +6,7 @@ A job touches no widget: it posts messages. A newer job of a kind cancels the on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from time import monotonic, thread_time
@@ -81,6 +81,11 @@ class LibraryWorker:
     def library(self) -> Library | None:
         """The shown library: the stores as they are now, or as of a time."""
         return self.past or self.present
+
+    def read_rows(self, serials: Iterable[int]) -> list[Memory]:
+        """The memories of the rows with these serials that are still there, in slot order."""
+        library = self.library
+        return list(library.snapshot.rows.with_serials(serials).values()) if library else []
 
     def find_memory(self, ref: str) -> Memory | None:
         """The memory with this ref; None if there is none."""

@@ -18,6 +18,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from memtui import text
+from memtui.insight.statistics import EntityBranch
 from memtui.insight.timeline import UNITS, Bar, Timeline
 from memtui.model import (
     IMPORTANCES,
@@ -29,7 +30,6 @@ from memtui.model import (
 )
 from memtui.paths import write_private
 from memtui.tui.first_frame import delete_oldest, stamp_store
-from memtui.tui.widgets.entity_tree import Branch
 from memtui.tui.widgets.statistics import Row
 
 FOLDER = "screens"
@@ -86,7 +86,7 @@ class CachedScreen(NamedTuple):
     counts: str
     alert: str
     """Of the line of filters."""
-    branches: tuple[Branch, ...] = ()
+    branches: tuple[EntityBranch, ...] = ()
     unfolded: frozenset[str] = frozenset()
     branch_count: int = 0
     """Lines of the whole tree."""
@@ -211,8 +211,8 @@ def _decode(values: Mapping[str, Any]) -> CachedScreen:
     )
 
 
-def _branch(path: Any, name: Any, depth: Any, count: Any, leaf: Any) -> Branch:
-    return Branch(_text(path), _text(name), _number(depth), _number(count), leaf is True)
+def _branch(path: Any, name: Any, depth: Any, count: Any, leaf: Any) -> EntityBranch:
+    return EntityBranch(_text(path), _text(name), _number(depth), _number(count), leaf is True)
 
 
 def _statistics_row(

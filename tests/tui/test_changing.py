@@ -511,6 +511,18 @@ async def test_a_change_that_an_agent_puts_back_is_told_and_done_again(
         assert on.memory(memory.ref).content == memory.content
 
 
+async def test_a_check_for_reverted_edits_is_not_overtaken_by_the_next(tmp_path: Path) -> None:
+    """After a change of thousands of files one takes longer than the time to the next."""
+    async with changing(tmp_path, AGENT) as on:
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("d", "enter")
+        with on.library.loaded.lock:  # keeps the check from going on
+            on.browse.editing.journal.look()
+            on.browse.editing.journal.look()
+            checks = [job for job in on.app.workers if job.group == "overwritten"]
+            assert [job.is_cancelled for job in checks] == [False]
+
+
 async def test_hostile_text_is_edited_without_acting_or_changing(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         hostile = (

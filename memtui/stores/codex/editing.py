@@ -101,7 +101,7 @@ def _request(change: Change, memory: Memory, context: PlanContext) -> Plan:
 
 
 def _restore(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    """Without the note, if it is still there."""
+    """Restore a memory; the note that asked for the change is removed, if still there."""
     entry = context.sidecar.entry(memory.id)
     edits: list[Edit] = []
     refs = [memory.ref]

@@ -42,7 +42,7 @@ def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 
 def _add(change: Change, context: ListContext) -> Plan:
-    """To a heading of MEMORY.md, `memory/<heading>`, or to a day, `daily/<date>` (`daily`: now)."""
+    """Add below a heading of MEMORY.md (`memory/<heading>`) or to a day (`daily/<date>`)."""
     entity = str(change.fields.get("entity") or CURATED).strip("/ ")
     head, _, rest = entity.partition("/")
     if head == DAILY:

@@ -55,13 +55,8 @@ class Selection:
         Reading thousands takes long, so it is done in a job.
         """
         marked = frozenset[int]() if self.subject else frozenset(self._screen.memories.marked)
-        current, library = self.current(), self.library
-
-        def read() -> list[Memory]:
-            found = library.snapshot.rows.with_serials(marked) if library is not None else {}
-            return list(found.values()) or ([current] if current is not None else [])
-
-        return read
+        current, read_rows = self.current(), self._screen.worker.read_rows
+        return lambda: read_rows(marked) or ([current] if current is not None else [])
 
     def can_write(self) -> str:
         """Return why nothing at all can be changed; empty if something can."""
@@ -100,10 +95,10 @@ class Selection:
 
     def some(self) -> list[Memory]:
         """Return the first memories, for a quick check: 100,000 may be marked."""
-        marked, library = self._screen.memories.marked, self.library
-        if self.subject or not marked or library is None:
+        marked = self._screen.memories.marked
+        if self.subject or not marked:
             return self.memories()
-        return list(library.snapshot.rows.with_serials(islice(marked, MAX_CHECKED)).values())
+        return self._screen.worker.read_rows(islice(marked, MAX_CHECKED))
 
     def refused(self, action_id: str, memory: Memory) -> str:
         """Return why this action is not possible for this memory."""
@@ -162,7 +157,6 @@ class ChangeActions:
     def do(self, action_id: str) -> None:
         """Plan the act for every memory that allows it; confirm before something is deleted."""
         read = self.selection.reader()
-
         self.writer.plan(
             lambda *_: self._possible(action_id, read()),
             lambda found: self.plan(*found),

@@ -33,6 +33,10 @@ WATCH_SECONDS = 10 * 60.0
 """Seconds after a change during which it is checked for a revert by another program."""
 LOOK_EVERY = 2.0
 """Seconds between two checks."""
+LOOK_SHARE = 0.01
+"""Share of the processor that the checks take: one after a change of thousands of files is long."""
+LONGEST_PAUSE = 60.0
+"""Seconds between two checks then."""
 MAX_LOGGED = 500
 """Actions in the log screen."""
 
@@ -52,6 +56,9 @@ class JournalActions(WritingController):
         self._until = 0.0
         """When the checks end, by the monotonic clock: the other one may be put on or back. The
         first check comes when everything has been read."""
+        self._looking: Job | None = None
+        self._looked = self._look_cost = 0.0
+        """When the last check ended, by the monotonic clock; seconds of the processor it took."""
         self._announced: set[tuple[int, Hashable]] = set()
         self._fault = ""
         self.overwritten: tuple[RevertedEdit, ...] = ()
@@ -138,18 +145,28 @@ class JournalActions(WritingController):
         """Check the changes of the last day once, then check after each change."""
         if not self._selection.can_write():
             self._until = time.monotonic() + LOOK_EVERY
-            self._screen.set_interval(LOOK_EVERY, self.look)
+            self._screen.set_interval(LOOK_EVERY, self._look_if_due)
+            self.look()
+
+    def _look_if_due(self) -> None:
+        """Check, less often the more it costs."""
+        if time.monotonic() - self._looked >= min(LONGEST_PAUSE, self._look_cost / LOOK_SHARE):
             self.look()
 
     def look(self) -> None:
-        """Check whether other programs reverted memtui's edits."""
+        """Check whether other programs reverted memtui's edits, unless a check is running."""
         if time.monotonic() > self._until or self._screen.worker.is_writing:
+            return
+        if self._looking is not None and not self._looking.ended.is_set():
             return
 
         def found(library: Library, _: Job) -> tuple[RevertedEdit, ...]:
-            return tuple(library.find_reverted(self._since))
+            begun = time.thread_time()
+            reverted = tuple(library.find_reverted(self._since))
+            self._looked, self._look_cost = time.monotonic(), time.thread_time() - begun
+            return reverted
 
-        self._writer.worker.run(
+        self._looking = self._writer.worker.run(
             "overwritten", found, self._found, lambda _: self._announce_journal_fault()
         )
 

@@ -13,6 +13,7 @@ from textual.containers import Container
 from textual.content import Content
 
 from memtui import text
+from memtui.library.review_files import Queue, ReviewRow, queue_rows
 from memtui.progress import Progress
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
@@ -20,10 +21,8 @@ from memtui.tui.widgets.inputs import TextInput
 from memtui.tui.widgets.review_list import (
     ProposalDetail,
     ReviewList,
-    ReviewRow,
     describe_group,
     proposal_lines,
-    queue_rows,
 )
 from memtui.tui.widgets.status_lines import ProgressLine
 from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone
@@ -31,7 +30,6 @@ from memtui.upkeep.model_requests import MODEL_KINDS
 from memtui.upkeep.proposals import Proposal, ProposalKind
 
 if TYPE_CHECKING:
-    from memtui.library.review_files import Queue
     from memtui.upkeep.model_requests import ModelRequest
 
 WIDE_FROM = 120

@@ -19,7 +19,6 @@ from textual.widgets import Static
 from memtui.tui import key_bindings
 from memtui.tui.actions import ANYWHERE, BY_ID, ActionContext, ActionHandlers
 from memtui.tui.app_interface import AppInterface
-from memtui.tui.changed_cells import LineCompositor
 from memtui.tui.layout import Layout, Pane, Shape, Sizes, arrange, measure, resized, shape_of
 from memtui.tui.widgets.detail import Detail
 from memtui.tui.widgets.entity_tree import EntityTree
@@ -117,7 +116,6 @@ class PaneScreen(SelectingScreen[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._compositor = LineCompositor()
         self.handlers: ActionHandlers = {}
         """Action id -> what does it."""
         self.pane = Pane.MEMORIES

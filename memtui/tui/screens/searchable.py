@@ -253,8 +253,7 @@ class SearchableScreen(PaneScreen):
 
     def marked_memories(self) -> list[Memory]:
         """The marked memories, in slot order."""
-        library, marked = self.worker.library, self.memories.marked
-        return list(library.snapshot.rows.with_serials(marked).values()) if library else []
+        return self.worker.read_rows(self.memories.marked)
 
     def chosen_entity(self) -> str:
         """The one entity that is filtered by; empty when there is none."""

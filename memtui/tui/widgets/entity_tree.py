@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Hashable, Mapping, Sequence
 
 from rich.segment import Segment
 from rich.style import Style
@@ -11,80 +10,14 @@ from textual.content import Content
 from textual.strip import Strip
 
 from memtui import text
-from memtui.dataclass import dataclass
+from memtui.insight.statistics import NO_REPEATS, EntityBranch, list_branches
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import FilterChosen
 from memtui.tui.widgets.list_window import ListWindow
 
-_TOP = "\0"
-"""Key of the root, the parent of the first parts of paths."""
-NO_REPEATS: Mapping[str, int] = MappingProxyType({})
 OPEN_UP_TO = 40
 """A tree with at most this many entities starts unfolded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Branch:
-    """One visible line of the tree."""
-
-    path: str
-    """Full path; empty for the first line, all entities."""
-    name: str
-    depth: int
-    count: int
-    leaf: bool
-
-
-def branches(
-    counts: Mapping[str, int], unfolded: Collection[str], repeats: Mapping[str, int] = NO_REPEATS
-) -> list[Branch]:
-    """Build the visible lines: parents before children, by name, with the counts of children added.
-
-    Folded branches are not expanded: every typed letter brings new counts of thousands of entities.
-    `repeats`: memories that a path and its parents would count twice; see `Facets`.
-    """
-    sums: dict[str, int] = {}
-    inner: set[str] = set()
-    children: dict[str, list[str]] = {}
-    for path, count in counts.items():
-        parent, end = _TOP, path.find("/")
-        while True:
-            part = path if end < 0 else path[:end]
-            if part in sums:
-                sums[part] += count
-            else:
-                sums[part] = count
-                children.setdefault(parent, []).append(part)
-            if end < 0:
-                break
-            inner.add(part)
-            if part not in unfolded:
-                break
-            parent, end = part, path.find("/", end + 1)
-    for path, count in repeats.items():
-        for part in _visible_parts(path, unfolded):
-            sums[part] -= count
-    lines: list[Branch] = []
-    waiting = sorted(children.get(_TOP, ()), key=str.casefold, reverse=True)
-    while waiting:
-        path = waiting.pop()
-        name = path.rpartition("/")[2]
-        lines.append(Branch(path, name, path.count("/"), sums[path], path not in inner))
-        waiting.extend(sorted(children.get(path, ()), key=str.casefold, reverse=True))
-    return lines
-
-
-def _visible_parts(path: str, unfolded: Collection[str]) -> Iterator[str]:
-    """The path and its parents, from the top down to the first folded one."""
-    end = path.find("/")
-    while end >= 0:
-        yield path[:end]
-        if path[:end] not in unfolded:
-            return
-        end = path.find("/", end + 1)
-    if path:
-        yield path
 
 
 class EntityTree(ListWindow):
@@ -96,7 +29,7 @@ class EntityTree(ListWindow):
         super().__init__(id=Pane.ENTITIES, title="1 Entities")
         self._counts: Mapping[str, int] = {}
         self._repeats: Mapping[str, int] = NO_REPEATS
-        self._lines: list[Branch] = []
+        self._lines: list[EntityBranch] = []
         self._chosen: frozenset[str] = frozenset()
         self._unfolded: set[str] = set()
         self._most = 0
@@ -120,16 +53,16 @@ class EntityTree(ListWindow):
         self._rebuild()
 
     def preview(
-        self, lines: Sequence[Branch], count: int, unfolded: frozenset[str], label: str
+        self, lines: Sequence[EntityBranch], count: int, unfolded: frozenset[str], label: str
     ) -> None:
         """Show the first lines of a tree of `count` lines, until its entities are known."""
-        blank = Branch("", "", 0, 0, True)
+        blank = EntityBranch("", "", 0, 0, True)
         self._lines = [*lines, *[blank] * (count - len(lines))]
         self._unfolded = set(unfolded)
         self.reset()
         self.say_below(Content(label))
 
-    def lines(self) -> tuple[Sequence[Branch], int, frozenset[str], str]:
+    def lines(self) -> tuple[Sequence[EntityBranch], int, frozenset[str], str]:
         """Return lines, their number, the unfolded paths and the label, as `preview` takes them."""
         label = self._border_subtitle.plain if self._border_subtitle is not None else ""
         return self._lines, len(self._lines), frozenset(self._unfolded), label
@@ -138,8 +71,8 @@ class EntityTree(ListWindow):
         path = select if select is not None else self.path
         total = sum(self._counts.values()) - sum(self._repeats.values())
         named = {path: count for path, count in self._counts.items() if path}
-        found = branches(named, self._unfolded, self._repeats)
-        self._lines = [Branch("", "everything", 0, total, True), *found] if found else []
+        found = list_branches(named, self._unfolded, self._repeats)
+        self._lines = [EntityBranch("", "everything", 0, total, True), *found] if found else []
         at = next((i for i, line in enumerate(self._lines) if line.path == path), self.cursor)
         self.reset(cursor=at, top=self.top)
         self.say_below(Content(text.number(len(named)) if named else ""))

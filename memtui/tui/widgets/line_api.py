@@ -32,6 +32,7 @@ from textual.widgets import Input
 from memtui import text
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
+from memtui.tui.changed_cells import LineCompositor
 
 
 @lru_cache(64)
@@ -230,6 +231,10 @@ class SelectingScreen(Screen[Result]):
 
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = LineCompositor()
 
     def keep_draft(self, *, last: bool = False) -> bool:
         """Save unsaved input as a draft; returns whether there is any. Raises SaveError.

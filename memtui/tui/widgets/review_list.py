@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
 from memtui.dataclass import dataclass
+from memtui.library.review_files import ReviewRow
 from memtui.model import Memory
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.diff_lines import DiffLine
@@ -20,51 +21,13 @@ from memtui.tui.widgets.diff_view import (
     join_columns,
 )
 from memtui.tui.widgets.text_window import RowList
-from memtui.upkeep.proposals import RULES, Proposal, ProposalKind
+from memtui.upkeep.proposals import RULES, Proposal
 
 SIDE_BY_SIDE_FROM = 60
 """Columns from which two texts, and the two sides of a diff, stand side by side."""
 _LONGEST = 6_000
 """Characters of a memory that are shown."""
 _MAX_MEMORIES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class ReviewRow:
-    """A line of the queue: a group's heading, or a proposal of it."""
-
-    kind: ProposalKind
-    is_hint: bool
-    count: int
-    """Proposals in the group."""
-    is_open: bool = True
-    proposal: Proposal | None = None
-    """None for the heading."""
-
-    @property
-    def group(self) -> tuple[ProposalKind, bool]:
-        return self.kind, self.is_hint
-
-
-def queue_rows(
-    proposals: Sequence[Proposal], closed: Collection[tuple[ProposalKind, bool]] = ()
-) -> list[ReviewRow]:
-    """Headings with their proposals, hints after everything that can be accepted.
-
-    `proposals` are in the order of `RULES`; of `closed` groups only the heading is shown.
-    """
-    groups: dict[tuple[bool, ProposalKind], list[Proposal]] = {}
-    for hint in (False, True):
-        for one in proposals:
-            if one.is_hint is hint:
-                groups.setdefault((hint, one.kind), []).append(one)
-    rows = []
-    for (hint, kind), members in groups.items():
-        is_open = (kind, hint) not in closed
-        rows.append(ReviewRow(kind, hint, len(members), is_open))
-        if is_open:
-            rows += [ReviewRow(kind, hint, len(members), True, one) for one in members]
-    return rows
 
 
 class ReviewList(RowList[ReviewRow]):

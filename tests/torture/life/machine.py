@@ -213,14 +213,14 @@ class Life(Living):
     def export(self) -> None:
         """A bundle is whole: it makes the same store in an empty place, and the same bundle."""
         file = self.base / f"{len(self.bundles)}.zip"
-        file.write_bytes(archive.to_bytes(pack_stores(self.library, None).archive))
+        file.write_bytes(b"".join(archive.encode_archive(pack_stores(self.library, None).archive)))
         self.bundles.append(file)
         document = read_document(file)
         assert verify_document(document)
         empty, state = self.base / "elsewhere", self.base / "their-state"
         Library((), state=state).restore(plan_restore(document, empty))
         assert self.from_root(empty) == self.from_root(self.place)
-        again = archive.to_bytes(pack_stores(open_library(empty), None).archive)
+        again = b"".join(archive.encode_archive(pack_stores(open_library(empty), None).archive))
         assert again == file.read_bytes()
         shutil.rmtree(empty)
         self.exported = dict(self.model.files)

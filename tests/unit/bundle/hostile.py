@@ -154,7 +154,7 @@ def sealed(
     entries = {f"files/{label}/{name}": text.encode() for name, text in files.items()}
     lines = "".join(json.dumps(record) + "\n" for record in memories)
     entries |= {f"memories/{label}.jsonl": lines.encode(), **(more or {})}
-    return archive.to_bytes(Archive((store,), entries))
+    return b"".join(archive.encode_archive(Archive((store,), entries)))
 
 
 def _framed(manifest: bytes) -> bytes:
@@ -216,9 +216,11 @@ SEALED: dict[str, Make] = {
     "size larger than the file": lambda: _manifest(size=1 << 40),
     "another sum": lambda: _manifest(sha256="0" * 64),
     "nest in the manifest": lambda: _framed(b"[" * 100_000),
-    "no store": lambda: archive.to_bytes(Archive((), {"files/other/a": b"x"})),
-    "label twice": lambda: archive.to_bytes(Archive((_PART,) * 2, {"memories/a.jsonl": b""})),
-    "store without entries": lambda: archive.to_bytes(Archive((_PART,), {})),
+    "no store": lambda: b"".join(archive.encode_archive(Archive((), {"files/other/a": b"x"}))),
+    "label twice": lambda: b"".join(
+        archive.encode_archive(Archive((_PART,) * 2, {"memories/a.jsonl": b""}))
+    ),
+    "store without entries": lambda: b"".join(archive.encode_archive(Archive((_PART,), {}))),
     "no form of ours": lambda: _framed(b'{"memtui bundle": 1, "stores": [], "entries": []}'),
     "version of another day": lambda: _framed(b'{"memtui bundle": 2}\n'),
 }

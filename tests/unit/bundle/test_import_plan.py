@@ -56,7 +56,7 @@ def bundle(tmp_path: Path, library: Library, *, part: bool = False, most: int = 
             alike[like := (memory.kind, memory.type, memory.status)] += 1
             if not most or alike[like] <= most:
                 chosen.append(memory)
-    file.write_bytes(archive.to_bytes(pack_stores(library, chosen).archive))
+    file.write_bytes(b"".join(archive.encode_archive(pack_stores(library, chosen).archive)))
     return file
 
 

@@ -29,7 +29,7 @@ def exported(root: Path, file: Path) -> bytes:
     library = Library.open([root])
     library.load()
     assert library.snapshot.count, "there is nothing in it to lose"
-    data = archive.to_bytes(pack_stores(library, None).archive)
+    data = b"".join(archive.encode_archive(pack_stores(library, None).archive))
     file.write_bytes(data)
     return data
 

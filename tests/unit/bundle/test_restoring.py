@@ -34,7 +34,7 @@ def bundle(folder: Path, *names: str) -> Path:
     library = Library.open([SAMPLES / name for name in names])
     library.load()
     file = folder / "a.zip"
-    file.write_bytes(archive.to_bytes(pack_stores(library, None).archive))
+    file.write_bytes(b"".join(archive.encode_archive(pack_stores(library, None).archive)))
     return file
 
 
@@ -100,13 +100,13 @@ def test_a_store_of_which_nothing_is_left_stops_no_other(tmp_path: Path) -> None
     shutil.rmtree(root)
     root.mkdir()
     file = tmp_path / "a.zip"
-    file.write_bytes(archive.to_bytes(pack_stores(library, None).archive))
+    file.write_bytes(b"".join(archive.encode_archive(pack_stores(library, None).archive)))
     Library((), state=tmp_path / "state").restore(
         plan_restore(read_document(file), tmp_path / "there")
     )
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["workspace"]
     library = Library([store for store in library.stores if store.format == "simple-memory"])
-    file.write_bytes(archive.to_bytes(pack_stores(library, None).archive))
+    file.write_bytes(b"".join(archive.encode_archive(pack_stores(library, None).archive)))
     with pytest.raises(Refused, match="no store to restore"):
         plan_restore(read_document(file), tmp_path / "nowhere")
 

@@ -37,7 +37,7 @@ def opened(*roots: Path) -> Library:
 
 
 def exported(file: Path, *roots: Path) -> bytes:
-    data = archive.to_bytes(pack_stores(opened(*roots), None).archive)
+    data = b"".join(archive.encode_archive(pack_stores(opened(*roots), None).archive))
     file.write_bytes(data)
     return data
 

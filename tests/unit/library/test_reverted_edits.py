@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -187,6 +188,57 @@ def test_a_record_i_added_and_others_worked_on_is_told_when_it_vanishes(tmp_path
     assert session.reverted() == [session.library.log(1)[0].title]
     session.put_right()
     assert session.first(lambda m: "breeds" in m.content).content.endswith("dogs")
+
+
+# ---- how much is read -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that are opened from now on."""
+    paths: list[str] = []
+    real_open = os.open
+
+    def watched_open(path: Any, *values: Any, **named: Any) -> int:
+        paths.append(os.fspath(path))
+        return real_open(path, *values, **named)
+
+    monkeypatch.setattr(os, "open", watched_open)
+    return paths
+
+
+def let_stamps_age(folder: Path) -> None:
+    """As if everything had been written a second ago: times of files are coarse."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            status = path.stat()
+            os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns - 10**9))
+
+
+def test_while_nothing_changes_no_file_and_no_backup_is_read_again(
+    tmp_path: Path, opened: list[str]
+) -> None:
+    session = EditSession(tmp_path, "agent-memory")
+    session.do(Act.EDIT, session.first(of("fact")), **TEXT)
+    let_stamps_age(tmp_path)
+    assert (session.reverted(), session.library.peek_reverted()) == ([], [])
+    opened.clear()
+    assert (session.reverted(), session.library.peek_reverted()) == ([], [])
+    assert not [path for path in opened if "items.json" in path or "/kept/" in path]
+
+
+def test_what_is_written_into_a_replaced_file_is_found_after_a_quiet_look(tmp_path: Path) -> None:
+    session = EditSession(tmp_path, "agent-memory")
+    note = session.first(of("note", "daily"))
+    path = Path(note.origin.file)
+    with path.open("a") as agent:
+        session.do(Act.EDIT, note, content="# Mine\n\nThis is what a person wrote.\n")
+        let_stamps_age(tmp_path)
+        assert session.reverted() == []
+        agent.write("- what the agent adds\n")
+    assert session.reverted() == []
+    assert "what a person wrote" in path.read_text()
+    assert path.read_text().endswith("- what the agent adds\n")
 
 
 # ---- rows of a database ---------------------------------------------------------------------

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from memtui.insight.statistics import list_branches
 from memtui.library import Library
 from memtui.model import Memory
 from memtui.query import entity_matches, parse_query
 from memtui.search import aggregates, columns, filters
-from memtui.tui.widgets.entity_tree import branches
 from tests.unit.stores.json_stores.programs import AmbientProgram
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -75,7 +75,7 @@ def test_it_is_found_under_each_and_each_line_of_the_tree_counts_it_once(
     assert [made[slot] for slot in slots.tolist()] == found
     counted = aggregates.count_facets(among)
     assert counted.entity == Counter(e for memory in active for e in _entities(memory))
-    lines = branches(
+    lines = list_branches(
         {path: count for path, count in counted.entity.items() if path},
         UNFOLDED,
         counted.entity_repeats,
@@ -118,7 +118,7 @@ def test_a_branch_of_ambient_shows_its_high_events_too(tmp_path: Path, start: st
     found = library.find(parse_query("", NOW))
     assert found.total == 2
     assert found.facets.entity == {"shop/main": 2, "shop": 1, "shop/feat/auth": 1}
-    tree = branches(found.facets.entity, {"shop"}, found.facets.entity_repeats)
+    tree = list_branches(found.facets.entity, {"shop"}, found.facets.entity_repeats)
     assert [(line.path, line.count) for line in tree] == [
         ("shop", 2),
         ("shop/feat", 1),

@@ -231,7 +231,7 @@ def sealed_again() -> Iterator[bytes]:
         for _ in range(rng.randint(1, 2)):
             spoil(rng, rng.choice([store, record]))
         entries = {**BUNDLE.entries, "memories/a.jsonl": json.dumps(record).encode() + b"\n"}
-        yield archive.to_bytes(Archive((store,), entries))
+        yield b"".join(archive.encode_archive(Archive((store,), entries)))
 
 
 def spoil(rng: random.Random, value: Any) -> None:
@@ -316,7 +316,9 @@ def test_mutated_bundles(figures: Callable[[str], None], tmp_path: Path) -> None
     def whole(data: bytes, number: int) -> None:
         bundle_reader.read_document(file.put(data))
 
-    broken = mutated([archive.to_bytes(BUNDLE)], [b"PK\1\2", b"\0", b"\xff\xff", b"../", b'"'])
+    broken = mutated(
+        [b"".join(archive.encode_archive(BUNDLE))], [b"PK\1\2", b"\0", b"\xff\xff", b"../", b'"']
+    )
     _, slowest = survive(framed, islice(broken, COUNT - sealed))
     read, slower = survive(whole, islice(sealed_again(), sealed))
     assert read, "each was refused: nothing behind the seal was tried"

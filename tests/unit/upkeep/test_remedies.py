@@ -27,7 +27,7 @@ def dangling(*links: tuple[str, ...]) -> tuple[Proposal, ...]:
         for memory, targets in zip(found, links, strict=True)
     ]
     by_ref = {memory.ref: memory for memory in linked}
-    findings = check_dangling_references(linked)
+    findings = check_dangling_references(linked, {})
     return tuple(proposals_from(findings, by_ref.__getitem__, context()))
 
 
