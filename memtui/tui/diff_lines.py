@@ -132,24 +132,28 @@ def _at_whole_blocks(
     A JSON record without its own last line but with that of the one before is a change as well,
     but reads as if two records changed.
     """
-    (_, a, _, c, _), (_, _, b, _, d) = group[0], group[-1]
-    codes = [("equal", a, a, c, c), *group, ("equal", b, b, d, d)]
+    (_, old_start, _, new_start, _), (_, _, old_end, _, new_end) = group[0], group[-1]
+    codes = [
+        ("equal", old_start, old_start, new_start, new_start),
+        *group,
+        ("equal", old_end, old_end, new_end, new_end),
+    ]
     for at in range(1, len(codes) - 1):
-        kind, a, b, c, d = codes[at]
+        kind, old_start, old_end, new_start, new_end = codes[at]
         if kind not in ("delete", "insert"):
             continue
-        lines, first, end = (old, a, b) if kind == "delete" else (new, c, d)
+        is_gone, before, after = kind == "delete", codes[at - 1], codes[at + 1]
+        lines, first, end = (old, old_start, old_end) if is_gone else (new, new_start, new_end)
         shifts = [0]
-        for step, room in ((-1, codes[at - 1]), (1, codes[at + 1])):
+        for step, room in ((-1, before), (1, after)):
             for shift in range(0, step * (room[2] - room[1]), step):
-                looked_at = shift - (step < 0)
-                if lines[first + looked_at] != lines[end + looked_at]:
+                line = shift - (step < 0)
+                if lines[first + line] != lines[end + line]:
                     break
                 shifts.append(shift + step)
         by = min(shifts, key=lambda shift: (_indentation(lines[first + shift]), -shift))
-        kept, after = codes[at - 1], codes[at + 1]
-        codes[at - 1] = (kept[0], kept[1], kept[2] + by, kept[3], kept[4] + by)
-        codes[at] = (kind, a + by, b + by, c + by, d + by)
+        codes[at - 1] = (before[0], before[1], before[2] + by, before[3], before[4] + by)
+        codes[at] = (kind, old_start + by, old_end + by, new_start + by, new_end + by)
         codes[at + 1] = (after[0], after[1] + by, after[2], after[3] + by, after[4])
     return codes
 
