@@ -258,7 +258,6 @@ ACTS = ActionSupport(
         Act.MERGE: merge,
         Act.DELETE: _delete,
     },
-    unsupported={},
     shard_of=lambda _: SHARD,
     not_on=_not_on,
     native_tags=_native_tags,
