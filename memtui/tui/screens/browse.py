@@ -16,7 +16,7 @@ from memtui.tui import messages
 from memtui.tui.actions import ActionContext
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
-from memtui.tui.controllers.memory import MemoryActions
+from memtui.tui.controllers.navigation import NavigationActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.session import LONGEST_WAIT, SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
@@ -58,7 +58,7 @@ class BrowseScreen(SearchableScreen):
         self._selected_before = sessions.last.selected
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
-        self._reading = MemoryActions(self)
+        self._reading = NavigationActions(self)
         self.stores = StoreActions(self)
         self._editing: EditingControllers | None = None
         self._looking: Timer | None = None
