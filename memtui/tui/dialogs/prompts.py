@@ -61,10 +61,10 @@ class ConfirmDialog(FittingDialog[str]):
         return [(reply.key, reply.words) for reply in self._replies]
 
     def fill(self) -> None:
-        said = [text.one_line(f"{line.head} {line.words}") for line in self.summary]
+        lines = [text.one_line(f"{line.head} {line.words}") for line in self.summary]
         keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
         title = text.width(text.one_line(self.heading)) + 3
-        most = max(*map(text.width, said), keys + len(self.leave) + 7, title)
+        most = max(*map(text.width, lines), keys + len(self.leave) + 7, title)
         self.fit(columns=min(QUESTION_CELLS, most + 1))
 
     def on_key(self, event: events.Key) -> None:
