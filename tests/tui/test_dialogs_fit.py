@@ -148,6 +148,16 @@ async def test_clearing_the_filters_clears_the_order_too(root: Path) -> None:
         assert "×" not in on.text()
 
 
+async def test_filters_have_the_room_before_what_could_be_reviewed(root: Path) -> None:
+    async with stage(root, (60, 20)) as on:
+        await on.press("/")
+        await on.type("type:decision importance:medium")
+        await on.press("enter")
+        on.browse.chips.set_review(3, 0)
+        for filter_words in ("decision ×", "medium ×"):
+            await on.sees(filter_words)
+
+
 async def test_every_bookmark_has_a_line_and_can_be_reached(root: Path) -> None:
     chosen: list[str] = []
     bookmarks = {letter: f"{letter} {LONG}" for letter in "abcdefghijklmnopqrstuvwxyz"}

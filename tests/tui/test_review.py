@@ -174,8 +174,11 @@ async def test_a_small_screen_names_the_key_that_shows_the_proposal(on: Stage) -
     await on.sees("space whole")
     await on.press("space")
     await on.sees("space queue")
-    await on.resize(120, 35)
+    await on.resize(80, 24)
     await on.sees("a accept")
+    assert "1 proposal\n" not in on.text(), "the queue gives the proposal its room"
+    await on.press("space")
+    await on.sees("space whole")
 
 
 async def test_a_group_is_accepted_after_a_preview(on: Stage, root: Path) -> None:

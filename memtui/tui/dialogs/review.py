@@ -128,7 +128,7 @@ class ReviewScreen(FittingDialog[None]):
         self.set_class(width >= WIDE_FROM, "-columns")
         small = height < DETAIL_FROM
         self.query_one("#review-detail").display = self._is_whole or not small
-        self._list.display = not (self._is_whole and small)
+        self._list.display = not self._is_whole
         self.update_keys()
         self.call_after_refresh(self._draw)
 
@@ -301,10 +301,8 @@ class ReviewScreen(FittingDialog[None]):
         """The proposal on the whole screen, or the queue again."""
         self._is_whole = not self._is_whole
         self.set_class(self._is_whole, "-whole")
-        self._list.display = not self._is_whole
-        self.query_one("#review-detail").display = True
-        (self.query_one("#review-detail") if self._is_whole else self._list).focus()
         self.on_resize()
+        (self.query_one("#review-detail") if self._is_whole else self._list).focus()
 
 
 class ProposalTextScreen(FittingDialog[str]):

@@ -360,7 +360,7 @@ class StoreComparisonScreen(FittingDialog[str]):
         def tell(loss: str) -> None:
             if self.query_one(ComparisonList).memory is memory:
                 words = f"copy to {text.one_line(self._other(memory))}: {text.one_line(loss)}"
-                line.update(Content(text.cut(words, max(20, self.inner_width - 2))))
+                line.update(Content(words))
 
         self._writer.worker.run(
             "preview of a copy",
