@@ -150,7 +150,7 @@ class BrowseScreen(SearchableScreen):
                 Pane.TIMELINE: self.timeline.choosable,
             }.get(self.pane, True),
             marked=len(self.memories.marked),
-            filtered=self.view.is_filtered or self.view.has_typed_filters(self.now()),
+            filtered=bool(self.view.chip_list()) or self.view.has_typed_filters(self.now()),
             searching=bool(self.view.text),
             ranked=self.memories.slot >= 0
             and self.found is not None
