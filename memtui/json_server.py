@@ -108,7 +108,7 @@ class JsonServer:
         except (ValueError, RecursionError):
             raise self.bad_answer("an answer that is not JSON", path) from None
 
-    def bad_answer(self, what: str, path: str = "") -> MemtuiError:
+    def bad_answer(self, what: str, path: str) -> MemtuiError:
         """The error for an answer that is not as the protocol says."""
         return self._error(f"the server sent {what}", where=self.url + path)
 

@@ -9,14 +9,13 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import suppress
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.assertion import rewrite
 from hypothesis import HealthCheck, settings
 
 from tests.long_run import VARIABLE, count
@@ -76,12 +75,16 @@ def _compile_share(config: pytest.Config, worker: Mapping[str, Any]) -> None:
     first, count = int(worker["workerid"].removeprefix("gw")), int(worker["workercount"])
     for path in sorted(ROOT.glob("memtui/**/*.py"))[first::count]:
         compileall.compile_file(path, quiet=2)
-    for path in sorted(ROOT.glob("tests/**/test_*.py"))[first::count]:
-        compiled = rewrite.get_cache_dir(path) / (path.stem + rewrite.PYC_TAIL)
-        if not compiled.exists() or compiled.stat().st_mtime < path.stat().st_mtime:
-            compiled.parent.mkdir(exist_ok=True)
-            source, code = rewrite._rewrite_test(path, config)
-            rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, source, compiled)
+    # pytest's own functions: where a version has others, each worker rewrites all tests.
+    with suppress(Exception):
+        from _pytest.assertion import rewrite
+
+        for path in sorted(ROOT.glob("tests/**/test_*.py"))[first::count]:
+            compiled = rewrite.get_cache_dir(path) / (path.stem + rewrite.PYC_TAIL)
+            if not compiled.exists() or compiled.stat().st_mtime < path.stat().st_mtime:
+                compiled.parent.mkdir(exist_ok=True)
+                source, code = rewrite._rewrite_test(path, config)
+                rewrite._write_pyc(config.stash[rewrite.assertstate_key], code, source, compiled)
 
 
 def _share_bytecode(folder: str) -> None:
@@ -122,15 +125,34 @@ def _keep_files_in_memory(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests first, so that no process is left alone with a long one at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    """Slow tests first, so that no process is left alone with a long one at the end.
+
+    Each worker begins with its share of the list and takes from the ends of the others' later on,
+    so each share is some slow tests and then some fast ones.
+    """
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    fast = [item for item in items if not item.get_closest_marker("slow")]
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    items[:] = [
+        item
+        for n in range(workers)
+        for part in (slow, fast)
+        for item in part[len(part) * n // workers : len(part) * (n + 1) // workers]
+    ]
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    _share_bytecode(session.config.stash[SHARED])
-    gc.freeze()  # thousands of tests that stay until the end: no collection need look at them
-    gc.set_threshold(100_000, 10, 10)  # an app of a test is garbage as a whole, when it has ended
-    gc.enable()
+LONGEST = 300.0
+"""Seconds for a test; the slowest takes 35 where ten others share the two cores. What waits for a
+terminal gives up by itself before, and says what it has waited for."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Let a test that never ends fail; a long run takes as long as it takes."""
+    from memtui.testing.fixtures import time_limit  # by now it is compiled
+
+    with time_limit(0 if item.config.getoption("--long") else LONGEST):
+        return (yield)
 
 
 _FIGURE = "figure"

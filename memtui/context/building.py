@@ -90,7 +90,7 @@ _WITH_NOTES: Mapping[str, Callable[[Task], tuple[list[Section], list[str]]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ContextSettings:
-    """What config.toml says of recipes."""
+    """The settings of recipes in config.toml."""
 
     constants: RecipeConstants = DEFAULTS
     own: Mapping[str, OwnRecipe] = field(default_factory=dict)

@@ -189,7 +189,7 @@ _VALUE = re.compile(r"^(.*?\S)\s*[:=]?\s+(-?\d+(?:[.,]\d+)?)\s*([%A-Za-z/]{0,8})
 
 
 def slots_of_role(name: str, columns: Columns, slots: Sequence[int] | Longs) -> Longs:
-    """Those of the slots that play this part, in their order."""
+    """Return the slots whose memories play this part, in their order."""
     role = ROLES[name]
     return slots_of_types(columns, slots, role.kinds, role.types, role.without)
 

@@ -56,7 +56,7 @@ class _Memories:
 
     @cached_property
     def about(self) -> Found | None:
-        """What the text of the task finds; None without words."""
+        """Return the results of a search for the task; None without words."""
         found = self.task.search(self.task.text, Sort.RELEVANCE)
         return found if found.hits is not None and found.hits.match is not None else None
 
@@ -71,7 +71,7 @@ class _Memories:
         return mask_of_slots(self.all.columns, self.about.slots)
 
     def those_about(self, slots: Longs) -> Longs:
-        """Those of the slots that the text of the task finds; all if it has no words."""
+        """Return the slots that a search for the task finds; all if it has no words."""
         mask = self._about_mask
         return slots if mask is None else slots[mask.take(slots)]
 
@@ -280,7 +280,7 @@ def _first_and_last(pool: Sequence[RankedSlot], memories: _Memories) -> list[Ran
 
 
 def _metric_changes(memories: _Memories, limit: int, title: str) -> Section:
-    """What was measured twice or more: the first and the last value."""
+    """Metrics that were measured at least twice: their first and last value."""
     rows = memories.all.rows
     found = memories.about or memories.all
     facts = slots_of_role("fact", memories.all.columns, found.slots[:MAX_MEASURED])

@@ -1,4 +1,4 @@
-"""What a recipe gives: sections of entries exactly as an agent would get them, and what is not in.
+"""The result of a recipe: sections of entries exactly as an agent would get them, and the rest.
 
 The text of a pack is its head, then each section's heading, entries and ending, then its tail,
 joined without anything between them. A section without entries is left out.
@@ -116,7 +116,7 @@ class Pack:
 
     @cached_property
     def tokens(self) -> int:
-        """Of the whole text, estimated."""
+        """Estimated tokens of the whole text."""
         return estimate_tokens(self.text)
 
     @property

@@ -142,10 +142,6 @@ def _dropped(
     return tuple(dropped)
 
 
-RELEVANCE_SHARE = 0.7
-"""Lambda: 1 is relevance alone, 0 is novelty alone. The proposal leaves it open."""
-
-
 @dataclass(frozen=True, slots=True)
 class DiverseChoice:
     """A chosen text."""
@@ -168,7 +164,7 @@ def choose_diverse(
     relevance: Sequence[float],
     words: Sequence[frozenset[str]],
     limit: int,
-    share: float = RELEVANCE_SHARE,
+    share: float,
 ) -> list[DiverseChoice]:
     """Choose texts one after the other, each the best by MMR.
 
@@ -176,7 +172,7 @@ def choose_diverse(
         relevance: Of each text.
         words: Of each text.
         limit: Most texts.
-        share: Lambda.
+        share: Lambda of MMR: 1 is relevance alone, 0 is novelty alone.
     """
     left = list(range(len(relevance)))
     nearest = [(-1, 0.0)] * len(relevance)

@@ -137,7 +137,7 @@ class Found(Protocol):
 
 
 class PackSource(StoreView, Protocol):
-    """What a library offers to a recipe; `memtui.library.Library` has it."""
+    """The part of a library that recipes use; implemented by `memtui.library.Library`."""
 
     @property
     def stores(self) -> Sequence[Store]: ...

@@ -1,4 +1,4 @@
-"""What a save calls on its way: the recorder of its writes, and the failpoints of tests.
+"""Hooks of a save: the recorder of its writes, and the failpoints of tests.
 
 The recorder is told of each write, so that a crash can be recovered from. A failpoint is a named
 point where a test can kill the process or make a call fail: `MEMTUI_FAULT=exchange:2` kills the

@@ -1,4 +1,4 @@
-"""The links of an index as numbers, for following them: nodes, edges, and the edges of each node.
+"""The links of an index as a graph of numbered nodes and edges, for traversal.
 
 Made in one pass over what the memories state, because to resolve the names of each node on its own
 costs five times as much; it holds until the index changes.

@@ -59,7 +59,7 @@ class LinkStatement(NamedTuple):
 
 
 class LinkEntry(NamedTuple):
-    """What the index holds of one memory."""
+    """One memory in the index: its names, times and the links that it states."""
 
     ref: str
     own_id: str

@@ -151,7 +151,7 @@ class LinkIndex:
                 self._foreign.remove(stated.source, at)
 
     def entry(self, key: int) -> LinkEntry | None:
-        """What the memory with this key states; None if there is none."""
+        """Return the entry of the memory with this key; None if there is none."""
         return self._entries.get(key)
 
     def set_names(self, names: Names) -> None:
@@ -273,7 +273,7 @@ class LinkIndex:
         return known
 
     def last_links(self, node: Node, at: datetime) -> list[Edge]:
-        """What a memory said of others until it was taken out of use, if that was before a time."""
+        """Return the links that a memory stated until it was taken out of use, if before a time."""
         key = self._key_of.get(node.name)
         end = None if key is None else self.end_of(self._entries[key])
         if end is None or end > at:

@@ -192,7 +192,7 @@ def _foreign_edits(
 
 
 def _appended_part(data: bytes, was: str) -> bytes | None:
-    """What follows the first whole lines whose SHA-256 is `was`; None when there are none."""
+    """Return the bytes after the lines whose SHA-256 is `was`; None if no such lines begin it."""
     sha256, end = hashlib.sha256(), 0
     while sha256.hexdigest() != was:
         next_end = data.find(b"\n", end) + 1

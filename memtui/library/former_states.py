@@ -64,7 +64,7 @@ def find_former_states(
 
 
 class _JournalStates:
-    """How the memories of one store were before memtui changed them."""
+    """Reads the memories of one store as they were before memtui changed them."""
 
     def __init__(self, library: Library, store: Store, reader: FormerReader) -> None:
         self.known: dict[str, Memory] = {}

@@ -356,7 +356,7 @@ class Library(LibraryReader):
 
     @property
     def text_checks(self) -> TextChecks:
-        """What the texts of memories were found to hold."""
+        """Findings in the texts of memories, each text checked once."""
         if self._text_checks is None:
             from memtui.upkeep.checks import TextChecks
 

@@ -241,7 +241,7 @@ class StoreLinks:
 
 
 def _read_row(state: LoadedState, slot: int) -> LinkEntry:
-    """What a row states; a cached row is decoded only if it has links."""
+    """Return the links that a row states; a cached row is decoded only if it has some."""
     rows, columns = state.snapshot.rows, state.columns
     line = rows.cached_line(slot)
     if line is None:

@@ -256,7 +256,7 @@ class LoadedStores:
         return self._limit_uses[1]
 
     def stamps(self) -> list[tuple[object, ...]]:
-        """What changes when a memory, or something unreadable, comes, goes or becomes another."""
+        """A value that differs after any change of the memories or of the unreadable files."""
         with self.lock:
             return [
                 (cache.store.label, cache.store.read_only, cache.unreadable, *cache.stamps.items())

@@ -224,7 +224,7 @@ class PastStores(LoadedStores):
         ]
 
     def limit_uses(self, view: StoreView, now: datetime) -> tuple[LimitUse, ...]:  # noqa: ARG002
-        """None: what was loaded then is not known."""
+        """Return (): how much was loaded at that time is not known."""
         return ()
 
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:

@@ -249,7 +249,7 @@ def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
 
 
 class ChangePlanner(Protocol):
-    """What a `Library` says about changes; see there."""
+    """The methods of `Library` that plan changes; see there."""
 
     def refusal(self, act: Act, memory: Memory) -> str: ...
 

@@ -37,7 +37,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.format import GENERAL_RULES
-from memtui.upkeep.integrity import proposals_from
+from memtui.upkeep.check_proposals import proposals_from
 from memtui.upkeep.model_requests import (
     ModelRequest,
     parse_summary,
@@ -47,6 +47,7 @@ from memtui.upkeep.model_requests import (
     with_answer,
     with_text,
 )
+from memtui.upkeep.proposal_scan import scan
 from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
@@ -57,7 +58,6 @@ from memtui.upkeep.proposals import (
     to_record,
 )
 from memtui.upkeep.retention import due_batches, propose_summary
-from memtui.upkeep.scanning import scan
 from memtui.upkeep.similar_memories import find_across
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class ReviewQueue:
 
     @property
     def context(self) -> UpkeepContext:
-        """What the findings know beside the memories, as of now."""
+        """The context of the findings as of now: clock, settings, what each store can do."""
         return UpkeepContext(
             now=self._library.now(),
             settings=self._settings,
@@ -310,7 +310,7 @@ class ReviewQueue:
 
 
 def _without_archived(chosen: Sequence[Proposal]) -> list[Proposal]:
-    """Those that archive, and those about memories that none of them archives."""
+    """Leave out proposals about memories that another proposal archives."""
     archives = {one.id for one in chosen if any(each.act is Act.ARCHIVE for each in one.changes)}
     archived = {ref for one in chosen if one.id in archives for ref in one.refs}
     return [one for one in chosen if one.id in archives or archived.isdisjoint(one.refs)]

@@ -27,8 +27,8 @@ from memtui import paths
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError
 from memtui.upkeep import instruction_meanings, instructions, secrets
+from memtui.upkeep.proposal_scan import ScannedGroup
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, from_record, to_record
-from memtui.upkeep.scanning import ScannedGroup
 
 log = logging.getLogger(__name__)
 
@@ -216,10 +216,10 @@ def queue_rows(
 
 
 class Decisions:
-    """What was decided, by the id of the proposal."""
+    """Reads and writes the decisions, by the id of the proposal."""
 
     def __init__(self, state: Path | None, now: Callable[[], datetime]) -> None:
-        """Those of a state folder; without one nothing can be decided."""
+        """`state`: the folder that keeps them; None: nothing can be decided."""
         self._state = state
         self._now = now
 

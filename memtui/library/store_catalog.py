@@ -210,7 +210,7 @@ class StoreContents:
 
 
 def contents_of(library: Library) -> dict[str, StoreContents]:
-    """What each store of a library holds that has been read, by `KnownStore.key`."""
+    """Return the contents of each store of a library that has been read, by `KnownStore.key`."""
     written = library.last_writes()
     return {
         KnownStore(state.root, state.format).key: StoreContents(

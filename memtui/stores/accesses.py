@@ -1,4 +1,4 @@
-"""Counts of accesses: how often a memory was given to somebody who asked for it to be counted.
+"""Access counts: how often each memory was given to an agent or a person, where that is counted.
 
 A JSON file with an entry for each memory, in the form that agent-memory's retrieve script keeps
 (retrieve-memory.sh:32-59):

@@ -71,22 +71,22 @@ class ListFile(ABC):
 
     @abstractmethod
     def replace(self, item: ListedText, new_text: str) -> str:
-        """With another text in this place. Raises Refused."""
+        """Replace a text. Raises Refused."""
 
     @abstractmethod
     def remove(self, removed: Sequence[ListedText]) -> str:
-        """Without these texts. Raises Refused."""
+        """Remove texts. Raises Refused."""
 
     @abstractmethod
     def insert(self, group: str, new_text: str, type: str = "") -> str:
-        """With one more text at the end of a list. Raises Refused."""
+        """Insert a text at the end of a list. Raises Refused."""
 
     @abstractmethod
     def natural_id(self, group: str, text: str) -> str:
         """The id that the text itself gives."""
 
     def key(self, group: str, text: str) -> str:  # noqa: ARG002
-        """What tells the text from the others of the file, see `name_texts`."""
+        """The key by which a text is recognised in the file, see `name_texts`."""
         return text_key(text)
 
     def fit(self, text: str) -> str:
@@ -197,7 +197,7 @@ def _refuse_twin(file: ListFile, group: str, text: str) -> None:
 
 
 def _kept_name(file: ListFile, id: str, group: str, text: str) -> str | None:
-    """What the sidecar must hold so that the text has this id; None: the text gives it."""
+    """The key that the sidecar stores so that the text keeps this id; None: not needed."""
     return None if file.natural_id(group, text) == id else file.key(group, text)
 
 

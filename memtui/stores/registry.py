@@ -143,7 +143,7 @@ def _package_of(entry: EntryPoint) -> str:
 
 
 def _checked(loaded: object, used_names: Iterable[str]) -> Format:
-    """What an entry point gave. Raises TypeError or ValueError when it is no usable format."""
+    """Return an entry point's format. Raises TypeError or ValueError if it is not usable."""
     if not isinstance(loaded, Format):
         raise TypeError(f"it is a {type(loaded).__name__}, not a memtui.stores.format.Format")
     if not isinstance(loaded.name, str) or not _NAME.fullmatch(loaded.name):

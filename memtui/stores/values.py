@@ -191,7 +191,7 @@ class MemoryName(TypedDict):
 
 
 def memory_name(label: str, id: str) -> MemoryName:
-    """What names the memory with this id of the store with this label."""
+    """The naming fields of the memory with this id in the store with this label."""
     return {"ref": f"{label}:{id}", "id": id, "store": label}
 
 

@@ -1,4 +1,4 @@
-"""For any act and any format: a change that can be asked for, and how its effect is seen.
+"""Make a change for any act of any format, and check that it took effect.
 
 Nothing here knows a format. What an act needs (another memory to link to, a type that the store
 uses) is taken from the store's own memories.

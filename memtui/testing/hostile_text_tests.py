@@ -51,8 +51,8 @@ def can_be_done(library: Library, change: Change) -> bool:
         return False
 
 
-def clean(text: str, *, more: Sequence[str] = ("\n",)) -> bool:
-    return not set(text) & (FORBIDDEN - set(more))
+def clean(text: str) -> bool:
+    return not set(text) & (FORBIDDEN - {"\n"})
 
 
 def _told(command: Sequence[str], place: Path) -> list[str]:

@@ -160,7 +160,7 @@ def _unbudgeted(request: PackRequest) -> PackRequest:
 
 
 class ItemKind(StrEnum):
-    """What an item is: the text of the pack are its frames and entries."""
+    """The kinds of item; frames and entries together are the text of the pack."""
 
     SECTION = "section"
     """A line of the screen that names a section; no text of the pack."""
@@ -188,7 +188,7 @@ class PackItem:
 
     @property
     def ref(self) -> str:
-        """Of the memory; empty where the item is of none."""
+        """Ref of the memory; empty if the item has none."""
         return self.entry.ref if self.entry else ""
 
 

@@ -21,7 +21,7 @@ from memtui.upkeep.secrets import find_secrets
 
 
 class FindingKind(StrEnum):
-    """What a check found; `ProposalKind` has the same names."""
+    """The kinds of finding; `ProposalKind` has the same names."""
 
     OVERWRITTEN = "overwritten change"
     UNREADABLE = "unreadable"
@@ -72,11 +72,8 @@ def check_duplicate_ids(memories: Sequence[Memory]) -> Iterator[Finding]:
             yield _at(FindingKind.DUPLICATE_ID, memory, f"id {id} is {where}")
 
 
-_NO_RULES: Mapping[str, UpkeepRules] = {}
-
-
 def check_dangling_references(
-    memories: Sequence[Memory], rules: Mapping[str, UpkeepRules] = _NO_RULES
+    memories: Sequence[Memory], rules: Mapping[str, UpkeepRules]
 ) -> Iterator[Finding]:
     """References to a memory, and links to a memory or entity, that are not in the store.
 
@@ -130,7 +127,7 @@ def check_orphaned_files(memories: Sequence[Memory]) -> Iterator[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
-    """What the text of one memory holds, whatever the other memories are."""
+    """What was found in the text of one memory, independent of other memories."""
 
     secrets: tuple[str, ...]
     hidden: int
@@ -185,7 +182,7 @@ class TextChecks:
         return [self._known[serial][1] for serial in rows]
 
     def to_record(self) -> dict[str, Any]:
-        """What is known, for the cache: the digests of plain texts, and what the others hold."""
+        """The checked texts as JSON for the cache: digests of plain texts, findings of others."""
         known = dict(self._known.values())
         plain = sorted(digest for digest, text in known.items() if text == NOTHING_FOUND)
         return {
@@ -244,7 +241,7 @@ def check_all(
     memories: Sequence[Memory],
     texts: Sequence[CheckedText],
     unreadable: Iterable[Unreadable],
-    rules: Mapping[str, UpkeepRules] = _NO_RULES,
+    rules: Mapping[str, UpkeepRules],
 ) -> Iterator[Finding]:
     """Run all checks, the most serious first.
 

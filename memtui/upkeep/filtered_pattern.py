@@ -1,4 +1,4 @@
-"""Which of many regular expressions may match a text, by words that every match of each needs.
+"""Try many regular expressions quickly: skip those whose required words are not in the text.
 
 Most texts hold none of these words. They are looked for in the different words of a text, and what
 a word holds is remembered: a language has few words, and texts repeat them.

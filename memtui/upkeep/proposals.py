@@ -174,7 +174,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class UpkeepContext:
-    """What the findings know beside the memories."""
+    """What findings need beside the memories: clock, settings, what each store can do."""
 
     now: datetime
     settings: ReviewSettings = field(default_factory=ReviewSettings)

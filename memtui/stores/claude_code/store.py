@@ -118,7 +118,7 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
         return tuple(loaded_texts(self.root, folders, memories, entity))
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
-        """Of every MEMORY.md."""
+        """How much of its limit each MEMORY.md uses."""
         return limit_uses(self.label, self.session_start(view, "", now))
 
     def entities(self) -> dict[str, str]:

@@ -101,7 +101,7 @@ def _request(change: Change, memory: Memory, context: PlanContext) -> Plan:
 
 
 def _restore(change: Change, memory: Memory, context: PlanContext) -> Plan:
-    """Without the note, if it is still there."""
+    """Restore a memory; the note that asked for the change is removed, if still there."""
     entry = context.sidecar.entry(memory.id)
     edits: list[Edit] = []
     refs = [memory.ref]
@@ -169,8 +169,6 @@ ACTS = ActionSupport(
     unsupported={
         Act.RETYPE: "Codex sorts its memories itself: write a note",
         Act.MERGE: "Codex merges its memories itself: write a note",
-        Act.ACCEPT: "Codex has no proposals",
-        Act.DECLINE: "Codex has no proposals",
     },
     shard_of=lambda memory: memory.id.partition("#")[0],
     not_on=_not_on,

@@ -198,7 +198,7 @@ def _time_in(name: str) -> datetime | None:
 
 
 def _with_request(memory: Memory, sidecar: Sidecar) -> Memory:
-    """With the status that a note has asked for."""
+    """Return the memory with the status that a note has asked for."""
     status = sidecar.entry(memory.id).get(STATUS)
     if status not in ("retired", "superseded"):
         return memory

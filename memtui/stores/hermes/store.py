@@ -97,7 +97,7 @@ class HermesStore(ListedTextStore):
         return tuple(texts)
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:  # noqa: ARG002
-        """Of both files, in characters; Hermes writes nothing that goes beyond."""
+        """How many characters of its limit each file uses; Hermes never writes more."""
         found = []
         memories = [memory for memory in view.memories(self.label) if not is_kept(memory)]
         for name, target in ENTITIES.items():

@@ -42,7 +42,7 @@ def _edit(change: Change, memory: Memory, context: ListContext) -> Plan:
 
 
 def _add(change: Change, context: ListContext) -> Plan:
-    """To a heading of MEMORY.md, `memory/<heading>`, or to a day, `daily/<date>` (`daily`: now)."""
+    """Add below a heading of MEMORY.md (`memory/<heading>`) or to a day (`daily/<date>`)."""
     entity = str(change.fields.get("entity") or CURATED).strip("/ ")
     head, _, rest = entity.partition("/")
     if head == DAILY:
@@ -110,8 +110,6 @@ ACTS = ActionSupport(
     handlers={**LIST_HANDLERS, Act.EDIT: _edit},
     unsupported={
         Act.RETYPE: "an item has no type",
-        Act.ACCEPT: "OpenClaw has no proposals here",
-        Act.DECLINE: "OpenClaw has no proposals here",
     },
     shard_of=lambda memory: memory.id.partition("#")[0],
     not_on=_not_on,

@@ -90,7 +90,7 @@ class OpenClawStore(ListedTextStore):
         return texts
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
-        """Of every bootstrap file."""
+        """How much of its limit each bootstrap file uses."""
         return limit_uses(self.label, self.session_start(view, "", now))
 
     def _entries(self, path: str, text: str, view: StoreView) -> Iterator[LoadedEntry]:

@@ -30,7 +30,7 @@ from memtui.stores.workspace.rules import TypeMap
 
 @dataclass(frozen=True, slots=True)
 class _SharedFiles:
-    """What lies outside the documents and is said of them, as one scan found it."""
+    """Files that say something about documents (types, usage), as one scan found them."""
 
     types: ParsedFile[TypeMap]
     log: ParsedFile[InjectionLog]
@@ -92,7 +92,7 @@ class WorkspaceStore(TextFileStore[DocumentContext]):
             self._paths, self._stems = paths, None
 
     def _type_marks(self, types: ParsedFile[TypeMap]) -> dict[str, str]:
-        """What the map says of each path, worked out once for each version of the map."""
+        """The types that the map gives to each path, computed once for each version of the map."""
         if self._marked_by is not types:
             self._marked_by, self._marks = types, {}
         return self._marks

@@ -139,7 +139,7 @@ def test_relevance_alone_is_the_order_of_relevance(
 def test_a_second_text_on_the_same_topic_waits() -> None:
     texts = ["deploy on tuesday morning", "deploy on tuesday evening", "the bell is silent"]
     words = [text_words(text) for text in texts]
-    assert [choice.at for choice in choose_diverse([1.0, 0.95, 0.8], words, 3)] == [0, 2, 1]
+    assert [choice.at for choice in choose_diverse([1.0, 0.95, 0.8], words, 3, 0.7)] == [0, 2, 1]
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ from memtui.upkeep.checks import (
     check_orphaned_files,
 )
 from memtui.upkeep.instructions import find_suspicions
+from memtui.upkeep.proposal_scan import scan
 from memtui.upkeep.proposals import (
     MEMTUI,
     MIN_PRECISION,
@@ -34,7 +35,6 @@ from memtui.upkeep.proposals import (
     ProposalKind,
     UpkeepContext,
 )
-from memtui.upkeep.scanning import scan
 from memtui.upkeep.secrets import find_secrets
 from memtui.upkeep.similar_memories import find_across
 
@@ -284,12 +284,12 @@ def test_the_same_in_two_stores_is_found_when_asked() -> None:
             [replace(one, id=id) for one, id in zip(memories("A", "B"), ("1", "1#2"), strict=True)],
         ),
         (
-            check_dangling_references,
+            partial(check_dangling_references, rules={}),
             memories("Ann", links=(Link("met", "people/nobody"),)),
             memories("Ann", links=(Link("met", "people/ann"),)),
         ),
         (
-            check_dangling_references,
+            partial(check_dangling_references, rules={}),
             memories("Ann", supersedes=("gone",)),
             memories("Ann", "Bob", supersedes=("agent-memory-0",)),
         ),

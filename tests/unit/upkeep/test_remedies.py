@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from memtui.changes import Act
 from memtui.model import Link, Memory
+from memtui.upkeep.check_proposals import proposals_from
 from memtui.upkeep.checks import check_dangling_references
-from memtui.upkeep.integrity import proposals_from
 from memtui.upkeep.proposals import Proposal
 from memtui.upkeep.staleness import find_long_history
 
@@ -27,7 +27,7 @@ def dangling(*links: tuple[str, ...]) -> tuple[Proposal, ...]:
         for memory, targets in zip(found, links, strict=True)
     ]
     by_ref = {memory.ref: memory for memory in linked}
-    findings = check_dangling_references(linked)
+    findings = check_dangling_references(linked, {})
     return tuple(proposals_from(findings, by_ref.__getitem__, context()))
 
 
