@@ -199,6 +199,8 @@ class BrowseScreen(SearchableScreen):
     def _rows_changed(self, event: messages.RowsChanged) -> None:
         if event.complete and not self.is_ready:
             self._keep_from_collection()
+        if self.worker.library is not None:  # these rows need not be looked for
+            self._revision = self.worker.library.snapshot.revision
         if event.complete and self._looking is not None:
             self._looking.stop()
         self.status_text.complete |= event.complete

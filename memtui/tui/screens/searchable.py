@@ -213,7 +213,10 @@ class SearchableScreen(PaneScreen):
 
     @on(messages.OverviewReady)
     def _overview_ready(self, event: messages.OverviewReady) -> None:
-        if event.number != self._number or self.found is None:
+        if event.number != self._number:
+            return
+        self.call_later(self.worker.shown.set)
+        if self.found is None:
             return
         self.timeline.show(event.timeline, event.times)
         self.statistics.show(self.status_text.statistics(event.statistics, self.found))
