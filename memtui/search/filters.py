@@ -336,7 +336,8 @@ def describe_unknown_value(columns: Columns, query: Query, *, is_near: bool = Fa
             if part.field == "entity" and any(value in path for path in folded):
                 continue
             some = [name for name, _ in zip(folded, range(MAX_COMPARED), strict=False) if name]
-            near = find_nearest(value, some)
+            longer = (name for name in some if name.startswith(value))
+            near = min(longer, key=len, default="") or find_nearest(value, some)
             if is_near and not near:
                 continue
             advice = f"; did you mean {one_line(near)}?" if near else ""

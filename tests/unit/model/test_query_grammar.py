@@ -218,6 +218,12 @@ def test_an_unknown_type_names_the_nearest() -> None:
     assert said == "no memory has type 'decison'; did you mean decision?"
 
 
+def test_the_start_of_a_name_names_what_begins_so() -> None:
+    table = columns.build([memory(store=name) for name in ("ambient", "agent-memory")])
+    said = filters.describe_unknown_value(table, parse_query("store:agent", NOW))
+    assert said == "no memory has store 'agent'; did you mean agent-memory?"
+
+
 @given(st.text(alphabet="abORANDT19é_ ", max_size=24) | st.lists(st.sampled_from(
     ["OR", "AND", "NOT", "ORDER", "note", "Zürich", "東京", "ſ", "7", ""]
 )).map(" ".join), st.booleans())  # fmt: skip
