@@ -150,7 +150,8 @@ class ConflictScreen(TextDialog[str]):
             column = (width - 4) // 3
             columns = [_column(*one, palette, column) for one in texts]
             return join_columns(columns, column, palette)
-        return [line for one in texts for line in _column(*one, palette, width)]
+        # What was changed comes before what it was: else it is found only by scrolling.
+        return [line for one in (*texts[1:], texts[0]) for line in _column(*one, palette, width)]
 
 
 def _column(

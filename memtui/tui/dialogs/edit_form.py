@@ -36,6 +36,7 @@ PREVIEW_DELAY = 0.15
 """Seconds after the last key until the preview is computed."""
 _STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
 DELETED = "another program deleted this memory"
+UNRESOLVED = OutcomeLine("another program changed this memory: ^s shows both texts", Tone.WARNING)
 NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 
 
@@ -224,7 +225,11 @@ class FormScreen(FittingDialog[Planned]):
         if number != self._number:
             return
         self.is_previewing, self._preview = False, None
-        self.say(change_worker.describe_failure(error))
+        self.say(
+            UNRESOLVED
+            if isinstance(error, Conflict) and error.has_texts
+            else change_worker.describe_failure(error)
+        )
 
     @property
     def _stopped(self) -> bool:
@@ -333,7 +338,7 @@ class FormScreen(FittingDialog[Planned]):
     def _decided(self, conflict: Conflict, choice: str | None) -> None:
         library, base = self._writer.library, self._base
         if choice is None or library is None:
-            self.say(OutcomeLine("conflict with a change on disk, not resolved yet", Tone.WARNING))
+            self.say(UNRESOLVED)
             return
         if base is not None:
             try:
