@@ -104,6 +104,7 @@ async def test_a_cursor_that_was_moved_stays_on_its_memory(disk: SlowDisk) -> No
         assert on.browse.detail.memory == memory
 
 
+@pytest.mark.slow
 async def test_what_is_typed_after_a_refused_edit_runs_no_command(disk: SlowDisk) -> None:
     async with stage(disk.roots[0], open_library=disk.open, toasts=True) as on:
         disk.let(0)
