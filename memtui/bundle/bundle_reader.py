@@ -192,7 +192,9 @@ def decode_memory(record: Any) -> Memory:
     """Return the memory of a record. Raises BundleError."""
     try:
         memory = from_record(record)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+    except KeyError as error:
+        raise BundleError(f"a record has no field {error}") from error
+    except (TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BundleError(f"a record is not a memory ({type(error).__name__})") from error
     if why := find_defect(memory):
         raise BundleError(f"a record is not a valid memory: {why}")

@@ -37,7 +37,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.format import GENERAL_RULES
-from memtui.upkeep.integrity import proposals_from
+from memtui.upkeep.check_proposals import proposals_from
 from memtui.upkeep.model_requests import (
     ModelRequest,
     parse_summary,
@@ -47,6 +47,7 @@ from memtui.upkeep.model_requests import (
     with_answer,
     with_text,
 )
+from memtui.upkeep.proposal_scan import scan
 from memtui.upkeep.proposals import (
     Proposal,
     ProposalKind,
@@ -57,7 +58,6 @@ from memtui.upkeep.proposals import (
     to_record,
 )
 from memtui.upkeep.retention import due_batches, propose_summary
-from memtui.upkeep.scanning import scan
 from memtui.upkeep.similar_memories import find_across
 
 if TYPE_CHECKING:

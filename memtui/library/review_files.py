@@ -27,8 +27,8 @@ from memtui import paths
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError
 from memtui.upkeep import instruction_meanings, instructions, secrets
+from memtui.upkeep.proposal_scan import ScannedGroup
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, from_record, to_record
-from memtui.upkeep.scanning import ScannedGroup
 
 log = logging.getLogger(__name__)
 

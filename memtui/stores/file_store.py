@@ -50,6 +50,8 @@ from memtui.stores.scanning import (
 from memtui.stores.sidecar import KEPT_SHARD, Sidecar, apply_overlay, read_kept_shard
 from memtui.stores.values import utc_now
 
+NO_PROPOSALS = "its program has no proposals to decide on"
+
 
 class FileStore(ABC, Generic[AnyContext]):
     """A store made of files, at a root, under a label."""
@@ -164,7 +166,9 @@ class FileStore(ABC, Generic[AnyContext]):
         if act is Act.ADD:
             return self.acts.unsupported.get(act, "")
         if act not in self.acts.handlers and act not in SIDECAR_ACTS:
-            return self.acts.unsupported.get(act, "this format has no way to do it")
+            is_decision = act in (Act.ACCEPT, Act.DECLINE)
+            other = NO_PROPOSALS if is_decision else "this format has no way to do it"
+            return self.acts.unsupported.get(act, other)
         return "" if memory is None else self.acts.not_on(act, memory)
 
     def plan(self, change: Change, view: StoreView) -> Plan:

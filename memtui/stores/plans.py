@@ -375,10 +375,10 @@ class ActionSupport(Generic[AnyContext]):
     """Plans an ADD; of an import too, which has an id already, if `add_imported` is None. Raises
     Refused."""
     handlers: Mapping[Act, ActHandler[AnyContext]]
-    unsupported: Mapping[Act, str]
-    """Why the format has no way to do an act."""
     shard_of: Callable[[Memory], str]
     """Key of the shard that holds a memory."""
+    unsupported: Mapping[Act, str] = field(default_factory=dict)
+    """Why the format has no way to do an act, where there is more to say than that it has none."""
     add_imported: Callable[[Change, AnyContext], Plan] | None = None
     """Plans the ADD of an import. Raises Refused."""
     not_on: Callable[[Act, Memory], str] = field(default=lambda _act, _memory: "")

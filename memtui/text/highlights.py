@@ -323,14 +323,17 @@ def excerpt(text: str, passage: Passage, words: Sequence[str], room: int) -> str
     line = one_line(text[begin : first + EXCERPT_REACH * room]).strip()
     if is_begin and fits(line, room):
         return line
-    first = -1
+    first = first_end = -1
     for start, end in _spans(line, words):
-        first = start if first < 0 else first
+        if first < 0:
+            first, first_end = start, end
         if not (is_begin and fits(line[:end], room - 1)):
             break
     else:
         return cut(line, room)
     start = line.rfind(" ", 0, max(0, first - CONTEXT_CELLS) + 1) + 1
+    if not fits(line[start:first_end], room - 2):
+        start = first
     if fits(line[start:], room - 2):
         spare = room - 1 - width(line[start:])
         earlier = line.find(" ", max(0, start - spare), start) + 1

@@ -24,7 +24,6 @@ from memtui.themes.loading import (
     parse_paint,
 )
 from memtui.themes.theme import (
-    CYCLE,
     DEFAULT,
     GROUNDS,
     MONO,

@@ -71,8 +71,6 @@ FALLBACKS: Mapping[str, tuple[str, str]] = {
 """Role -> its fallback role, and the attributes added to it."""
 ROLES = ("background", "text", *FALLBACKS)
 
-CYCLE = 8
-"""Colours for types; a type keeps its colour because it is chosen by the type's name."""
 _RELATED_TYPES = (
     "decision architecture design choice",
     "person people preference identity profile user",

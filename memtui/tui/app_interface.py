@@ -155,8 +155,8 @@ class AppInterface(App[None]):
 
     def save_filter(self, name: str, query: str) -> None:
         """Save a search under a name. Raises ConfigError."""
-        self.saved[name] = query
         self.save_value(("saved", name), query)
+        self.saved[name] = query
 
     def remove_filter(self, name: str) -> None:
         """Delete a saved search. Raises ConfigError."""

@@ -332,7 +332,7 @@ def tag(memories: Sequence[Memory]) -> Form:
 
     value, hint = (", ".join(one.tags), TAGS_HINT) if one else ("", TAG_CHANGES_HINT)
     field = FormField("tags", LABELS["tags"], value=value, hint=hint)
-    return _form(_of("Tags", memories), [field], changes, memories, Act.TAG, base=one)
+    return _form(_of("Change tags", memories), [field], changes, memories, Act.TAG, base=one)
 
 
 def _of(what: str, memories: Sequence[Memory]) -> str:
@@ -365,7 +365,7 @@ def retype(memories: Sequence[Memory], known: Sequence[str]) -> Form:
     if by_pattern:
         hint = "this document, or a glob such as knowledge/**/*.md"
         fields.append(FormField("pattern", "Documents", value=first.id, hint=hint))
-    return _form(_of("Type", memories), fields, changes, memories, Act.RETYPE)
+    return _form(_of("Change type", memories), fields, changes, memories, Act.RETYPE)
 
 
 def rate(memories: Sequence[Memory]) -> Form:

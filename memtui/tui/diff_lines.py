@@ -9,6 +9,7 @@ import difflib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.segment import Segment
@@ -100,7 +101,7 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
     new = after[first : len(after) - max(0, tail - CONTEXT)]
     lines: list[DiffLine] = []
     matcher = difflib.SequenceMatcher(None, old, new)
-    for group in matcher.get_grouped_opcodes(CONTEXT):
+    for group in map(partial(_at_whole_blocks, old, new), matcher.get_grouped_opcodes(CONTEXT)):
         start_old, start_new = group[0][1] + first + 1, group[0][3] + first + 1
         moved = f" → {start_new}" if start_new != start_old else ""
         if start_old > 1 or moved:  # the first line of a file or of a row needs no number
@@ -118,6 +119,47 @@ def _file_lines(diff: FileDiff) -> list[DiffLine]:
         word = "without" if _ends_with_newline(diff.before) else "with"
         lines.append(DiffLine("note", f"the file now ends {word} a newline"))
     return lines
+
+
+Opcode = tuple[str, int, int, int, int]
+
+
+def _at_whole_blocks(
+    old: Sequence[str], new: Sequence[str], group: Sequence[Opcode]
+) -> list[Opcode]:
+    """Begin removed or added lines where they are indented least, where there is a choice.
+
+    A JSON record without its own last line but with that of the one before is a change as well,
+    but reads as if two records changed.
+    """
+    (_, old_start, _, new_start, _), (_, _, old_end, _, new_end) = group[0], group[-1]
+    codes = [
+        ("equal", old_start, old_start, new_start, new_start),
+        *group,
+        ("equal", old_end, old_end, new_end, new_end),
+    ]
+    for at in range(1, len(codes) - 1):
+        kind, old_start, old_end, new_start, new_end = codes[at]
+        if kind not in ("delete", "insert"):
+            continue
+        is_gone, before, after = kind == "delete", codes[at - 1], codes[at + 1]
+        lines, first, end = (old, old_start, old_end) if is_gone else (new, new_start, new_end)
+        shifts = [0]
+        for step, room in ((-1, before), (1, after)):
+            for shift in range(0, step * (room[2] - room[1]), step):
+                line = shift - (step < 0)
+                if lines[first + line] != lines[end + line]:
+                    break
+                shifts.append(shift + step)
+        by = min(shifts, key=lambda shift: (_indentation(lines[first + shift]), -shift))
+        codes[at - 1] = (before[0], before[1], before[2] + by, before[3], before[4] + by)
+        codes[at] = (kind, old_start + by, old_end + by, new_start + by, new_end + by)
+        codes[at + 1] = (after[0], after[1] + by, after[2], after[3] + by, after[4])
+    return codes
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _pair_changed_lines(old: Sequence[str], new: Sequence[str]) -> list[DiffLine]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
+from threading import Event
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, TypeVar
 
@@ -42,6 +43,8 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 """Seconds between two looks then: some file systems report no changes of other machines. A look at
 12,000 files takes 0.2 s of the processor; when the terminal gets the focus, one comes at once."""
 ALL = Query(conditions=(Condition("status", ("all",)),))
+LONGEST_SHOWING = 0.25
+"""Seconds for which reading waits until the screen shows what was read so far."""
 MAX_TAGGED = 500
 """Newest memories whose tags are offered: to read them all would cost a second at 100,000."""
 
@@ -74,6 +77,8 @@ class LibraryWorker:
         """A change of memtui's own is being written: the stores are read again after it."""
         self._last_memories: MemorySet | None = None
         """The memories that were there at the last look, whatever their status."""
+        self.shown = Event()
+        """Set when a search of the rows that were last announced is on the screen."""
         self._losses: LossDetector | None = None
         """Made once the stores have been read: what was unreadable then is no news."""
 
@@ -143,7 +148,9 @@ class LibraryWorker:
 
         def report(progress: Progress) -> None:
             job.report(progress)
+            self.shown.clear()
             job.post(messages.RowsChanged())
+            self.shown.wait(LONGEST_SHOWING)  # to read on meanwhile would make a key wait longer
 
         try:
             library.load(report, job.is_cancelled)
@@ -291,7 +298,7 @@ class LibraryWorker:
         found = library.find(query, job.is_cancelled)
         if job.is_cancelled():
             return
-        _ = found.hint, found.facets  # counted here, not while the screen waits for them
+        _ = found.hint, len(found.facets.entity)  # counted here: the screen would wait for it
         job.post(messages.FoundMemories(number, found))
         # The timeline shows what lies outside the chosen bar too, so that another can be chosen.
         whole = found

@@ -205,10 +205,12 @@ class MemoryDetail(NamedTuple):
             bits.append((text.ago(memory.when, self.now), palette.dim))
         yield from self._wrap_pieces(bits)
         hidden = text.hidden_count(f"{memory.title}{memory.content[:MAX_COUNTED]}")
+        badge = text.counted(hidden, "hidden character")
         if hidden:
-            badge = f" {text.counted(hidden, 'hidden character')} "
-            yield _line(Segment(text.cut(badge, self.width), palette.badge))
+            yield _line(Segment(text.cut(f" {badge} ", self.width), palette.badge))
         for found in self.findings:
+            if found.endswith(f": {badge}"):
+                continue  # the badge says it
             words = f"{appearance.FINDING_GLYPH} {text.one_line(found)}"
             yield from (_line(Segment(p, palette.warning)) for p in text.wrap(words, self.width))
 

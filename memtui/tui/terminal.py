@@ -186,9 +186,13 @@ class _OutputFile:
 
 
 def open_source(app: AppInterface, place: Place) -> None:
-    """Open a memory's file in the editor, at its line, and wait for it."""
+    """Open a memory's file in the editor, at its line, and wait for it; not a database."""
+    from memtui.library.broken_files import is_database
+
     if not Path(place.file).is_absolute() or not Path(place.file).exists():
         app.notify(f"{text.file_name(place.file)} no longer exists.", severity="warning")
+    elif is_database(Path(place.file)):
+        app.report_refusal(f"{text.file_name(place.file)} is a database, not a text to edit")
     else:
         run_editor(app, place.file, place.line)
 

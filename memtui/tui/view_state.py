@@ -144,9 +144,9 @@ class ViewState(NamedTuple):
         return bool(chips.conditions or chips.groups or chips.since or chips.until)
 
     def has_typed_filters(self, now: datetime) -> bool:
-        """Whether the text contains filters besides words."""
+        """Whether the text contains filters or an order besides words."""
         typed = self._parse(now)
-        return bool(typed.since or typed.until or any(typed.all_conditions))
+        return bool(typed.since or typed.until or typed.sort or any(typed.all_conditions))
 
     def chip_list(self) -> list[Chip]:
         """Every filter and order outside the text, as chips."""

@@ -28,8 +28,8 @@ from memtui.library import Library
 from memtui.library.review import ReviewQueue
 from memtui.model import Memory
 from memtui.stores.format import UpkeepRules
+from memtui.upkeep.proposal_scan import scan
 from memtui.upkeep.proposals import ProposalKind, UpkeepContext
-from memtui.upkeep.scanning import scan
 
 Answer = TypeVar("Answer")
 EACH = 40

@@ -199,7 +199,7 @@ class Stage:
     async def settle(self) -> None:
         """Wait until no worker runs and every message has been handled."""
         await self._done(3)
-        if self.browse.detail_controller.resting:
+        if self.browse.detail_controller.waits:
             self.browse.detail_controller.end_run()
             await self._done(2)
         self.app.screen._on_timer_update()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,12 @@ import pytest
 
 from memtui.config import session
 from memtui.config.session import Session
-from memtui.library import Library
+from memtui.library import Library, loaded_stores
 from memtui.library.time_views import read_times
 from memtui.query import Query, parse_query
-from memtui.tui import messages
+from memtui.tui import library_worker, messages
 from memtui.tui.layout import Pane
+from memtui.tui.widgets.memory_list import MemoryList
 
 from .stage import NOW, Stage, fact, stage, write_store
 
@@ -102,6 +104,26 @@ async def test_a_cursor_that_was_moved_stays_on_its_memory(disk: SlowDisk) -> No
         await on.ready()
         assert on.browse.memories.cursor == 2 * ROWS + 2
         assert on.browse.detail.memory == memory
+
+
+async def test_every_batch_of_rows_is_shown_before_the_next_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While stores are read, a key waits for one thread less, and no search is made in vain."""
+    monkeypatch.setattr(loaded_stores, "PUBLISH_EVERY", -1)  # each shard is a batch
+    monkeypatch.setattr(library_worker, "LONGEST_SHOWING", 60)
+    shown: list[int] = []
+    show = MemoryList.show
+
+    def recorded_show(self: MemoryList, rows: Any, slots: Sequence[int], *a: Any, **k: Any) -> None:
+        shown.append(len(slots))
+        show(self, rows, slots, *a, **k)
+
+    monkeypatch.setattr(MemoryList, "show", recorded_show)
+    root = write_store(tmp_path, {f"of-{at}": [_numbered(at, 0)] for at in range(6)})
+    async with stage(root) as on:
+        await on.ready()
+    assert list(dict.fromkeys(shown)) == [1, 2, 3, 4, 5, 6]
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -47,6 +49,23 @@ def test_a_diff_says_as_many_lines_as_differ(before: list[str], after: list[str]
     assert not any(DANGEROUS.search(line.words) for line in lines)
     for line in lines:
         assert not line.pieces or "".join(piece for _, piece in line.pieces) == line.words
+
+
+@pytest.mark.parametrize("removed", [0, 1, 2])
+def test_a_removed_record_is_removed_as_a_whole(removed: int) -> None:
+    records = [{"id": f"{at}", "text": f"number {at}", "importance": "high"} for at in range(3)]
+    left = records[:removed] + records[removed + 1 :]
+    before, after = (json.dumps(each, indent=2) for each in (records, left))
+    diff = diff_files([FileDiff("/a/file", before, after)])
+    gone = [line.words.strip(" ,{}") for line in diff if line.kind == "gone"]
+    assert [words for words in gone if words] == [
+        f'"id": "{removed}"',
+        f'"text": "number {removed}"',
+        '"importance": "high"',
+    ]
+    for kinds, whole in ((("same", "gone"), before), (("same", "new"), after)):
+        shown = "\n".join(line.words for line in diff if line.kind in kinds)
+        assert shown in whole
 
 
 def test_a_change_in_a_large_file_is_found_at_once() -> None:

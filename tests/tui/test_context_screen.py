@@ -17,6 +17,7 @@ from memtui.tui.context_packs import build_requested
 from memtui.tui.dialogs.context import PackScreen
 from memtui.tui.widgets.pack_view import BudgetSlider, PackList
 
+from .sample_stage import changing
 from .stage import NOW, Stage, compare, fact, stage, write_store
 
 SIZES = [(160, 45), (120, 35), (80, 24), (40, 12)]
@@ -57,6 +58,15 @@ async def test_a_task_that_is_typed_gives_the_pack_of_the_command(tmp_path: Path
         assert f"{pack.tokens} tokens (estimated)" in shown
         await on.press("escape")
         assert on.app.screen is on.browse
+
+
+@pytest.mark.slow
+async def test_blanks_between_memories_have_no_tokens_of_their_own(tmp_path: Path) -> None:
+    async with changing(tmp_path, "ambient", size=(160, 90)) as on:
+        await on.press("P")
+        await on.sees("[Project: ")
+        lines = [line.split("│")[1].strip(" ▐▌") for line in on.text().split("\n") if "│" in line]
+        assert not [line for line in lines if line.isdigit()]
 
 
 TASK = "tea in the morning, deploys and the ledger"

@@ -115,6 +115,49 @@ async def test_an_export_says_how_many_and_what_it_has_no_place_for(root: Path) 
         assert toast.splitlines()[1].startswith("left out: ")
 
 
+async def test_nothing_on_a_small_screen_is_cut_for_good(root: Path) -> None:
+    broken = root / "entities" / "garden" / "items.json"
+    broken.parent.mkdir()
+    broken.write_text('[{"id": "1", "content": "half written')
+    async with stage(root, (40, 12), state=root.parent / "state") as on:
+        await on.press("C")
+        await on.sees("undo and redo it.")
+        await on.press("escape", "U")
+        await on.sees(f"  {str(root)[:20]}")  # below the name of the store, not beside it
+        await on.press("enter")
+        await on.sees("▶")
+        assert "no good copy" not in on.text()
+        await on.press("tab", "end")
+        await on.sees("no good copy")
+
+
+async def test_an_address_that_fits_is_on_one_line(root: Path) -> None:
+    url = "https://example.org/" + "x" * 30
+    async with stage(root, (80, 24)) as on:
+        said = [OutcomeLine(url)]
+        on.app.push_screen(ConfirmDialog("Open?", said, [Reply("y", "open", "open")]))
+        await on.sees(url)
+
+
+async def test_clearing_the_filters_clears_the_order_too(root: Path) -> None:
+    async with stage(root, (80, 24)) as on:
+        await on.press("v")
+        await on.sees("oldest first ×")
+        await on.press("F")
+        await on.sees("newest first")
+        assert "×" not in on.text()
+
+
+async def test_filters_have_the_room_before_what_could_be_reviewed(root: Path) -> None:
+    async with stage(root, (60, 20)) as on:
+        await on.press("/")
+        await on.type("type:decision importance:medium")
+        await on.press("enter")
+        on.browse.chips.set_review(3, 0)
+        for filter_words in ("decision ×", "medium ×"):
+            await on.sees(filter_words)
+
+
 async def test_every_bookmark_has_a_line_and_can_be_reached(root: Path) -> None:
     chosen: list[str] = []
     bookmarks = {letter: f"{letter} {LONG}" for letter in "abcdefghijklmnopqrstuvwxyz"}

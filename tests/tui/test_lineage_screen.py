@@ -124,3 +124,10 @@ async def test_markdown_is_rendered_in_history_and_preview_and_raw_with_one_key(
         assert "items.json" in on.text(), "what is written to the file"
         assert "**" in on.text()
         await on.keys("escape", "escape")
+
+
+async def test_the_age_gives_way_to_what_a_version_is(tmp_path: Path) -> None:
+    root = write_store(tmp_path, {"alice": [fact(1, "Alice sleeps five hours", "2025-08-15")]})
+    async with stage(root, (60, 20)) as on:
+        await on.press("H")
+        await on.sees("this one")

@@ -135,6 +135,15 @@ async def test_a_memory_with_a_finding_has_a_sign_that_leads_to_it(root: Path) -
         assert on.browse.detail.memory.ref in row.proposal.refs
 
 
+async def test_hidden_characters_are_named_once(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        on.browse.set_text("hello")
+        for _ in range(100):
+            if "◇ !" in await on.still():
+                break
+        assert on.text().count("hidden character") == 1
+
+
 async def test_what_an_entity_lacks_is_no_sign_on_its_memories() -> None:
     (one, *_) = memories_of_a_branch = [
         Memory(ref=f"s:{n}", id=str(n), store="s", kind="event", content="x") for n in range(2)
@@ -160,6 +169,18 @@ async def test_accept_writes_and_undo_gives_the_same_bytes(on: Stage, root: Path
 
 
 @pytest.mark.slow
+async def test_a_small_screen_names_the_key_that_shows_the_proposal(on: Stage) -> None:
+    await on.resize(40, 12)
+    await on.sees("space whole")
+    await on.press("space")
+    await on.sees("space queue")
+    await on.resize(80, 24)
+    await on.sees("a accept")
+    assert "1 proposal\n" not in on.text(), "the queue gives the proposal its room"
+    await on.press("space")
+    await on.sees("space whole")
+
+
 async def test_a_group_is_accepted_after_a_preview(on: Stage, root: Path) -> None:
     before = files(root)
     await select(on, "lives in")

@@ -34,6 +34,16 @@ async def test_the_text_has_the_room_on_the_sample_data(tmp_path: Path, store: s
 
 
 @pytest.mark.slow
+async def test_the_kind_of_what_has_no_type_is_not_cut(tmp_path: Path) -> None:
+    """The column was as wide as the longest type, so that a search showed `docume…`."""
+    async with changing(tmp_path, "workspace", size=(200, 60)) as on:
+        await on.show("kind:document status:all")
+        assert "" in on.browse.found.facets.type
+        memories = on.browse.memories
+        assert memories._columns(memories.size.width - 1).type >= len("document")
+
+
+@pytest.mark.slow
 async def test_a_filter_takes_its_column_away(tmp_path: Path) -> None:
     async with changing(tmp_path, "agent-memory", size=(200, 60)) as on:
         everything = on.browse.memories._columns(on.browse.memories.size.width - 1)

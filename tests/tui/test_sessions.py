@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import resource
+import shutil
 from pathlib import Path
 
 import pytest
 from textual.events import MouseScrollDown
 from textual.widgets import Input
 
+from memtui import paths
 from memtui.config import Settings
 from memtui.errors import SaveError
 from memtui.files import drafts
@@ -222,6 +224,20 @@ async def test_the_source_is_opened_with_the_guards_of_drafts(
         assert told == ["--cmd", "set nomodeline", f"+{place.line}", place.file, ""]
 
 
+async def test_a_database_is_not_opened_as_a_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`o` on a memory of Engram: an editor that saves the file would break it."""
+    root = tmp_path / "engram"
+    shutil.copytree(paths.bundled_folder("sample-data") / "engram", root)
+    monkeypatch.setattr(MemtuiApp, "suspend", lambda _: contextlib.nullcontext())
+    settings = Settings(editor=f"touch {tmp_path / 'opened'}")
+    async with stage(root, settings=settings, toasts=True) as on:
+        await on.press("o")
+        await on.sees("engram.db is a database")
+    assert not (tmp_path / "opened").exists()
+
+
 async def test_the_pager_gets_the_text_without_escape_sequences(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -278,3 +294,18 @@ def test_the_registry_is_sound() -> None:
     for action in actions.ACTIONS:
         assert action.label
         assert action.tooltip[0].isupper()
+
+
+async def test_a_filter_that_cannot_be_saved_is_not_listed_as_saved(
+    root: Path, tmp_path: Path
+) -> None:
+    """As on a full disk."""
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("")
+    async with stage(root, config_file=in_the_way / "config.toml", toasts=True) as on:
+        on.browse.set_text("type:decision")
+        await on.press("f", "enter", *"tea", "enter")
+        await on.sees("not saved")
+        await on.press("f")
+        await on.sees("Save current filter")
+        assert not on.app.saved

@@ -139,6 +139,7 @@ async def test_a_new_store_is_told_of_once_and_marked(home: Path) -> None:
         on.browse.stores.look()
         await on.settle()
         (told,) = [words for words in toasts(on) if "memory-bank" in words]
+        assert told.endswith("Press 0 to open it.")
         assert told.startswith("Memory bank: ")
         await on.press("0")
         (line,) = [line for line in on.text().split("\n") if "[✓] Memory bank" in line]

@@ -275,8 +275,6 @@ def _unlink(change: Change, memory: Memory, context: FactContext) -> Plan:
     return plan_one(change, memory, (*edits, *ended))
 
 
-_NO_PROPOSALS = "agent-memory has no proposals to decide on"
-
 ACTS = ActionSupport(
     editable=FACT_FIELDS,
     add=plan_add,
@@ -291,7 +289,6 @@ ACTS = ActionSupport(
         Act.LINK: _link,
         Act.UNLINK: _unlink,
     },
-    unsupported=dict.fromkeys((Act.ACCEPT, Act.DECLINE), _NO_PROPOSALS),
     shard_of=shard_of,
     not_on=not_on,
 )

@@ -320,7 +320,6 @@ ACTS = ActionSupport(
         Act.MERGE: _merge,
         Act.ARCHIVE: _archive,
     },
-    unsupported=dict.fromkeys((Act.ACCEPT, Act.DECLINE), "Ambient has no proposals to decide on"),
     shard_of=shard_of,
     not_on=_not_on,
     native_tags=_native_tags,

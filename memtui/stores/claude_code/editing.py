@@ -206,8 +206,6 @@ ACTS = ActionSupport(
         Act.RETIRE: "Claude Code reads every file that is there: delete it",
         Act.RESTORE: "nothing is ever retired here",
         Act.MERGE: "edit one of them and delete the others",
-        Act.ACCEPT: "Claude Code has no proposals",
-        Act.DECLINE: "Claude Code has no proposals",
     },
     shard_of=_shard_of,
     not_on=_not_on,

@@ -169,8 +169,6 @@ ACTS = ActionSupport(
     unsupported={
         Act.RETYPE: "Codex sorts its memories itself: write a note",
         Act.MERGE: "Codex merges its memories itself: write a note",
-        Act.ACCEPT: "Codex has no proposals",
-        Act.DECLINE: "Codex has no proposals",
     },
     shard_of=lambda memory: memory.id.partition("#")[0],
     not_on=_not_on,

@@ -199,7 +199,8 @@ class Planner(OpenDatabase):
         if row.get("sync_id") != memory.extra.get("sync_id"):
             raise Refused("its number is another observation's now", where=memory.ref)
         edits.append(RowEdit(self.path, "observations", row_key(row), _row_columns(row), None))
-        reason = f"deleted for good, {counted(len(touching), 'relation')} orphaned"
+        orphaned = f", {counted(len(touching), 'relation')} orphaned" if touching else ""
+        reason = f"deleted for good{orphaned}"
         return Plan((change,), tuple(edits), reason=reason, refs=(memory.ref,))
 
     def _pin(self, change: Change, memory: Memory) -> Plan:

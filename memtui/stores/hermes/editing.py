@@ -108,8 +108,6 @@ ACTS = ActionSupport(
     handlers=LIST_HANDLERS,
     unsupported={
         Act.RETYPE: "an entry has no type",
-        Act.ACCEPT: "Hermes has no proposals",
-        Act.DECLINE: "Hermes has no proposals",
     },
     shard_of=lambda memory: memory.id.partition("#")[0],
     not_on=listed_texts.not_on,

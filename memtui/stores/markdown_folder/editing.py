@@ -276,8 +276,6 @@ ACTS = ActionSupport(
         Act.RETIRE: "a note has no status: delete it",
         Act.RESTORE: "a note has no status",
         Act.MERGE: "notes are edited, not merged",
-        Act.ACCEPT: "there are no proposals here",
-        Act.DECLINE: "there are no proposals here",
     },
     shard_of=lambda memory: memory.id.partition("#")[0],
     not_on=_not_on,

@@ -260,10 +260,6 @@ ACTS = ActionSupport(
         Act.LINK: _link,
         Act.UNLINK: _link,
     },
-    unsupported={
-        Act.ACCEPT: "the graph has no proposals",
-        Act.DECLINE: "the graph has no proposals",
-    },
     shard_of=lambda _: SHARD,
     not_on=_not_on,
 )

@@ -110,8 +110,6 @@ ACTS = ActionSupport(
     handlers={**LIST_HANDLERS, Act.EDIT: _edit},
     unsupported={
         Act.RETYPE: "an item has no type",
-        Act.ACCEPT: "OpenClaw has no proposals here",
-        Act.DECLINE: "OpenClaw has no proposals here",
     },
     shard_of=lambda memory: memory.id.partition("#")[0],
     not_on=_not_on,

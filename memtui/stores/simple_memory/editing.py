@@ -21,6 +21,7 @@ from memtui.stores.plans import (
     plan_merge,
     plan_one,
     plan_sidecar_act,
+    requested_link,
 )
 from memtui.stores.sidecar import kept_value
 from memtui.stores.simple_memory import adding
@@ -156,8 +157,7 @@ def pin(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, .
 def native_link(change: Change, memory: Memory, context: RecordContext) -> tuple[Edit, ...] | None:
     """LINK and UNLINK in the record's own lists; None if the link belongs to the sidecar."""
     target = context.target(memory)
-    relation = str(change.fields.get("relation") or "")
-    other = str(change.fields.get("target") or "").removeprefix(f"{context.label}:")
+    relation, other = requested_link(change, memory)
     if not relation or not other:
         raise Refused("a link needs a relation and a memory to lead to", where=change.ref)
     key, item = _place(target, relation, other)
@@ -258,7 +258,6 @@ ACTS = ActionSupport(
         Act.MERGE: merge,
         Act.DELETE: _delete,
     },
-    unsupported={},
     shard_of=lambda _: SHARD,
     not_on=_not_on,
     native_tags=_native_tags,

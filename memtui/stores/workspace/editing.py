@@ -149,8 +149,6 @@ ACTS = ActionSupport(
     unsupported={
         Act.SUPERSEDE: "a document is edited; git keeps the former text",
         Act.MERGE: "documents are edited, not merged",
-        Act.ACCEPT: "a workspace has no proposals",
-        Act.DECLINE: "a workspace has no proposals",
     },
     shard_of=lambda memory: memory.id,
     not_on=_not_on,

@@ -159,10 +159,9 @@ class DetailController:
     def __init__(self, screen: ScreenInterface, status_text: StatusText) -> None:
         self._screen = screen
         self._status_text = status_text
-        self.resting = False
-        """The references of the memory under the cursor are still to be asked for."""
         self._moved = 0.0
-        self._waits = False
+        self.waits = False
+        """It is still to be seen whether the cursor rests, and then to ask for references."""
 
     def show(self, memory: Memory | None) -> None:
         """Show a memory in the detail, and load its references once the cursor rests."""
@@ -180,17 +179,16 @@ class DetailController:
         if not is_run:
             screen.update_keys()
         self._moved = now
-        self.resting = memory is not None
-        if not self._waits:
+        if not self.waits:
             self._check_after(REST_SECONDS)
 
     def _check_after(self, seconds: float) -> None:
-        self._waits = True
+        self.waits = True
         self._screen.set_timer(seconds, self._end_run_if_rested)
 
     def _end_run_if_rested(self) -> None:
         left = self._moved + REST_SECONDS - monotonic()
-        if not self._waits:
+        if not self.waits:
             return
         if left > 0:
             self._check_after(left)
@@ -199,7 +197,7 @@ class DetailController:
 
     def end_run(self) -> None:
         """Show the memory under the cursor completely, now that the cursor rests."""
-        self._waits = self.resting = False
+        self.waits = False
         self._screen.detail.catch_up()
         self.relate()
 

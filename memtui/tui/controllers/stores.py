@@ -65,8 +65,8 @@ class StoreActions:
         app = self._screen.app
         for summary in catalog.describe(came):
             where = text.file_name(str(summary.store.root))
-            keys = app.hint("stores")
-            app.notify(f"{text.one_line(summary.program)}: {where}{keys}", title="New store")
+            advice = app.press(("stores", "to open it"))
+            app.notify(f"{text.one_line(summary.program)}: {where}. {advice}", title="New store")
 
     def _choose(self) -> None:
         from memtui.tui.dialogs.stores import StoreChooser

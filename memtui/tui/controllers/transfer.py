@@ -95,8 +95,10 @@ class TransferActions(WritingController):
             return
         counts = {state.label: state.count for state in library.snapshot.stores}
         choices = [
-            Choice(s.label, s.label, counts.get(s.label), note=path_from_home(s.root))
-            for s in others
+            Choice(
+                store.label, store.label, counts.get(store.label), note=path_from_home(store.root)
+            )
+            for store in others
         ]
         self._screen.app.pick(
             f"Compare {text.one_line(left)} with",

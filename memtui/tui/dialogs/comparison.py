@@ -65,16 +65,19 @@ class DifferenceList(RowList[Difference]):
     def __init__(self, now: Callable[[], datetime]) -> None:
         super().__init__(title="Changes")
         self._now = now
+        self._names_stores = False
 
     def show(self, differences: Sequence[Difference], empty: str) -> None:
         self.empty = empty
+        self._names_stores = len({each.memory.store for each in differences}) > 1
         self.show_rows(differences)
         self.post_message(self.Moved())
 
     def draw_row(self, row: Difference, width: int) -> Sequence[tuple[str, Style]]:
         palette = self.palette
         age = text.short_ago(row.time, self._now()) if row.time else ""
-        store = text.cut_line(row.memory.store, STORE_MAX) if width >= 60 else ""
+        names_store = self._names_stores and width >= 60
+        store = text.cut_line(row.memory.store, STORE_MAX) if names_store else ""
         kind = str(SIGNS[row.kind])
         if width >= NARROW:
             kind += f" {row.kind:<{KIND_WIDTH}} "

@@ -41,8 +41,8 @@ BORDER_COLUMNS = 4
 """Borders and padding of a box."""
 FRAME_COLUMNS, FRAME_ROWS = 5, 4
 """Borders, padding and scrollbar; borders, a blank line and the keys."""
-OUTCOME_SMALL = 4
-"""Most rows of outcome lines on a small screen, as in dialogs.tcss."""
+OUTCOME_SHARE = 34
+"""Percent of a small screen's height that outcome lines take at most, as in dialogs.tcss."""
 MIN_TEXT_WIDTH = 20
 SMALL_WIDTH, SMALL_HEIGHT = 90, 26
 """Below either of them a dialog fills the whole screen."""
@@ -187,9 +187,10 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
             drawn_lines = drawn(
                 outcome.outcome_lines, outcome.palette, max(12, self.inner_width - 1)
             )
-            rows += min(OUTCOME_SMALL if small else outcome.MAX_HEIGHT, len(drawn_lines)) + (
-                not small
-            )
+            most = outcome.MAX_HEIGHT
+            if small:
+                most = min(most, self.app.size.height * OUTCOME_SHARE // 100)
+            rows += min(most, len(drawn_lines)) + (not small)
         self.fit(rows=rows)
 
     leave = "cancel"

@@ -20,8 +20,6 @@ from memtui.tui.text_blocks import is_markdown
 from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
 from memtui.tui.widgets.text_window import RowList
 
-WHOLE_DATE_FROM = 50
-"""Columns from which a version's time of day and age are shown."""
 LONGEST = 4_000
 """Characters of a version that are shown here."""
 
@@ -143,11 +141,6 @@ class HistoryScreen(FittingDialog[str]):
     ) -> list[Sequence[Segment]]:
         memory = version.memory
         is_own = version.is_present and memory.ref == self._history.lineage.memory.ref
-        when = text.date(version.time)
-        if width >= WHOLE_DATE_FROM:
-            when = f"{when}  {text.ago(version.time, self._now())}"
-        else:
-            when = when.split(" ")[0]
         if version.is_present:
             sign = appearance.VISIBLE_STATUS_GLYPHS.get(memory.status, " ")
             status = Segment(f"  {sign} {memory.status}", palette.status(memory.status))
@@ -155,13 +148,17 @@ class HistoryScreen(FittingDialog[str]):
             status = Segment("  former text", palette.faint)
         by = [str(version.origin), version.note, version.author]
         provenance = "  ".join(text.one_line(word) for word in by if word and word != "store")
-        head = [
-            Segment("● " if is_own else "○ ", palette.accent),
-            Segment(when, palette.heading),
+        tail: list[Segment] = [
             status,
             Segment("  this one" if is_own else "", palette.accent),
             Segment(text.cut(f"  {provenance}", width // 3) if provenance else "", palette.faint),
         ]
+        date = text.date(version.time)
+        dates = (f"{date}  {text.ago(version.time, self._now())}", date, date.split(" ")[0])
+        room = width - 2 - sum(text.width(part.text) for part in tail)
+        when = next((words for words in dates if text.width(words) <= room), dates[-1])
+        dot = Segment("● " if is_own else "○ ", palette.accent)
+        head = [dot, Segment(when, palette.heading), *tail]
         body = self._draw_changes(version, before, palette, width - 2)
         return [head, *([Segment("│ ", palette.rule), *line] for line in body)]
 

@@ -111,7 +111,7 @@ class LogScreen(FittingDialog[tuple[str, str]]):
 
     def fill(self) -> None:
         if self._list.current is None:
-            self.fit(rows=2)
+            self.fit(rows=len(self._list.empty_lines(self.inner_width)))
 
     @on(ActionList.Moved)
     def _moved(self) -> None:

@@ -61,10 +61,11 @@ class ConfirmDialog(FittingDialog[str]):
         return [(reply.key, reply.words) for reply in self._replies]
 
     def fill(self) -> None:
-        widths = [text.width(text.one_line(f"{line.head} {line.words}")) for line in self.summary]
+        lines = [text.one_line(f"{line.head} {line.words}") for line in self.summary]
         keys = sum(len(reply.key) + text.width(reply.words) + 3 for reply in self._replies)
-        title = text.width(text.one_line(self.heading)) + 4
-        self.fit(columns=min(QUESTION_CELLS, max(*widths, keys + len(self.leave) + 8, title)))
+        title = text.width(text.one_line(self.heading)) + 3
+        most = max(*map(text.width, lines), keys + len(self.leave) + 7, title)
+        self.fit(columns=min(QUESTION_CELLS, most + 1))
 
     def on_key(self, event: events.Key) -> None:
         for reply in self._replies:

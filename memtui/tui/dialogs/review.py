@@ -128,7 +128,8 @@ class ReviewScreen(FittingDialog[None]):
         self.set_class(width >= WIDE_FROM, "-columns")
         small = height < DETAIL_FROM
         self.query_one("#review-detail").display = self._is_whole or not small
-        self._list.display = not (self._is_whole and small)
+        self._list.display = not self._is_whole
+        self.update_keys()
         self.call_after_refresh(self._draw)
 
     def fill(self) -> None:
@@ -186,7 +187,9 @@ class ReviewScreen(FittingDialog[None]):
                 keys.append(("m", "model"))
             if not row.is_hint and row.count > 1:
                 keys.append(("A", "all"))
-            keys.append(("space", "queue" if self._is_whole else "whole"))
+            is_small = self.app.size.height < DETAIL_FROM  # nothing else shows the proposal
+            whole = ("space", "queue" if self._is_whole else "whole")
+            keys.insert(0 if is_small else len(keys), whole)
         elif row is not None:
             keys.append(("enter", "close" if row.is_open else "open"))
             keys += [] if row.is_hint else [("A", "accept all")]
@@ -298,11 +301,8 @@ class ReviewScreen(FittingDialog[None]):
         """The proposal on the whole screen, or the queue again."""
         self._is_whole = not self._is_whole
         self.set_class(self._is_whole, "-whole")
-        self._list.display = not self._is_whole
-        self.query_one("#review-detail").display = True
-        (self.query_one("#review-detail") if self._is_whole else self._list).focus()
         self.on_resize()
-        self.update_keys()
+        (self.query_one("#review-detail") if self._is_whole else self._list).focus()
 
 
 class ProposalTextScreen(FittingDialog[str]):

@@ -89,8 +89,8 @@ class StoreList(RowList[StoreSummary | str]):
         is_chosen = row.store.key in self.chosen
         count = text.number(row.count) if self.is_counted else "…"
         age = text.short_ago(row.last_write, self._now) if self.is_counted else ""
-        remarks = _remarks(row, is_new=row.store.key in self._fresh)
         room = max(0, width - 5 - PROGRAM_CELLS - COUNT_CELLS - AGE_CELLS - 2)
+        remarks = text.cut(_remarks(row, is_new=row.store.key in self._fresh), max(0, room - 2))
         room -= text.width(remarks) + 2
         label = text.cut_line(row.store.label, max(0, room))
         path = text.cut_line(_path_in(row), max(0, room - text.width(label) - 2))
@@ -360,7 +360,7 @@ class StoreComparisonScreen(FittingDialog[str]):
         def tell(loss: str) -> None:
             if self.query_one(ComparisonList).memory is memory:
                 words = f"copy to {text.one_line(self._other(memory))}: {text.one_line(loss)}"
-                line.update(Content(text.cut(words, max(20, self.inner_width - 2))))
+                line.update(Content(words))
 
         self._writer.worker.run(
             "preview of a copy",

@@ -148,16 +148,20 @@ def _store_rows(
 ) -> Iterator[FaultRow]:
     """A line for each store, with its label, its memories and where it lies, then its faults.
 
-    `labels`: columns for the labels.
+    Where that is too narrow for a path, it stands below. `labels`: columns for the labels.
     """
     counts = max((len(text.counted(store.count, "memory")) for store in stores), default=0)
-    room = max(width - labels - counts - 5, width // 3)
-    for store in stores:
+    paths = [text.file_name(str(store.root)) for store in stores]
+    indent = labels + counts + 4
+    is_below = any(text.width(path) >= width - indent for path in paths)
+    indent = 2 if is_below else indent
+    for store, root in zip(stores, paths, strict=True):
         label = text.pad(text.cut_line(store.label, labels), labels)
         count = f"  {text.counted(store.count, 'memory'):>{counts}}  "
-        path, *rest = text.wrap(text.file_name(str(store.root)), room)
-        yield [(label, palette.heading), (count, palette.dim), (path, palette.dim)], None
-        yield from (([(" " * (labels + counts + 4) + part, palette.dim)], None) for part in rest)
+        path = text.wrap(root, width - indent - 1)
+        first = "" if is_below else path.pop(0)
+        yield [(label, palette.heading), (count, palette.dim), (first, palette.dim)], None
+        yield from (([(" " * indent + part, palette.dim)], None) for part in path)
         if store.read_only:
             words = f"  read-only: {text.one_line(store.read_only)}"
             yield from (([(part, palette.warning)], None) for part in text.wrap(words, width))

@@ -16,7 +16,7 @@ from memtui.tui import messages
 from memtui.tui.actions import ActionContext
 from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
-from memtui.tui.controllers.memory import MemoryActions
+from memtui.tui.controllers.navigation import NavigationActions
 from memtui.tui.controllers.panes import PaneActions
 from memtui.tui.controllers.session import LONGEST_WAIT, SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
@@ -58,7 +58,7 @@ class BrowseScreen(SearchableScreen):
         self._selected_before = sessions.last.selected
         self.is_ready = False
         """Everything has been read, and search answers from the index."""
-        self._reading = MemoryActions(self)
+        self._reading = NavigationActions(self)
         self.stores = StoreActions(self)
         self._editing: EditingControllers | None = None
         self._looking: Timer | None = None
@@ -150,7 +150,7 @@ class BrowseScreen(SearchableScreen):
                 Pane.TIMELINE: self.timeline.choosable,
             }.get(self.pane, True),
             marked=len(self.memories.marked),
-            filtered=self.view.is_filtered or self.view.has_typed_filters(self.now()),
+            filtered=bool(self.view.chip_list()) or self.view.has_typed_filters(self.now()),
             searching=bool(self.view.text),
             ranked=self.memories.slot >= 0
             and self.found is not None
@@ -199,6 +199,8 @@ class BrowseScreen(SearchableScreen):
     def _rows_changed(self, event: messages.RowsChanged) -> None:
         if event.complete and not self.is_ready:
             self._keep_from_collection()
+        if self.worker.library is not None:  # these rows need not be looked for
+            self._revision = self.worker.library.snapshot.revision
         if event.complete and self._looking is not None:
             self._looking.stop()
         self.status_text.complete |= event.complete

@@ -213,7 +213,10 @@ class SearchableScreen(PaneScreen):
 
     @on(messages.OverviewReady)
     def _overview_ready(self, event: messages.OverviewReady) -> None:
-        if event.number != self._number or self.found is None:
+        if event.number != self._number:
+            return
+        self.call_later(self.worker.shown.set)
+        if self.found is None:
             return
         self.timeline.show(event.timeline, event.times)
         self.statistics.show(self.status_text.statistics(event.statistics, self.found))
@@ -275,10 +278,12 @@ def _has_other_words(before: Query, now: Query) -> bool:
 
 
 def _types_width(found: SearchResult) -> int:
-    """Columns of the longest type; 0 where the list is filtered by one."""
+    """Columns of the longest type, or kind where one is missing; 0 in a list of one type."""
     if len(queries.filter_values(found.query, "type")) == 1:
         return 0
-    return max((text.width(text.one_line(name)) for name in found.facets.type), default=0)
+    facets = found.facets
+    names = [*facets.type, *(facets.kind if facets.type.get("") else ())]
+    return max((text.width(text.one_line(name)) for name in names), default=0)
 
 
 def _entities_width(found: SearchResult) -> int:

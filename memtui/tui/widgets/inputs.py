@@ -240,7 +240,7 @@ class ChoiceList(RowList[Choice]):
         if self._several:
             pieces.append(("[✓] ", palette.chosen) if row.chosen else ("[ ] ", palette.faint))
         else:
-            pieces.append(("✓ " if row.chosen else "  ", palette.chosen))
+            pieces.append(("✓ ", palette.chosen) if row.chosen else ("  ", palette.text))
         if row.sign:
             sign = palette.glyph(row.field, row.value) if row.field else palette.accent
             pieces.append((row.sign + " ", sign))

@@ -130,7 +130,8 @@ class PackList(RowList[PackRow]):
             style = palette.removed if item.is_over_budget else palette.faint
         sign = OUT_SIGN if not item.is_in and item.entry and is_first else " "
         tokens = ""
-        if width >= TOKENS_FROM and is_first and item.entry is not None:
+        blank = len(item.text) - len(item.text.lstrip("\n"))  # nothing else between two memories
+        if width >= TOKENS_FROM and row.number == blank and item.entry is not None:
             room = max(0, width - 2 - text.width(row.words) - TOKENS_WIDTH)
             tokens = f"{' ' * room}{text.number(item.entry.tokens):>{TOKENS_WIDTH - 1}} "
         return [(sign, palette.warning), (row.words, style), (tokens, palette.dim)]

@@ -142,8 +142,8 @@ class ChipLine(ClickableLine):
     def _fitting_alerts(self, room: int) -> list[tuple[str, str]]:
         """The alerts and their action; where there is little room, only the first, shortened."""
         alerts = [(words, at) for at, words in self._alerts.items() if words]
-        first = "".join(_chip_words(self._chips[0])) if self._chips else ""
-        least = max(MIN_FILTER_CELLS, text.width(first) + 1)
+        filters = " ".join("".join(_chip_words(chip)) for chip in self._chips)
+        least = max(MIN_FILTER_CELLS, text.width(filters) + 1)
         if not self._chips:  # what the filters hide matters more than what could be reviewed
             least = max(least, text.width(text.one_line(self._hint).partition(" · ")[0]) + 1)
         if sum(text.width(words) + 2 for words, _ in alerts) > room - least:

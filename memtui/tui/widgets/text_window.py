@@ -126,8 +126,8 @@ class WrappedLines(PreparedLines):
         self.lay_out()
 
 
-class OutcomeLines(WrappedLines, can_focus=False):
-    """Shows up to `MAX_HEIGHT` lines; more can be scrolled with the mouse wheel."""
+class OutcomeLines(WrappedLines):
+    """Shows up to `MAX_HEIGHT` lines; with more it takes the focus, so that keys scroll it."""
 
     MAX_HEIGHT = 7
 
@@ -140,6 +140,9 @@ class OutcomeLines(WrappedLines, can_focus=False):
             self.outcome_lines = lines
             self.lay_out()
             self.refresh(layout=True)
+
+    def allow_focus(self) -> bool:
+        return self.line_count() > self.size.height
 
     def lay_out(self) -> None:
         self._lines = drawn(self.outcome_lines, self.palette, max(12, self.size.width - 1))
@@ -201,8 +204,13 @@ class RowList(ListWindow, Generic[Row]):
     def line_count(self) -> int:
         return len(self.rows)
 
+    def empty_lines(self, width: int) -> list[str]:
+        """The lines in place of no rows, wrapped."""
+        room = max(1, width - 2)
+        return [part for line in self.empty.split("\n") for part in text.wrap(line, room)]
+
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        return max(1, len(self.rows))
+        return len(self.rows) or len(self.empty_lines(width))
 
     def cursor_moved(self) -> None:
         self.post_message(self.Moved())
@@ -212,8 +220,8 @@ class RowList(ListWindow, Generic[Row]):
             self.post_message(self.Opened())
 
     def draw_empty(self, y: int, width: int) -> Strip:
-        words = [*self.empty.split("\n"), *[""] * y][y]
-        return Strip([Segment(text.cut(f" {words}", width), self.palette.faint)])
+        words = [*self.empty_lines(width), *[""] * y][y]
+        return Strip([Segment(f" {words}", self.palette.faint)])
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         palette, ground = self.palette, Style.null()

@@ -100,6 +100,13 @@ def test_an_excerpt_fits_and_shows_the_first_match(text: str, words: list[str], 
         assert highlights(shown, words) or room <= 2 * CONTEXT_CELLS
 
 
+def test_where_there_is_little_room_the_match_takes_it() -> None:
+    text = "Reported on Monday by the infrastructure team: production deployments fail silently"
+    passage = find_passage(text, ["deploy"])
+    assert passage is not None
+    assert excerpt(text, passage, ["deploy"], 15) == "…deployments f…"
+
+
 def test_an_excerpt_of_a_line_without_end_shows_the_match_far_inside() -> None:
     text = "padding " * 4_000 + "needle " + "xneedle" * 4_000
     passage = find_passage(text, ["needle"])

@@ -25,6 +25,7 @@ from memtui.upkeep.checks import (
     check_orphaned_files,
 )
 from memtui.upkeep.instructions import find_suspicions
+from memtui.upkeep.proposal_scan import scan
 from memtui.upkeep.proposals import (
     MEMTUI,
     MIN_PRECISION,
@@ -34,7 +35,6 @@ from memtui.upkeep.proposals import (
     ProposalKind,
     UpkeepContext,
 )
-from memtui.upkeep.scanning import scan
 from memtui.upkeep.secrets import find_secrets
 from memtui.upkeep.similar_memories import find_across
 

@@ -1,4 +1,4 @@
-"""Actions that write nothing: mark, follow, back and forward, history, source, next new, help."""
+"""Navigation: mark, follow, back and forward, next new; open history, source, help, settings."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
 
 
-class MemoryActions:
-    """Actions on memories that write nothing."""
+class NavigationActions:
+    """Moves between memories, marks them, opens what only shows; nothing is written."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
