@@ -45,10 +45,14 @@ Start = Callable[..., AbstractContextManager["Terminal"]]
 class Terminal:
     """The program's screen, and its keyboard."""
 
-    def __init__(self, child: int, handle: int, line: int, size: tuple[int, int]) -> None:
+    def __init__(
+        self, child: int, handle: int, line: int, size: tuple[int, int], attributes: list[object]
+    ) -> None:
         self._child, self._handle = child, handle
         self._line = line
         """The end of the terminal that programs have."""
+        self.attributes = attributes
+        """Of the terminal before the program began."""
         self.screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = bytearray()
@@ -201,6 +205,7 @@ def start(
     handle, line = pty.openpty()
     columns, rows = size
     fcntl.ioctl(handle, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    attributes = termios.tcgetattr(line)
     child = os.fork()
     if child == 0:
         try:
@@ -212,7 +217,7 @@ def start(
             os.execvpe(program[0], [*program, *arguments], settings)
         finally:  # the terminal was closed before it began: this is no second pytest
             os._exit(127)
-    terminal = Terminal(child, handle, line, size)
+    terminal = Terminal(child, handle, line, size, attributes)
     try:
         yield terminal
     finally:

@@ -7,7 +7,7 @@ import os
 import signal
 import termios
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -64,17 +64,16 @@ def waiting(line: int) -> int:
     return count[0]
 
 
-def wait_for_end(on: Any, before: Sequence[Any]) -> int:
+def wait_for_end(on: Any) -> int:
     """The exit code, after a look that the terminal is as it was."""
     code: int = on.wait_for_end()
     assert not on.modes_left_on()
-    assert termios.tcgetattr(on._line) == before
+    assert termios.tcgetattr(on._line) == on.attributes
     return code
 
 
 def test_it_stands_before_textual_and_the_app_takes_it_over(memtui: Start, home: Path) -> None:
     with memtui(["store"], home) as on:
-        before = termios.tcgetattr(on._line)
         on.send("jj")  # typed before there is anything: not echoed, not lost
         on.wait_for(CHECKING)
         early = bytes(on.raw).partition(TAKEN_OVER)[0]
@@ -85,7 +84,7 @@ def test_it_stands_before_textual_and_the_app_takes_it_over(memtui: Start, home:
         assert bytes(on.raw).count(b"\x1b[?1049h") == 1  # the second would clear it
         assert bytes(on.raw).count(b"\x1b[2J") == 1
         on.send("q")
-        assert wait_for_end(on, before) == 0
+        assert wait_for_end(on) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
@@ -96,7 +95,6 @@ def test_a_signal_meanwhile_gives_the_terminal_back(
     reached = home / "broken" / "textual" / REACHED
     reached.unlink(missing_ok=True)
     with memtui(["store"], home, environ=environ) as on:
-        before = termios.tcgetattr(on._line)
         on.wait_for(CHECKING)
         on.wait_until(reached.exists)  # ^C amid a callback of Python's imports is ignored
         assert not termios.tcgetattr(on._line)[3] & (termios.ECHO | termios.ICANON)
@@ -106,7 +104,7 @@ def test_a_signal_meanwhile_gives_the_terminal_back(
             on.send("\x03")
         else:
             os.kill(on._child, number)
-        code = wait_for_end(on, before)
+        code = wait_for_end(on)
         # Python ends by the signal itself where ^C came amid an `exec`, as of named tuples.
         assert code in ((1, -number) if number is signal.SIGINT else (128 + number,))
         assert "hello" not in on.text()
@@ -114,8 +112,7 @@ def test_a_signal_meanwhile_gives_the_terminal_back(
 
 def test_a_fault_of_an_import_gives_the_terminal_back(memtui: Start, home: Path) -> None:
     with memtui(["store"], home, environ=broken_textual(home, FAILS)) as on:
-        before = termios.tcgetattr(on._line)
-        assert wait_for_end(on, before) == 1
+        assert wait_for_end(on) == 1
         assert CHECKING.encode() in on.raw
         assert "internal error (ImportError)" in on.text()
 

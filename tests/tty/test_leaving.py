@@ -113,7 +113,6 @@ def test_it_ends_at_any_moment_of_the_start(memtui: Start, tmp_path: Path, by: s
     root, chance = write_store(tmp_path / "store"), random.Random(by)
     for number in range(MOMENTS):
         with memtui([str(root)], tmp_path, size=(80, 24)) as on:
-            before = termios.tcgetattr(on._line)
             end = time.monotonic() + (number + chance.random()) / MOMENTS
             while time.monotonic() < end:
                 on._read(0.005)
@@ -125,7 +124,7 @@ def test_it_ends_at_any_moment_of_the_start(memtui: Start, tmp_path: Path, by: s
                 # By the signal itself before there is a handler, and thus nothing to give back.
                 assert on.wait_for_end() in (128 + signal.Signals[by], -signal.Signals[by])
                 assert not on.modes_left_on()
-                assert termios.tcgetattr(on._line) == before
+                assert termios.tcgetattr(on._line) == on.attributes
     assert not (tmp_path / "state" / "memtui.log").exists()
 
 

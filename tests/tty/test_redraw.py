@@ -118,7 +118,6 @@ def test_being_continued_starts_nothing_twice(memtui: Start, tmp_path: Path) -> 
     Two threads would read the keys, each some of them, and what they write would be swapped.
     """
     with memtui([str(store(tmp_path))], tmp_path, size=(120, 30)) as on:
-        before = termios.tcgetattr(on._line)
         panes(on)
         for numbers in ((signal.SIGSTOP, signal.SIGCONT), (signal.SIGCONT,), (signal.SIGCONT,)):
             on.write(NOISE)
@@ -136,7 +135,7 @@ def test_being_continued_starts_nothing_twice(memtui: Start, tmp_path: Path) -> 
         on.send("\x11")
         assert on.wait_for_end() == 0
         assert not on.modes_left_on()
-        assert termios.tcgetattr(on._line) == before
+        assert termios.tcgetattr(on._line) == on.attributes
 
 
 def test_without_a_shell_it_does_not_stop(memtui: Start, tmp_path: Path) -> None:

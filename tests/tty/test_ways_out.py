@@ -76,13 +76,12 @@ def test_a_form_that_is_left_in_any_way_keeps_its_text(
     memtui: Start, tmp_path: Path, by: str
 ) -> None:
     with memtui([str(_store(tmp_path))], tmp_path) as on:
-        before = termios.tcgetattr(on._line)
         _write_in_a_form(on)
         code = _ends(by, on)
         assert on.wait_for_end() == code
         if by != "killed":
             assert not on.modes_left_on()
-            assert termios.tcgetattr(on._line) == before
+            assert termios.tcgetattr(on._line) == on.attributes
             assert "what you wrote is kept" in on.text()
             assert b"Traceback" not in on.raw
     _assert_draft(tmp_path)

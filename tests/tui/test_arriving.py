@@ -126,6 +126,7 @@ async def test_every_batch_of_rows_is_shown_before_the_next_is_read(
     assert list(dict.fromkeys(shown)) == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.slow
 async def test_what_is_typed_after_a_refused_edit_runs_no_command(disk: SlowDisk) -> None:
     async with stage(disk.roots[0], open_library=disk.open, toasts=True) as on:
         disk.let(0)

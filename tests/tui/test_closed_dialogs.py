@@ -10,28 +10,32 @@ import pytest
 import textual.screen
 from textual._styles_cache import StylesCache
 
+from tests.long_run import count
+
 from .stage import stage
 
 pytestmark = pytest.mark.slow
 
 KEYS = ("question_mark", "r", "H", "O", "x")
 """They open a text, a picker, two lists of lines, a form."""
+HALF = count(15, 25)
+"""Dialogs after which what is alive is counted, twice; one that stays has several caches."""
 
 
-async def test_of_fifty_closed_dialogs_no_part_stays(
+async def test_of_many_closed_dialogs_no_part_stays(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(textual.screen, "UPDATE_PERIOD", 1 / 60)  # as the program has it
     async with stage(root) as on:
         opened: list[weakref.ref[object]] = []
         counts: list[int] = []
-        for number in range(50):
+        for number in range(2 * HALF):
             await on.press(KEYS[number % len(KEYS)])
             assert on.app.screen is not on.browse
             opened.append(weakref.ref(on.app.screen))
             await on.press("escape")
             assert on.app.screen is on.browse
-            if number % 25 == 24:
+            if number % HALF == HALF - 1:
                 gc.collect()
                 counts.append(sum(isinstance(one, StylesCache) for one in gc.get_objects()))
         alive = [ref() for ref in opened if ref() is not None]

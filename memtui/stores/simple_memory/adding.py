@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from datetime import datetime, time
+from datetime import UTC, datetime, time
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan
@@ -150,8 +150,8 @@ def new_record_value(
             **place,
         }
     if record_kind is EPISODES:
-        # Local time without a zone, as the white paper writes the start of an episode.
-        start = created_at.astimezone().replace(tzinfo=None).isoformat(timespec="seconds")
+        # Without a zone, as the white paper writes the start of an episode, and read as UTC.
+        start = created_at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
         title = str(change.fields.get("title") or text.strip().partition("\n")[0])
         new = {"title": title, "summary": text, "start": start, "end": start}
         return {**new, "participants": [], "facts": [], **place}

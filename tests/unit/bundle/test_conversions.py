@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -122,6 +123,19 @@ def test_what_is_lost_is_named_and_nothing_else(
         library.undo()
         library.refresh()
     assert state(library) == before
+
+
+def test_an_episode_begins_when_its_memory_did_in_any_zone(
+    opened: dict[str, Library], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its start was written in local time and read as UTC."""
+    monkeypatch.setenv("TZ", "Pacific/Kiritimati")
+    time.tzset()
+    try:
+        test_what_is_lost_is_named_and_nothing_else("workspace", "simple-memory", opened)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def written(plan: ImportPlan, library: Library) -> Iterator[tuple[MappedMemory, Memory]]:

@@ -150,6 +150,7 @@ def unescaped(mermaid: str) -> str:
     return re.sub(r"#(\d+);", lambda code: chr(int(code[1])), mermaid)
 
 
+@pytest.mark.slow
 @given(st.text(max_size=80), st.text(max_size=80), st.text(min_size=1, max_size=30))
 def test_every_label_is_read_back_from_every_export(one: str, other: str, relation: str) -> None:
     """By a parser of each format: the nodes, the edge between them, and nothing else."""

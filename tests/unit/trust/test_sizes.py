@@ -17,7 +17,8 @@ from tests.tui.stage import fact, stage
 
 pytestmark = pytest.mark.slow
 
-COUNT = 100_000
+COUNT = count(70_000, 100_000)
+"""Above 65,535, the largest number of sixteen bits."""
 LONG_LINE = count(1_000_000, 5_000_000)
 
 
@@ -41,17 +42,17 @@ def _nested(depth: int) -> Any:
     return whole
 
 
-def test_a_hundred_thousand_memories_open_and_are_found(
+def test_many_thousand_memories_open_and_are_found(
     tmp_path: Path, figures: Callable[[str], None]
 ) -> None:
     texts = [f"fact {number} about the tide" for number in range(COUNT)]
-    texts[77_777] = "the wheelbarrow stands behind the boathouse"
+    texts[66_666] = "the wheelbarrow stands behind the boathouse"
     write_facts(tmp_path / "memory", texts, each=1000)
     library = Library.open([tmp_path / "memory"])
     library.load()
     assert library.snapshot.count == COUNT
     (slot,) = library.find(parse_query("wheelbarrow", library.now())).slots
-    assert library.snapshot.rows[slot].content == texts[77_777]
+    assert library.snapshot.rows[slot].content == texts[66_666]
     assert not library.snapshot.stores[0].unreadable
     figures(f"T19 sizes: {COUNT:,} records open and the one that is meant is found")
 

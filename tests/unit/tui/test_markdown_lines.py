@@ -174,6 +174,7 @@ def detail(content: str, *, raw: bool = False) -> DetailLines:
     return MemoryDetail(memory, (), (), PALETTES.palette("dusk"), NOW, 60, raw=raw).lines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["markdown", "one line", "code", "brackets"])
 def test_of_a_large_note_only_what_is_seen_is_drawn(kind: str) -> None:
     lines = detail(big_note(kind))
