@@ -156,6 +156,8 @@ class ImportScreen(TransferScreen):
             )
         else:
             words = f"Imported {text.counted(plan.counts['new'], 'memory')}"
+            if rejected := plan.counts["refused"]:
+                words += f" · {text.number(rejected)} rejected"
             done = partial(self._written, words, 6)
             self.writer.apply(planned_import(plan), done, self.failed)
 
