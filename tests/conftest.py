@@ -141,6 +141,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ]
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    _share_bytecode(session.config.stash[SHARED])
+    gc.freeze()  # thousands of tests that stay until the end: no collection need look at them
+    gc.set_threshold(100_000, 10, 10)  # an app of a test is garbage as a whole, when it has ended
+    gc.enable()
+
+
 LONGEST = 300.0
 """Seconds for a test; the slowest takes 35 where ten others share the two cores. What waits for a
 terminal gives up by itself before, and says what it has waited for."""

@@ -172,10 +172,11 @@ def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
     except FileNotFoundError:
         text, values = "", {}
     except (OSError, UnicodeDecodeError, toml_file.BadToml) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise ConfigError(
             "the setting was not saved, because the file cannot be read",
             where=str(path),
-            do=f"correct it first: {error}",
+            do=f"correct it first: {why}",
         ) from error
     if isinstance(value, tuple):
         value = list(value)

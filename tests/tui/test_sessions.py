@@ -305,7 +305,8 @@ async def test_a_filter_that_cannot_be_saved_is_not_listed_as_saved(
     async with stage(root, config_file=in_the_way / "config.toml", toasts=True) as on:
         on.browse.set_text("type:decision")
         await on.press("f", "enter", *"tea", "enter")
-        await on.sees("not saved")
+        await on.settle()
+        assert any("not saved" in toast.message for toast in on.app._notifications)
         await on.press("f")
         await on.sees("Save current filter")
         assert not on.app.saved
