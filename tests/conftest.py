@@ -162,6 +162,20 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         return (yield)
 
 
+MANY_FILES = 200
+"""Files opened since the last look; select(2), by which tests read a terminal, knows no number
+above 1,023. Of each journal one stays open until the process ends."""
+OPEN_FILES = pytest.StashKey[int]()
+
+
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Close the files of libraries that ended tests have left open: the collector does it."""
+    stash = item.config.stash
+    if len(os.listdir("/dev/fd")) > stash.get(OPEN_FILES, 0) + MANY_FILES:
+        gc.collect()
+        stash[OPEN_FILES] = len(os.listdir("/dev/fd"))
+
+
 _FIGURE = "figure"
 _TALLY = "tally"
 
