@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from threading import Condition, Lock, RLock
+from threading import Condition, Lock, RLock, local
 from typing import TYPE_CHECKING
 
 from memtui.dataclass import dataclass, replace
@@ -276,19 +276,29 @@ def _save(segment: Segment, cache: StoreCache) -> None:
 
 
 class ReadWriteLock:
-    """A lock for many readers, who enter it and may nest, or one writer."""
+    """A lock for many readers, who enter it and may nest, or one writer.
+
+    New readers wait for a writer that waits, or searches that overlap would keep it out for ever.
+    """
 
     def __init__(self) -> None:
-        self._lock = Lock()
-        self._free = Condition(self._lock)
+        self._free = Condition(Lock())
         self._readers = 0
+        self._writers = 0
+        self._entered = local()
+        """`depth`: how often this thread has entered; one that reads already never waits."""
 
     def __enter__(self) -> None:
-        with self._lock:
+        depth = getattr(self._entered, "depth", 0)
+        with self._free:
+            if not depth:
+                self._free.wait_for(lambda: not self._writers)
             self._readers += 1
+        self._entered.depth = depth + 1
 
     def __exit__(self, *error: object) -> None:
-        with self._lock:
+        self._entered.depth -= 1
+        with self._free:
             self._readers -= 1
             if not self._readers:
                 self._free.notify_all()
@@ -297,8 +307,13 @@ class ReadWriteLock:
     def writing(self) -> Iterator[None]:
         """Hold the lock alone. Deadlocks if the same thread is reading."""
         with self._free:
-            self._free.wait_for(lambda: not self._readers)
-            yield
+            self._writers += 1
+            try:
+                self._free.wait_for(lambda: not self._readers)
+                yield
+            finally:
+                self._writers -= 1
+                self._free.notify_all()
 
 
 class IndexUpdates:
