@@ -161,6 +161,14 @@ async def test_without_any_store_it_says_where_it_looked(tmp_path: Path) -> None
         assert toasts(on)[-1] == "No store is open."
 
 
+async def test_a_folder_that_is_named_like_its_store_is_not_named_twice(home: Path) -> None:
+    shutil.copytree(paths.bundled_folder("sample-data") / "hermes", home / "all" / "hermes")
+    async with started(home, (160, 35), folder=home / "all") as on:
+        await on.press("0")
+        (row,) = (line for line in on.text().splitlines() if "Hermes agent" in line)
+        assert row.count("hermes") == 1
+
+
 async def test_a_damaged_file_is_named(home: Path) -> None:
     (next((home / "code" / "harbour" / "facts").rglob("items.json"))).write_text("[{]")
     async with started(home) as on:

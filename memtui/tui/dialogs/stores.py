@@ -107,10 +107,10 @@ class StoreList(RowList[StoreSummary | str]):
 
 
 def _path_in(summary: StoreSummary) -> str:
-    """The folder of a store, from that of its project where it lies in it."""
-    root, project = summary.store.root, summary.project
-    is_below = project in root.parents
-    return text.file_name(str(root.relative_to(project))) if is_below else path_from_home(root)
+    """The folder of a store, from that of its project if it lies there; "" if its label says it."""
+    root, project, label = summary.store.root, summary.project, summary.store.label
+    path = root.relative_to(project) if project in root.parents else path_from_home(root)
+    return text.file_name(str(path)) if str(path) != label else ""
 
 
 def _remarks(summary: StoreSummary, *, is_new: bool) -> str:
