@@ -39,6 +39,10 @@ COMPACT_FROM = 1_024
 PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load, so that the screen shows progress."""
 
+READING_SHARE = 3
+"""Reading goes on for so many times what it took to show the last snapshot: of 200,000 memories that
+is half a second, in which keys wait."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadedState:
@@ -95,7 +99,7 @@ class LoadedStores:
     ) -> None:
         """Read these shards and publish them in batches, so that the screen can show them early."""
         batch: list[tuple[Shard, Reading]] = []
-        shown = time.monotonic()
+        due = time.monotonic() + PUBLISH_EVERY
         for number, shard in enumerate(shards):
             if cancelled():
                 return
@@ -104,11 +108,13 @@ class LoadedStores:
                 is_unchanged = cache.has_reading(shard, reading, self._table)
             if not is_unchanged:
                 batch.append((shard, reading))
-            if time.monotonic() - shown > PUBLISH_EVERY:
+            if time.monotonic() > due:
                 self._publish_batch(cache, batch)
                 batch = []
+                published = time.monotonic()
                 report(Progress(f"reading {cache.store.label}", number + 1, len(shards)))
                 shown = time.monotonic()
+                due = shown + max(PUBLISH_EVERY, (shown - published) * READING_SHARE)
         self._publish_batch(cache, batch)
 
     def _publish_batch(self, cache: StoreCache, batch: list[tuple[Shard, Reading]]) -> None:

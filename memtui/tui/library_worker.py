@@ -43,7 +43,7 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 """Seconds between two looks then: some file systems report no changes of other machines. A look at
 12,000 files takes 0.2 s of the processor; when the terminal gets the focus, one comes at once."""
 ALL = Query(conditions=(Condition("status", ("all",)),))
-LONGEST_SHOWING = 0.25
+LONGEST_SHOWING = 1.0
 """Seconds for which reading waits until the screen shows what was read so far."""
 MAX_TAGGED = 500
 """Newest memories whose tags are offered: to read them all would cost a second at 100,000."""

@@ -201,8 +201,8 @@ class BrowseScreen(SearchableScreen):
             self._keep_from_collection()
         if self.worker.library is not None:  # these rows need not be looked for
             self._revision = self.worker.library.snapshot.revision
-        if event.complete and self._looking is not None:
-            self._looking.stop()
+        if self._looking is not None:
+            self._looking.stop()  # from now on rows are told of, after they were written to disk
         self.status_text.complete |= event.complete
         self.memories.follow(event.again)
         self.memories.fresh |= event.fresh
