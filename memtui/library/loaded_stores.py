@@ -40,8 +40,8 @@ PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load, so that the screen shows progress."""
 
 READING_SHARE = 3
-"""Reading goes on for so many times what it took to show the last snapshot: of 200,000 memories that
-is half a second, in which keys wait."""
+"""Reading goes on for so many times what it took to show the last snapshot, while which keys wait:
+half a second for 200,000 memories."""
 
 
 @dataclass(frozen=True, slots=True)
