@@ -17,16 +17,9 @@ from memtui.files.reading import real_path, safe_join
 from memtui.model import CURRENT, Memory
 from memtui.stores.base import StoreView
 from memtui.stores.importing import entity_parts, short_hash, slug
-from memtui.stores.markdown_documents import (
-    SKIPPED,
-    SUFFIX,
-    MarkdownFile,
-    outline,
-    parse_document,
-    with_body,
-)
+from memtui.stores.markdown_documents import MarkdownFile, outline, parse_document, with_body
 from memtui.stores.plans import PlanContext, plan_one, planned_before, tag_edits
-from memtui.stores.scanning import read_text
+from memtui.stores.scanning import SKIPPED, SUFFIX, read_text
 from memtui.stores.values import (
     changed_values,
     check_unchanged,

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.stores.format import Format, TransferSupport, lazy_function
-from memtui.stores.markdown_documents import SKIPPED, SUFFIX
-from memtui.stores.markdown_folder.rules import (
+from memtui.stores.markdown_folder.profiles import (
     BANK,
     BANK_NAMES,
     BASIC,
@@ -26,6 +25,8 @@ from memtui.stores.markdown_folder.rules import (
     Profile,
 )
 from memtui.stores.scanning import (
+    SKIPPED,
+    SUFFIX,
     Entry,
     has_entry,
     is_markdown,
