@@ -139,9 +139,9 @@ def _is_folder(entry: Entry) -> bool:
 
 def _frontmatter(note: Path) -> dict[str, Any]:
     text = read_small(note, LARGEST_LOOKED_INTO)
-    if not text:
+    if "---" not in text[:4]:
         return {}
-    from memtui.files.frontmatter import parse  # it loads YAML
+    from memtui.files.frontmatter import parse  # here: most folders hold none
 
     return parse(text)
 
