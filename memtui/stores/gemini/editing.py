@@ -86,7 +86,7 @@ def _decline(change: Change, memory: Memory, context: ListContext) -> Plan:
     edits: tuple[Edit, ...] = (TextEdit(memory.origin.file, text, None),)
     edits += context.sidecar_entry(memory).set(kept=kept_value(former))
     plan = plan_one(change, memory, edits)
-    return replace(plan, supersedes=(memory.ref,), reason="removed from the inbox; memtui keeps it")
+    return replace(plan, supersedes=(memory.ref,), reason="removed from the inbox, kept by memtui")
 
 
 def _restore(change: Change, memory: Memory, context: ListContext) -> Plan:
