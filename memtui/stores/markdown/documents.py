@@ -1,4 +1,4 @@
-"""Markdown documents: parsed, and found in a folder.
+"""Markdown documents, parsed.
 
 A document has frontmatter, a body, headings and links; code is left out. Every regular expression
 here runs in time linear in the text, because a document may be hostile.
