@@ -8,12 +8,14 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from memtui.changes import TextEdit
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import MissingFile, decode, digest, error_text, file_stamp, read_bytes
 from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path
-from memtui.stores.base import Scan, Shard, Unreadable
+from memtui.stores.base import Scan, Shard, StoreView, Unreadable
+from memtui.stores.plans import planned_before
 from memtui.stores.sidecar import Sidecar, kept_shard, read_sidecar
 from memtui.stores.values import parse_object
 
@@ -90,6 +92,18 @@ def read_text(path: Path, root: Path) -> str:
         return decode(read_bytes(path, root))
     except UnreadableFile as error:
         raise as_refused(error, path) from None
+
+
+def planned_text(path: Path, root: Path, view: StoreView) -> str | None:
+    """The text that a file has after the changes planned before this one; None if there is none.
+
+    Raises Refused if it cannot be read.
+    """
+    for plan in reversed(planned_before(view)):
+        for edit in reversed(plan.edits):
+            if isinstance(edit, TextEdit) and edit.path == str(path):
+                return edit.after
+    return read_text(path, root) if os.path.lexists(path) else None
 
 
 def read_texts(

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.stores.format import Format, TransferSupport, lazy_function
-from memtui.stores.markdown_documents import SKIPPED, SUFFIX
+from memtui.stores.markdown.documents import SKIPPED, SUFFIX
 from memtui.stores.markdown_folder.rules import (
     BANK,
     BANK_NAMES,

@@ -19,7 +19,7 @@ from typing import Any
 from memtui.dataclass import dataclass
 from memtui.model import Link, Memory, Place
 from memtui.stores.importing import slug
-from memtui.stores.markdown_documents import (
+from memtui.stores.markdown.documents import (
     CREATED_KEYS,
     SUFFIX,
     UPDATED_KEYS,

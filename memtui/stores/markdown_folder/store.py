@@ -26,7 +26,7 @@ from memtui.stores.base import (
     loaded_whole,
 )
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown_documents import SUFFIX, documents, parse_document, time_of_change
+from memtui.stores.markdown.documents import SUFFIX, documents, parse_document, time_of_change
 from memtui.stores.markdown_folder import SETTINGS, editing, profile_of
 from memtui.stores.markdown_folder.records import NoteContext, link_names, note_memories
 from memtui.stores.markdown_folder.rules import (
