@@ -221,6 +221,24 @@ def test_a_text_of_then_is_found_and_the_text_of_now_is_not(tmp_path: Path) -> N
     assert library.find(parse_query("green", then)).total == 1
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
+def test_what_was_done_and_undone_since_then_leaves_the_past_as_it_was(
+    known: Any, tmp_path: Path
+) -> None:
+    library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")
+    before, then = believed(library), datetime.now(UTC)
+    time.sleep(0.002)
+    dice, undone = random.Random(5), 0
+    for number in range(12):
+        if _make_some_change(library, dice, number):
+            library.undo()
+            undone += 1
+    assert undone > 2
+    assert believed(library) == before
+    assert believed(PastViews(library).at(then)) == before
+
+
 def test_the_past_refuses_to_write(tmp_path: Path) -> None:
     write_facts(tmp_path / "m", "bo", [fact(1, "Bo has a boat")])
     library = loaded(tmp_path / "m", state=tmp_path / "state")
