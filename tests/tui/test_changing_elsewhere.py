@@ -236,7 +236,11 @@ async def test_other_forms_are_written_and_nothing_is_replaced_unasked(
         await on.keys(*["right"] * presses)
         screen = on.app.screen
         assert isinstance(screen, ExportScreen)
-        target = tmp_path / f"out{Path(screen._file.raw).suffix}"
+        proposed = screen._file.raw
+        target = tmp_path / f"out{Path(proposed).suffix}"
+        await on.keys("tab")
+        await on.type("~")
+        assert screen._file.raw == f"{proposed}~", "the cursor is behind the new suffix"
         target.write_text("precious")
         screen._file.value = str(target)
         await on.keys("enter", "escape")

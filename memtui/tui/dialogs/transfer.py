@@ -210,6 +210,7 @@ class ExportScreen(TransferScreen):
         path = Path(self._file.raw)
         if path.suffix in {form.suffix for form in self._forms.values()}:
             self._file.value = str(path.with_suffix(self._forms[self._form.raw].suffix))
+            self._file.cursor_position = len(self._file.value)
         self._update_notes()
 
     @on(Input.Changed)
