@@ -249,6 +249,17 @@ async def test_other_forms_are_written_and_nothing_is_replaced_unasked(
         assert "Quarterbell" in target.read_text()
 
 
+@pytest.mark.parametrize("key", ["x", "I"])
+async def test_tab_visits_the_fields_and_no_message_that_fits(tmp_path: Path, key: str) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.keys(key)
+        first, fields = on.app.focused, {"x": 3, "I": 2}[key]
+        await on.keys(*["tab"] * (fields - 1))
+        assert on.app.focused is not first
+        await on.keys("tab")
+        assert on.app.focused is first
+
+
 async def test_an_export_says_before_and_after_what_is_unreadable(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         broken = on.library.store(AGENT).root / "entities" / "quarterbell" / "items.json"
