@@ -274,6 +274,22 @@ async def test_an_export_says_before_and_after_what_is_unreadable(tmp_path: Path
         assert "quarterbell/items.json: not valid JSON" in on.toasts[-1]
 
 
+async def test_what_an_import_rejects_is_listed_before_what_it_adds(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT, "simple-memory") as on:
+        document = exporting.export_memories(on.library, "jsonl", None)
+        records = [json.loads(line) for line in b"".join(document.pieces).splitlines()]
+        wanted = [record for record in records if record["store"] == "simple-memory"][:12]
+        wanted[3]["content"] = ""
+        file = tmp_path / "in.jsonl"
+        file.write_text("".join(f"{json.dumps(record)}\n" for record in wanted))
+        await on.keys("I")
+        assert isinstance(on.app.screen, ImportScreen)
+        on.app.screen._file.value = str(file)
+        await on.keys("tab", "right", "enter")
+        assert "11 new, 1 rejected" in on.text()
+        assert "Rejected (1)" in on.text(), "without scrolling"
+
+
 async def test_an_import_without_a_place_leads_to_the_field_that_chooses_one(
     tmp_path: Path,
 ) -> None:
