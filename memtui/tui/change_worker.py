@@ -46,7 +46,7 @@ class Preview:
     planned: Planned
     lines: tuple[DiffLine, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> how many of the changes that were asked for are not possible for it."""
+    """Reason -> how many memories cannot have all that was asked for because of it."""
     texts: tuple[TextChange, ...] = ()
     """The texts with Markdown that change."""
 
@@ -69,7 +69,7 @@ def preview_possible(library: Library, changes: Sequence[Change], job: Job) -> P
     except (Refused, RefError):
         pass
     possible: list[Change] = []
-    left_out: Counter[str] = Counter()
+    refused: dict[tuple[str, str], None] = {}
     for change in stoppable(changes, job.is_cancelled):
         if not _why_impossible(library, change):
             possible.append(change)
@@ -78,11 +78,12 @@ def preview_possible(library: Library, changes: Sequence[Change], job: Job) -> P
         for name, value in change.fields.items() or [("", None)]:
             one = replace(change, fields={name: value} if name else {})
             if why := _why_impossible(library, one):
-                left_out[why] += 1
+                refused[why, change.ref] = None
             else:
                 fields[name] = value
         if fields:
             possible.append(replace(change, fields=fields))
+    left_out = Counter(why for why, _ in refused)
     if not possible:
         raise Refused("; ".join(left_out) or "nothing can be changed here")
     return replace(preview(library, possible, job), left_out=left_out)

@@ -22,8 +22,8 @@ from memtui.library.past_library import PastViews
 from memtui.library.time_views import read_times
 from memtui.model import CURRENT, Memory
 from memtui.query import Query, parse_query
-from memtui.stores.registry import FORMATS
 from memtui.testing.fixtures import sample
+from tests.formats import FORMATS
 from tests.unit.library.stores_for_tests import fact, write_facts
 from tests.unit.library.test_history import committed, git, loaded
 
@@ -219,6 +219,24 @@ def test_a_text_of_then_is_found_and_the_text_of_now_is_not(tmp_path: Path) -> N
     assert past.find(parse_query("green", then)).total == 0
     assert past.get(memory.ref).content == "Bo has a red boat"
     assert library.find(parse_query("green", then)).total == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
+def test_what_was_done_and_undone_since_then_leaves_the_past_as_it_was(
+    known: Any, tmp_path: Path
+) -> None:
+    library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")
+    before, then = believed(library), datetime.now(UTC)
+    time.sleep(0.002)
+    dice, undone = random.Random(5), 0
+    for number in range(12):
+        if _make_some_change(library, dice, number):
+            library.undo()
+            undone += 1
+    assert undone > 2
+    assert believed(library) == before
+    assert believed(PastViews(library).at(then)) == before
 
 
 def test_the_past_refuses_to_write(tmp_path: Path) -> None:
