@@ -94,6 +94,10 @@ class StoreCache:
     def count(self) -> int:
         return sum(loaded.count for loaded in self.shards.values())
 
+    def _in_reading_order(self) -> Iterator[tuple[str, LoadedShard]]:
+        """The shards in the order of the last scan, in which a new start reads them."""
+        return ((key, self.shards[key]) for key in self._files if key in self.shards)
+
     @property
     def stamps(self) -> dict[str, str]:
         """The stamp of each shard in the table."""
@@ -239,17 +243,22 @@ class StoreCache:
         memories: list[Memory] = []
         shard_of: list[str] = []
         for key, _, reading in shards:
-            if (former := self.shards.pop(key, None)) is not None:
+            if (former := self.shards.get(key)) is not None:
                 removed.extend(former.slots)
             memories.extend(reading.memories)
             shard_of.extend([key] * len(reading.memories))
         table.mark_dead(removed)
         first = len(table)
         shared = table.append(memories, shard_of=shard_of)
+        places: dict[int, int] = {}
         for key, stamp, reading in shards:
-            count = len(reading.memories)
-            self.shards[key] = LoadedShard(stamp, first, count, reading.unreadable)
-            first += count
+            former = self.shards.get(key)
+            loaded = LoadedShard(stamp, first, len(reading.memories), reading.unreadable)
+            self.shards[key] = loaded
+            if former is not None and former.count:
+                places |= dict.fromkeys(loaded.slots, former.first)
+            first += loaded.count
+        table.keep_places(places)
         return shared
 
     def _assign_refs(self, table: SlotTable) -> None:
@@ -315,7 +324,7 @@ class StoreCache:
         rows = table.rows()
         shards: list[ShardEntry] = []
         slots: list[int] = []
-        for key, loaded in self.shards.items():
+        for key, loaded in self._in_reading_order():
             shards.append(
                 ShardEntry(key, loaded.stamp, len(slots), loaded.count, loaded.unreadable)
             )

@@ -340,6 +340,28 @@ async def test_copying_to_another_store_names_what_is_lost(tmp_path: Path) -> No
         assert on.files() == before
 
 
+@pytest.mark.slow
+async def test_on_a_small_screen_a_key_scrolls_what_a_transfer_would_do(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT, "simple-memory") as on:
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.resize(40, 12)
+        await on.keys("c")
+        assert "New (1)" not in on.text()
+        assert "pgdn more" in on.text()
+        await on.keys(*["pagedown"] * 4)
+        assert "New (1)" in on.text()
+        await on.resize(120, 40)
+        assert "pgdn more" not in on.text()
+
+
+async def test_a_format_changes_the_suffix_and_the_name_can_be_deleted_at_once(
+    tmp_path: Path,
+) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.keys("x", "tab", "right", "right", "right", "right", "tab", "ctrl+u")
+        assert on.app.screen.query_one(LineInput).value == ""
+
+
 async def test_moving_retires_the_original_in_the_same_action(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT, "simple-memory") as on:
         before = on.files()

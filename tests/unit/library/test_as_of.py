@@ -22,8 +22,8 @@ from memtui.library.past_library import PastViews
 from memtui.library.time_views import read_times
 from memtui.model import CURRENT, Memory
 from memtui.query import Query, parse_query
-from memtui.stores.registry import FORMATS
 from memtui.testing.fixtures import sample
+from tests.formats import FORMATS
 from tests.unit.library.stores_for_tests import fact, write_facts
 from tests.unit.library.test_history import committed, git, loaded
 
