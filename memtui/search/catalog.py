@@ -53,13 +53,22 @@ ROWS_KEPT_DECODED = 1024
 
 @dataclass(frozen=True, slots=True)
 class ShardEntry:
-    """The range of one shard's memories in the rows."""
+    """The range of one shard's memories in the rows of a catalog, or in the slots of the table."""
 
     key: str
     stamp: str
     first: int
     count: int
     unreadable: tuple[Unreadable, ...] = ()
+
+    @property
+    def slots(self) -> range:
+        return range(self.first, self.first + self.count)
+
+    @property
+    def has_missing_file(self) -> bool:
+        """Whether a file of it vanished between scan and read."""
+        return bool(self.unreadable) and any(file.gone for file in self.unreadable)
 
 
 class CatalogRow(NamedTuple):

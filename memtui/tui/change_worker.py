@@ -313,7 +313,7 @@ MAX_PER_GROUP = 100
 
 
 def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
-    """Counts per store, fields lost, then the memories one by one."""
+    """Counts per store, fields lost, then the memories one by one, what needs a look first."""
     lines: list[OutcomeLine] = []
     for part in plan.imports:
         lines += _describe_store(part)
@@ -323,18 +323,13 @@ def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
         lines.append(OutcomeLine("", Tone.WARNING, "Fields lost"))
         lines += [
             OutcomeLine(
-                name if only_one else f"{name}  (of {text.counted(count, 'memory')})",
+                name if only_one else f"{name}: {text.counted(count, 'memory')}",
                 Tone.WARNING,
                 "  –",
             )
             for name, count in plan.lost.items()
         ]
     for part in plan.imports:
-        lines += _list_group(
-            "New",
-            Tone.GOOD,
-            (_shorten(item.memory.headline) for item in part.new),
-        )
         lines += _list_group(
             "Skipped (conflict)",
             Tone.WARNING,
@@ -344,6 +339,11 @@ def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
             "Rejected",
             Tone.WARNING,
             (f"{_shorten(r.memory.headline)}: {r.why}" for r in part.refused),
+        )
+        lines += _list_group(
+            "New",
+            Tone.GOOD,
+            (_shorten(item.memory.headline) for item in part.new),
         )
     lines += _list_group("Warnings", Tone.WARNING, plan.warnings)
     return lines
@@ -396,4 +396,4 @@ def _list_group(heading: str, tone: Tone, rows: Iterable[str]) -> list[OutcomeLi
 
 
 def _shorten(headline: str) -> str:
-    return text.cut_line(headline, 60)
+    return text.cut_line(headline, 70)

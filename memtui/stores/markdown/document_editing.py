@@ -16,16 +16,9 @@ from memtui.files.frontmatter import set_field, split
 from memtui.files.reading import real_path, safe_join
 from memtui.model import CURRENT, Memory
 from memtui.stores.importing import entity_parts, short_hash, slug
-from memtui.stores.markdown.documents import (
-    SKIPPED,
-    SUFFIX,
-    MarkdownFile,
-    outline,
-    parse_document,
-    with_body,
-)
+from memtui.stores.markdown.documents import MarkdownFile, outline, parse_document, with_body
 from memtui.stores.plans import PlanContext, plan_one, tag_edits
-from memtui.stores.scanning import planned_text
+from memtui.stores.scanning import SKIPPED, SUFFIX, planned_text
 from memtui.stores.values import (
     changed_values,
     check_unchanged,

@@ -36,9 +36,10 @@ from memtui.stores.markdown.document_editing import (
     with_named_title,
     with_tags,
 )
-from memtui.stores.markdown.documents import SUFFIX, outline, parse_document, words_of
+from memtui.stores.markdown.documents import outline, parse_document, words_of
+from memtui.stores.markdown_folder.profiles import BASIC, MEMFS
 from memtui.stores.markdown_folder.records import NoteContext
-from memtui.stores.markdown_folder.rules import BASIC, MEMFS, observations
+from memtui.stores.markdown_folder.rules import observations
 from memtui.stores.plans import (
     SIDECAR_ACTS,
     ActionSupport,
@@ -47,6 +48,7 @@ from memtui.stores.plans import (
     plan_one,
     tag_edits,
 )
+from memtui.stores.scanning import SUFFIX
 from memtui.stores.values import (
     RATING_OF,
     changed_values,
