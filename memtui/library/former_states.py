@@ -62,7 +62,9 @@ def find_former_states(
                     memories[ref] = memory
         memories.update(journal.known)
         absent.update(journal.absent)
-    return FormerStates(memories, frozenset(absent))
+    made_since = {ref for ref, former in memories.items() if former.created and former.created > at}
+    known = {ref: former for ref, former in memories.items() if ref not in made_since}
+    return FormerStates(known, frozenset(absent | made_since))
 
 
 # ---- the journal --------------------------------------------------------------------------------
