@@ -21,7 +21,8 @@ from memtui.progress import Cancelled, IsCancelled, Progress
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.review import ReviewScreen, SendScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen, UnreadableScreen
-from memtui.upkeep.proposals import ProposalKind, badges_of, propose
+from memtui.tui.widgets.review_list import ProposalDetail, proposal_lines
+from memtui.upkeep.proposals import RULES, ProposalKind, badges_of, propose
 
 from .stage import NOW, Stage, compare, fact, stage, write_store
 
@@ -231,6 +232,16 @@ def test_findings_of_one_kind_are_one_line_of_the_memory() -> None:
     memory = Memory(ref="s:1", id="1", store="s", kind="event", content="x")
     found = [propose(ProposalKind.DANGLING, [memory], f"{at}: x", "", also=at) for at in "ab"]
     assert badges_of(found) == {"s:1": ["Dangling references: a; b"]}
+
+
+async def test_the_source_of_a_rule_is_named_once(root: Path) -> None:
+    memory = Memory(ref="s:1", id="1", store="s", kind="event", content="x")
+    source = RULES[ProposalKind.EXPIRY].source
+    async with stage(root) as on:
+        for reason in (f"archived for more than 7 days ({source})", "archived"):
+            found = propose(ProposalKind.EXPIRY, [memory], "remove", reason)
+            lines = proposal_lines(found, ProposalDetail(), on.app.palette, 200)
+            assert str(lines).count(source) == 1
 
 
 @pytest.mark.slow
