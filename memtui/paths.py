@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,12 @@ def make_private_folders(path: Path) -> list[Path]:
         path.mkdir(mode=0o700)
         path.chmod(0o700)
     except FileNotFoundError:
-        return [*make_private_folders(path.parent), *make_private_folders(path)]
+        made = make_private_folders(path.parent)
+        with suppress(FileExistsError):  # another process made it
+            path.mkdir(mode=0o700)  # fails below a link to nowhere
+            path.chmod(0o700)
+            made.append(path)
+        return made
     except FileExistsError:
         return []
     return [path]
