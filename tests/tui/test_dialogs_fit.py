@@ -74,7 +74,7 @@ async def test_the_end_of_a_toast_is_on_the_screen(root: Path) -> None:
 
 async def test_a_toast_that_needs_the_whole_screen_is_whole(root: Path) -> None:
     async with stage(root, (80, 24), toasts=True) as on:
-        on.app.notify(f"BEGIN {'and what it has no place for ' * 9}END", timeout=60)
+        on.app.notify(f"BEGIN {'and what it has no place for ' * 13}END", timeout=60)
         await on.sees("END")
         await on.resize(40, 12)
         await on.sees("END")
