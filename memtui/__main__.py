@@ -6,6 +6,8 @@ The version is answered before anything is imported, so that it costs no more th
 from __future__ import annotations
 
 import gc
+import io
+import os
 import sys
 
 GARBAGE = (100_000, 50, 100)
@@ -22,6 +24,7 @@ def main() -> int:
         print(f"memtui {__version__}")
         return 0
     gc.set_threshold(*GARBAGE)
+    _prepare_output()
     from memtui.cli.main import run
 
     code = run(arguments)
@@ -31,6 +34,16 @@ def main() -> int:
         leave(code)  # Python's own end takes 10 ms
     gc.freeze()  # what Python collects while it closes databases would be looked for everywhere
     return code
+
+
+def _prepare_output() -> None:
+    """Write `?` for what the locale's encoding lacks, and nowhere what is closed (`>&-`)."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            nowhere = io.FileIO(os.open(os.devnull, os.O_WRONLY), "w")
+            setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(nowhere), "utf-8"))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 if __name__ == "__main__":

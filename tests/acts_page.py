@@ -13,9 +13,9 @@ from pathlib import Path
 
 from memtui.changes import Act
 from memtui.library import Library
-from memtui.stores.registry import FORMATS
 from memtui.testing.acting import BEFOREHAND, allowed
 from memtui.testing.fixtures import memories, open_library, sample
+from tests.formats import FORMATS
 
 PAGE = Path(__file__).parents[1] / "docs" / "stores.md"
 BEGIN, END = "<!-- acts: python -m tests.acts_page -->", "<!-- end of acts -->"

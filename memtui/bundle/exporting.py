@@ -218,12 +218,10 @@ def describe_lost_fields(memories: Iterable[Memory], form: str, names: Sequence[
     found = Counter(name for memory in memories for name in names if _is_set(memory, name))
     if not found:
         return []
-    counts = ", ".join(
-        f"{_WORDS.get(name, name)} ({counted(found[name], 'memory')})"
-        for name in names
-        if found[name]
-    )
-    return [f"{counts}: {form} has no place for them"]
+    first, *others = (name for name in names if found[name])
+    parts = [f"{_WORDS.get(first, first)} ({counted(found[first], 'memory')})"]
+    parts += [f"{_WORDS.get(name, name)} ({number(found[name])})" for name in others]
+    return [f"{', '.join(parts)}: {form} has no place for them"]
 
 
 def _is_set(memory: Memory, name: str) -> bool:

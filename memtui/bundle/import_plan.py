@@ -251,7 +251,7 @@ def _find_target(incoming: IncomingStore, library: OpenStores) -> WritableStore:
         return chosen[0]
     which = "several open stores have" if chosen else "no open store has"
     raise NoTarget(
-        f"{which} the format of {incoming.label}, {format or 'unknown'}",
+        f"{which} the format of {incoming.label}{f', {format}' * (format != incoming.label)}",
         do="choose the store with --into STORE",
     )
 

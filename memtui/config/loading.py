@@ -190,7 +190,9 @@ def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
         write_private(path, new)
     except OSError as error:
         raise ConfigError(
-            f"the setting was not saved: {error.strerror}", where=str(path), do="check the folder"
+            f"the setting was not saved: {error.strerror}",
+            where=str(path),
+            do="check the folder and its disk",
         ) from error
 
 

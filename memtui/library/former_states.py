@@ -19,7 +19,7 @@ from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit
 from memtui.errors import RefError
 from memtui.files.git_history import GitHistory
 from memtui.insight.versions import FormerStates
-from memtui.journal.action import JournalAction, last_steps
+from memtui.journal.action import ActionState, JournalAction, last_steps
 from memtui.library.former_versions import (
     FormerReader,
     open_like,
@@ -46,7 +46,12 @@ def find_former_states(
     """
     memories: dict[str, Memory] = {}
     absent: set[str] = set()
-    later = [a for a in read_actions(library.state_folder) if a.changed > at.timestamp()]
+    later = [
+        # done and undone since: what it found is how it was
+        replace(a, state=ActionState.DONE) if a.time > at.timestamp() else a
+        for a in read_actions(library.state_folder)
+        if a.changed > at.timestamp()
+    ]
     for store in library.stores:
         reader = FormerReader(store)
         journal = _JournalStates(library, store, reader)
@@ -57,7 +62,9 @@ def find_former_states(
                     memories[ref] = memory
         memories.update(journal.known)
         absent.update(journal.absent)
-    return FormerStates(memories, frozenset(absent))
+    made_since = {ref for ref, former in memories.items() if former.created and former.created > at}
+    known = {ref: former for ref, former in memories.items() if ref not in made_since}
+    return FormerStates(known, frozenset(absent | made_since))
 
 
 # ---- the journal --------------------------------------------------------------------------------

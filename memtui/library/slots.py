@@ -73,6 +73,14 @@ class SlotTable:
         self.columns = columns_of.concat([self.columns, columns_of.build(unique)])
         return shared
 
+    def keep_places(self, former_slots: Mapping[int, int]) -> None:
+        """Give slots (keys) the places of former ones, so that what was read again is not moved
+        among memories of the same time, or without one."""
+        if former_slots:
+            place = self.columns.place.copy()
+            place[[*former_slots]] = place[[*former_slots.values()]]
+            self.columns = replace(self.columns, place=place)
+
     def append_cached(self, catalog: Catalog) -> int:
         """Add the rows of a cached store; return the first slot."""
         first = len(self)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
 
-from memtui.dataclass import dataclass, replace
+from memtui.dataclass import replace
 from memtui.errors import UnreadableFile
 from memtui.files import backups
 from memtui.files.reading import read_bytes, real_path
@@ -33,25 +33,6 @@ LARGEST_BACKUP = 8 << 20
 """Bytes of a file up to which it is backed up."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedShard:
-    """The slots and the stamp of a shard that is in the table."""
-
-    stamp: str
-    first: int
-    count: int
-    unreadable: tuple[Unreadable, ...] = ()
-
-    @property
-    def slots(self) -> range:
-        return range(self.first, self.first + self.count)
-
-    @property
-    def has_missing_file(self) -> bool:
-        """Whether a file of it vanished between scan and read."""
-        return bool(self.unreadable) and any(file.gone for file in self.unreadable)
-
-
 def cache_home(cache: Path, store: WritableStore) -> Path:
     """The cache folder of one store under its label; refs hold the label, so it counts too."""
     name = f"{store.format}\0{store.root}\0{store.label}".encode("utf-8", "surrogateescape")
@@ -64,7 +45,8 @@ class StoreCache:
     def __init__(self, store: WritableStore, home: Path | None) -> None:
         self.store = store
         self.home = home
-        self.shards: dict[str, LoadedShard] = {}
+        self.shards: dict[str, ShardEntry] = {}
+        """Those in the table, by key, with their slots there."""
         self.loading = True
         self.version = 0
         """Raised with every change of this store's rows in the table."""
@@ -93,6 +75,10 @@ class StoreCache:
     @property
     def count(self) -> int:
         return sum(loaded.count for loaded in self.shards.values())
+
+    def _in_reading_order(self) -> Iterator[ShardEntry]:
+        """The shards in the order of the last scan, in which a new start reads them."""
+        return (self.shards[key] for key in self._files if key in self.shards)
 
     @property
     def stamps(self) -> dict[str, str]:
@@ -172,7 +158,7 @@ class StoreCache:
         self.catalog = catalog
         self._saved = {shard.key: shard.stamp for shard in catalog.shards}
         self.shards = {
-            shard.key: LoadedShard(shard.stamp, first + shard.first, shard.count, shard.unreadable)
+            shard.key: replace(shard, first=first + shard.first) if first else shard
             for shard in catalog.shards
         }
         return True
@@ -239,17 +225,22 @@ class StoreCache:
         memories: list[Memory] = []
         shard_of: list[str] = []
         for key, _, reading in shards:
-            if (former := self.shards.pop(key, None)) is not None:
+            if (former := self.shards.get(key)) is not None:
                 removed.extend(former.slots)
             memories.extend(reading.memories)
             shard_of.extend([key] * len(reading.memories))
         table.mark_dead(removed)
         first = len(table)
         shared = table.append(memories, shard_of=shard_of)
+        places: dict[int, int] = {}
         for key, stamp, reading in shards:
-            count = len(reading.memories)
-            self.shards[key] = LoadedShard(stamp, first, count, reading.unreadable)
-            first += count
+            former = self.shards.get(key)
+            loaded = ShardEntry(key, stamp, first, len(reading.memories), reading.unreadable)
+            self.shards[key] = loaded
+            if former is not None and former.count:
+                places |= dict.fromkeys(loaded.slots, former.first)
+            first += loaded.count
+        table.keep_places(places)
         return shared
 
     def _assign_refs(self, table: SlotTable) -> None:
@@ -315,10 +306,8 @@ class StoreCache:
         rows = table.rows()
         shards: list[ShardEntry] = []
         slots: list[int] = []
-        for key, loaded in self.shards.items():
-            shards.append(
-                ShardEntry(key, loaded.stamp, len(slots), loaded.count, loaded.unreadable)
-            )
+        for loaded in self._in_reading_order():
+            shards.append(replace(loaded, first=len(slots)))
             slots.extend(loaded.slots)
         first = slots[0] if slots else 0
         together = range(first, first + len(slots))

@@ -257,7 +257,7 @@ class _Parser:
 
     def _filter(self, token: Token, excluded: bool, span: Span) -> Node | None:
         """A `field:value`; what is no filter, as sort:, is noted. None if there is no node."""
-        name, value = token.field, token.text
+        name, value = token.field, self.text[token.value_start : token.end]
         try:
             if name not in FIELDS:
                 near = query_fields.suggest_field(name)

@@ -112,6 +112,7 @@ _IS_CONDITIONS = {
 }
 """Values of `is:` that other filters express."""
 _REVERSED = {"-new": Sort.OLD, "-old": Sort.NEW}
+_VALUES = re.compile(r'(?:"[^"]*(?:"|$)|[^",])+')
 _COMPARISONS = (">=", "<=", ">", "<", "=")
 STALE_DAYS = 180
 """Days without a change after which a current memory that is not pinned is stale: half a year, six
@@ -128,7 +129,7 @@ def parse_condition(
 
     Args:
         name: One of `FIELDS` that is a filter, or `sort`.
-        text: Values separated by commas: `decision,bug`; `untyped` is the empty type.
+        text: Values separated by commas: `decision,"a, b"`; `untyped` is the empty type.
         negated: Whether the filter excludes these values.
         now: What relative times are counted from; None: the present.
 
@@ -136,7 +137,8 @@ def parse_condition(
         QueryError: There is no value, or one that the field cannot have.
     """
     entry = FIELDS[name]
-    values = tuple(dict.fromkeys(part.strip().casefold() for part in text.split(",")))
+    parts = (part.replace('"', "") for part in _VALUES.findall(text))
+    values = tuple(dict.fromkeys(part.strip().casefold() for part in parts))
     values = tuple(value for value in values if value)
     if not values:
         example = (*entry.examples, *entry.values, "...")[0]

@@ -186,12 +186,11 @@ def _end_of_value(line: str, at: int, in_group: bool) -> int:
 
 
 def format_condition(part: Condition) -> str:
-    """Return a condition as it is typed: `type:decision,bug`, `entity:"the shop,alice"`."""
+    """Return a condition as it is typed: `type:decision,bug`, `entity:"the shop",alice`."""
     sign = "-" * part.negated
     if part.field == REGEX:
         return f"{sign}/{part.values[0]}/"
-    values = ",".join(value or UNTYPED for value in part.values)
-    values = f'"{values}"' if re.search(r"[\s()]|^[:/\\]", values) else values
+    values = ",".join(_quote(value or UNTYPED) for value in part.values)
     return f"{sign}{part.field}:{values}"
 
 
@@ -224,9 +223,9 @@ def _format_line(query: Query, *, in_words: bool) -> str:
     pieces += [f"until:{_quote(query.until.text)}"] if query.until else []
     keys = [str(key) for key in (query.sort, *query.then) if key is not None]
     pieces += [f"sort:{','.join(keys)}"] if keys else []
-    pieces += [f"prefer:{_quote(','.join(query.prefer))}"] if query.prefer else []
+    pieces += [f"prefer:{','.join(map(_quote, query.prefer))}"] if query.prefer else []
     return " ".join(pieces)
 
 
 def _quote(text: str) -> str:
-    return f'"{text}"' if re.search(r"\s", text) else text
+    return f'"{text}"' if re.search(r"[\s(),]|^[:/\\]", text) else text

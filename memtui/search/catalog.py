@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 
 from memtui import __version__
-from memtui.dataclass import asdict, dataclass
+from memtui.dataclass import asdict, dataclass, replace
 from memtui.model import Memory, from_record, to_record
 from memtui.search import cache_files
 from memtui.search.columns import ARRAYS, VOCABULARY_OF, Columns
@@ -42,7 +42,7 @@ from memtui.stores.base import Unreadable
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 10
+FORMAT_VERSION = 11
 """Incremented when the files or the meaning of a row change."""
 ROWS_SCANNED = 1024
 """Rows that are searched at a time: half a megabyte."""
@@ -53,13 +53,22 @@ ROWS_KEPT_DECODED = 1024
 
 @dataclass(frozen=True, slots=True)
 class ShardEntry:
-    """The range of one shard's memories in the rows."""
+    """The range of one shard's memories in the rows of a catalog, or in the slots of the table."""
 
     key: str
     stamp: str
     first: int
     count: int
     unreadable: tuple[Unreadable, ...] = ()
+
+    @property
+    def slots(self) -> range:
+        return range(self.first, self.first + self.count)
+
+    @property
+    def has_missing_file(self) -> bool:
+        """Whether a file of it vanished between scan and read."""
+        return bool(self.unreadable) and any(file.gone for file in self.unreadable)
 
 
 class CatalogRow(NamedTuple):
@@ -229,7 +238,7 @@ def save(
     Args:
         home: A private folder (see `memtui.paths.private_folder`).
         shards: The range of rows of each shard, in the order of the rows.
-        lines: The rows, in slot order.
+        lines: The rows, in the order of reading.
         columns: The columns of these rows.
 
     Returns:
@@ -238,6 +247,7 @@ def save(
     Raises:
         OSError: The disk is full, or the folder cannot be written; the former generation stays.
     """
+    columns = replace(columns, place=np.arange(len(columns), dtype=np.int32))
     name = os.urandom(6).hex()
     folder, pointer = home / name, home / f"CURRENT.{name}"
     folder.mkdir(mode=0o700)

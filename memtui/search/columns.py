@@ -50,6 +50,8 @@ class Columns:
     """Arrays with one value per slot; codes are indices into the vocabularies."""
 
     alive: Mask
+    place: Ints
+    """The order of reading: a shard that was read again keeps the place of its first slot then."""
     when: NDArray[np.float64]
     """Seconds since 1970 of the last change, else of creation; nan if neither is known."""
     created: NDArray[np.float64]
@@ -92,8 +94,8 @@ class Columns:
 
     @cached_property
     def newest_first(self) -> Slots:
-        """All slots, newest first, undated last, in slot order if equal."""
-        return np.argsort(-self.when, kind="stable")
+        """All slots, newest first, undated last, in the order of reading if equal."""
+        return np.lexsort((self.place, -self.when))
 
     @cached_property
     def begun(self) -> NDArray[np.float64]:
@@ -236,6 +238,7 @@ def build(memories: Sequence[Memory]) -> Columns:
             known.append(other)
     return Columns(
         alive=np.ones(size, np.bool_),
+        place=np.arange(size, dtype=np.int32),
         when=np.array(when, np.float64),
         created=np.array([_seconds(memory.created) for memory in memories], np.float64),
         position=np.array([find_position(memory.origin) for memory in memories], np.int32),
@@ -312,6 +315,12 @@ def concat(parts: Sequence[Columns]) -> Columns:
                 entity_codes.append(moved)
         joined[name] = np.concatenate(arrays)
         joined[vocabulary] = tuple(known)
+    joined["place"] = np.concatenate(
+        [
+            part.place + np.int32(first)
+            for part, first in zip(parts, accumulate(map(len, parts), initial=0), strict=False)
+        ]
+    )
     tags: dict[str, list[Slots]] = {}
     also: list[NDArray[np.int32]] = []
     first = 0
@@ -345,6 +354,7 @@ def take(columns: Columns, selection: Sequence[int] | Slots) -> Columns:
     also = columns.also[moved[columns.also[:, 0]] >= 0]
     also[:, 0] = moved[also[:, 0]]
     taken: dict[str, Any] = {name: getattr(columns, name)[slots] for name in ARRAYS}
+    taken["place"] = np.unique(taken["place"], return_inverse=True)[1].astype(np.int32)
     for name, vocabulary in VOCABULARY_OF.items():
         used = taken[name]
         if vocabulary == "entities":

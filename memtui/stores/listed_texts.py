@@ -216,7 +216,7 @@ def plan_retire(change: Change, memory: Memory, context: AnyList) -> Plan:
     after = file.remove([file.find(memory)])
     entry_edits = context.sidecar_entry(memory).set(**_kept_values(memory, context, "retired"))
     refs = (memory.ref, *context.other_refs(file, after))
-    reason = "removed from its file; memtui keeps it"
+    reason = "removed from its file, kept by memtui"
     edits = (*file.edit(after), *entry_edits)
     return Plan((change,), edits, Outcome.DONE, reason, refs, (memory.ref,))
 

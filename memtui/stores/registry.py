@@ -13,24 +13,11 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui.dataclass import dataclass
-from memtui.stores import (
-    agent_memory,
-    ambient,
-    claude_code,
-    codex,
-    engram,
-    gemini,
-    hermes,
-    markdown_folder,
-    mcp_memory,
-    openclaw,
-    simple_memory,
-    workspace,
-)
 from memtui.stores.format import GENERAL_RULES, Format, UpkeepRules
 from memtui.text import one_line
 
@@ -42,21 +29,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-FORMATS: tuple[Format, ...] = (
-    agent_memory.FORMAT,
-    ambient.FORMAT,
-    engram.FORMAT,
-    simple_memory.FORMAT,
-    workspace.FORMAT,
-    claude_code.FORMAT,
-    mcp_memory.FORMAT,
-    codex.FORMAT,
-    gemini.FORMAT,
-    hermes.FORMAT,
-    openclaw.FORMAT,
-    markdown_folder.FORMAT,
+PACKAGES = (
+    *("agent_memory", "ambient", "engram", "simple_memory", "workspace", "claude_code"),
+    *("mcp_memory", "codex", "gemini", "hermes", "openclaw", "markdown_folder"),
 )
-"""memtui's own, in the order in which they are tried: those that are least ambiguous come first."""
+"""Of memtui's own formats, in the order in which they are tried: the least ambiguous come first."""
 
 GROUP = "memtui.stores"
 """Entry points of other packages, tried after memtui's own."""
@@ -80,9 +57,15 @@ class FormatFault:
     reason: str
 
 
-def formats() -> tuple[Format, ...]:
+def own_formats() -> Iterator[Format]:
+    """memtui's own formats, each imported when its turn comes."""
+    return (import_module(f"memtui.stores.{package}").FORMAT for package in PACKAGES)
+
+
+def formats() -> Iterator[Format]:
     """All formats: memtui's own, then those of other packages."""
-    return (*FORMATS, *_declared_formats()[0])
+    yield from own_formats()
+    yield from _declared_formats()[0]
 
 
 def format_faults() -> tuple[FormatFault, ...]:
@@ -96,7 +79,7 @@ def _declared_formats() -> tuple[tuple[Format, ...], tuple[FormatFault, ...]]:
     faults: list[FormatFault] = []
     for entry in _entry_points():
         try:
-            known = _checked(entry.load(), {known.name for known in (*FORMATS, *found)})
+            known = _checked(entry.load(), {known.name for known in (*own_formats(), *found)})
         except Exception as error:
             log.error("the store format %s could not be loaded", entry.name, exc_info=error)
             message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
@@ -160,7 +143,7 @@ def _checked(loaded: object, used_names: Iterable[str]) -> Format:
 
 def _attempt(known: Format, call: Callable[[], _T], otherwise: _T) -> _T:
     """Call a format's function; a fault in a format of another package is logged."""
-    if known in FORMATS:
+    if known in own_formats():
         return call()
     try:
         return call()

@@ -8,12 +8,22 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from memtui.changes import TextEdit
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.locating import BYTE_ORDER_MARK
-from memtui.files.reading import MissingFile, decode, digest, error_text, file_stamp, read_bytes
+from memtui.files.reading import (
+    MissingFile,
+    decode,
+    digest,
+    error_text,
+    file_stamp,
+    read_bytes,
+    walk,
+)
 from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path
-from memtui.stores.base import Scan, Shard, Unreadable
+from memtui.stores.base import Scan, Shard, StoreView, Unreadable
+from memtui.stores.plans import planned_before
 from memtui.stores.sidecar import Sidecar, kept_shard, read_sidecar
 from memtui.stores.values import parse_object
 
@@ -90,6 +100,18 @@ def read_text(path: Path, root: Path) -> str:
         return decode(read_bytes(path, root))
     except UnreadableFile as error:
         raise as_refused(error, path) from None
+
+
+def planned_text(path: Path, root: Path, view: StoreView) -> str | None:
+    """The text that a file has after the changes planned before this one; None if there is none.
+
+    Raises Refused if it cannot be read.
+    """
+    for plan in reversed(planned_before(view)):
+        for edit in reversed(plan.edits):
+            if isinstance(edit, TextEdit) and edit.path == str(path):
+                return edit.after
+    return read_text(path, root) if os.path.lexists(path) else None
 
 
 def read_texts(
@@ -205,6 +227,43 @@ def markdown_names(folder: Path, faults: list[Unreadable]) -> list[str]:
     names = (entry.name for entry in entries)
     found = (name for name in names if name.endswith(".md") and not name.startswith("."))
     return [name for name in found if not os.path.isdir(folder / name)]
+
+
+SUFFIX = ".md"
+
+
+class _Skipped(frozenset[str]):
+    """Names of files and folders without documents: these, and all that are hidden."""
+
+    def __contains__(self, name: object) -> bool:
+        return str(name).startswith(".") or super().__contains__(name)
+
+
+SKIPPED = _Skipped({"node_modules", "__pycache__"})
+
+
+def documents(root: Path, faults: list[Unreadable]) -> Iterator[FoundShard]:
+    """Find every document below `root`; the key is its relative path with slashes. One stat each.
+
+    Folders that cannot be listed are added to `faults`.
+    """
+
+    def unreadable(folder: str, why: str) -> None:
+        faults.append(Unreadable(folder, why))
+
+    start = len(os.path.join(os.fspath(root), ""))
+    for entry in walk(root, (SUFFIX,), SKIPPED, unreadable):
+        path = entry.path[start:]
+        if os.sep != "/":
+            path = path.replace(os.sep, "/")
+        try:
+            status = entry.stat()
+        except OSError as error:
+            yield FoundShard(path, (entry.path,), error_text(error))
+        else:
+            times = f"{status.st_mtime_ns:x}.{status.st_ctime_ns:x}"
+            mark = f"{times}.{status.st_size:x}.{status.st_ino:x}"
+            yield FoundShard(path, (entry.path,), mark)
 
 
 def is_link_into(link: str | Path, folder: str | Path) -> bool:

@@ -195,7 +195,7 @@ def sample(known: Format, place: Path) -> Path:
         shipped = Path("sample-data") / known.name
     if not shipped.is_dir():
         pytest.fail(
-            f"the format {known.name!r} is listed in memtui.stores.registry.FORMATS but has no "
+            f"the format {known.name!r} is listed in memtui.stores.registry.PACKAGES but has no "
             f"sample: put a small invented store into sample-data/{known.name}",
             pytrace=False,
         )

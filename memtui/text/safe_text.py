@@ -27,9 +27,9 @@ _INVISIBLE = (
     "\U000e0000-\U000e0fff"
 )
 _SUSPECT = re.compile(f"[{_INVISIBLE}\U0001f3fb-\U0001f3ff]")
-_INVISIBLE_ONE = re.compile(f"[{_INVISIBLE}]")
-_FORMAT = re.compile(
-    "[\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u200b-\u200f\u2028-\u202e"
+# Compiled with their first use, by `re`: this, `_NEWER`, `_GLUE_OR_SEQUENCE` and `_JOINERS`.
+_HIDDEN_ONE = (
+    f"[{_INVISIBLE}\u00ad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u200b-\u200f\u2028-\u202e"
     "\u2060-\u206f\ufeff\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001345f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a]"
 )
@@ -40,7 +40,7 @@ _SPACES = frozenset(
 )
 # Assigned or reserved for wide characters after Unicode 14, which is what Python 3.11 knows:
 # newer emoji, and the two planes of CJK ideographs.
-_NEWER = re.compile(
+_NEWER = (
     "[\U0001f6d8\U0001f6dc\U0001fa75-\U0001fa77\U0001fa87-\U0001fa8a\U0001fa8e\U0001fa8f"
     "\U0001faad-\U0001faaf\U0001fabb-\U0001fabf\U0001fac6\U0001fac8\U0001facd-\U0001facf"
     "\U0001fada-\U0001fadc\U0001fadf\U0001fae8-\U0001faea\U0001faef\U0001faf7\U0001faf8"
@@ -70,9 +70,9 @@ def _replacement(char: str) -> str:
         return "␡"
     if char in GLUE:
         return char  # depends on its neighbours: see `visible`
-    if _INVISIBLE_ONE.match(char) or _FORMAT.match(char):
+    if re.match(_HIDDEN_ONE, char):
         return HIDDEN
-    if char.isprintable() or char in _SPACES or _NEWER.match(char):
+    if char.isprintable() or char in _SPACES or re.match(_NEWER, char):
         return char
     return LOST
 
@@ -80,7 +80,7 @@ def _replacement(char: str) -> str:
 _REPLACEMENTS = _Replacements()
 
 
-_GLUE_OR_SEQUENCE = re.compile(f"(?P<kept>{SEQUENCE})|[{''.join(sorted(GLUE))}]")
+_GLUE_OR_SEQUENCE = f"(?P<kept>{SEQUENCE})|[{''.join(sorted(GLUE))}]"
 
 
 def _is_plain(text: str) -> bool:
@@ -97,7 +97,7 @@ def visible(text: str) -> str:
         return text
     shown = text.replace("\r\n", "\n").translate(_REPLACEMENTS)
     if has_glue(shown):
-        shown = _GLUE_OR_SEQUENCE.sub(lambda found: found["kept"] or HIDDEN, shown)
+        shown = re.sub(_GLUE_OR_SEQUENCE, lambda found: found["kept"] or HIDDEN, shown)
     return shown
 
 
@@ -108,7 +108,7 @@ _JOINED_SCRIPTS = (
 )
 
 
-_JOINERS = re.compile(f"(?<=[{_JOINED_SCRIPTS}])[\u200c\u200d](?=[{_JOINED_SCRIPTS}]|$|\\s)")
+_JOINERS = f"(?<=[{_JOINED_SCRIPTS}])[\u200c\u200d](?=[{_JOINED_SCRIPTS}]|$|\\s)"
 """Joiners within a word of a script that is written with them (Unicode, section 23.2)."""
 
 
@@ -119,13 +119,13 @@ def hidden_count(text: str) -> int:
     """
     if _is_plain(text):
         return 0
-    text = _JOINERS.sub("", text.replace("\r\n", "\n"))
+    text = re.sub(_JOINERS, "", text.replace("\r\n", "\n"))
     if text.isascii():
         return len(_CONTROLS.findall(text))
     count = sum(_REPLACEMENTS[ord(char)] != char for char in text) - text.count("\t")
     if has_glue(text):
         shown = text.translate(_REPLACEMENTS)
-        count += sum(match["kept"] is None for match in _GLUE_OR_SEQUENCE.finditer(shown))
+        count += sum(match["kept"] is None for match in re.finditer(_GLUE_OR_SEQUENCE, shown))
     return count
 
 
@@ -138,8 +138,8 @@ def without_hidden(text: str) -> str:
     """Return the text without the characters that `hidden_count` counts; tabs and breaks stay."""
     if not has_hidden(text):
         return text
-    needed = {at for joiner in _JOINERS.finditer(text) for at in range(*joiner.span())}
-    for match in _GLUE_OR_SEQUENCE.finditer(text):
+    needed = {at for joiner in re.finditer(_JOINERS, text) for at in range(*joiner.span())}
+    for match in re.finditer(_GLUE_OR_SEQUENCE, text):
         if match["kept"]:
             needed.update(range(*match.span()))
     return "".join(

@@ -46,7 +46,7 @@ class Preview:
     planned: Planned
     lines: tuple[DiffLine, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """Reason -> how many of the changes that were asked for are not possible for it."""
+    """Reason -> how many memories cannot have all that was asked for because of it."""
     texts: tuple[TextChange, ...] = ()
     """The texts with Markdown that change."""
 
@@ -69,7 +69,7 @@ def preview_possible(library: Library, changes: Sequence[Change], job: Job) -> P
     except (Refused, RefError):
         pass
     possible: list[Change] = []
-    left_out: Counter[str] = Counter()
+    refused: dict[tuple[str, str], None] = {}
     for change in stoppable(changes, job.is_cancelled):
         if not _why_impossible(library, change):
             possible.append(change)
@@ -78,11 +78,12 @@ def preview_possible(library: Library, changes: Sequence[Change], job: Job) -> P
         for name, value in change.fields.items() or [("", None)]:
             one = replace(change, fields={name: value} if name else {})
             if why := _why_impossible(library, one):
-                left_out[why] += 1
+                refused[why, change.ref] = None
             else:
                 fields[name] = value
         if fields:
             possible.append(replace(change, fields=fields))
+    left_out = Counter(why for why, _ in refused)
     if not possible:
         raise Refused("; ".join(left_out) or "nothing can be changed here")
     return replace(preview(library, possible, job), left_out=left_out)
@@ -312,7 +313,7 @@ MAX_PER_GROUP = 100
 
 
 def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
-    """Counts per store, fields lost, then the memories one by one."""
+    """Counts per store, fields lost, then the memories one by one, what needs a look first."""
     lines: list[OutcomeLine] = []
     for part in plan.imports:
         lines += _describe_store(part)
@@ -322,18 +323,13 @@ def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
         lines.append(OutcomeLine("", Tone.WARNING, "Fields lost"))
         lines += [
             OutcomeLine(
-                name if only_one else f"{name}  (of {text.counted(count, 'memory')})",
+                name if only_one else f"{name}: {text.counted(count, 'memory')}",
                 Tone.WARNING,
                 "  –",
             )
             for name, count in plan.lost.items()
         ]
     for part in plan.imports:
-        lines += _list_group(
-            "New",
-            Tone.GOOD,
-            (_shorten(item.memory.headline) for item in part.new),
-        )
         lines += _list_group(
             "Skipped (conflict)",
             Tone.WARNING,
@@ -343,6 +339,11 @@ def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
             "Rejected",
             Tone.WARNING,
             (f"{_shorten(r.memory.headline)}: {r.why}" for r in part.refused),
+        )
+        lines += _list_group(
+            "New",
+            Tone.GOOD,
+            (_shorten(item.memory.headline) for item in part.new),
         )
     lines += _list_group("Warnings", Tone.WARNING, plan.warnings)
     return lines
@@ -395,4 +396,4 @@ def _list_group(heading: str, tone: Tone, rows: Iterable[str]) -> list[OutcomeLi
 
 
 def _shorten(headline: str) -> str:
-    return text.cut_line(headline, 60)
+    return text.cut_line(headline, 70)

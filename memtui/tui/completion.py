@@ -117,9 +117,7 @@ def _values(
         folded = value.casefold()
         if folded == beginning or folded in taken or folded in made or not _is_typable(value):
             continue
-        if quoted or " " in value:
-            if several:
-                continue  # the query language has no list of quoted values
+        if quoted or " " in value or "," in value:
             made[folded] = Offer(value, f'{before}"{value}"')
         else:
             # Keep the typed letters if the lengths match: filters ignore case.
@@ -151,6 +149,6 @@ def _parts(beginning: str, found: Counts) -> Iterator[str]:
 
 def _is_typable(value: str) -> bool:
     """Whether the query language can express the value, and all of it is visible."""
-    if not value or len(value) > LONGEST or '"' in value or "," in value or has_hidden(value):
+    if not value or len(value) > LONGEST or '"' in value or has_hidden(value):
         return False
     return value.isprintable()

@@ -177,8 +177,5 @@ def describe_compared(
     only_left = sum(1 for line in lines if not line.right)
     only_right = sum(1 for line in lines if not line.left)
     left, right = (f"{name} {text.number(n)}" for name, n in zip(names, tokens, strict=True))
-    if not wide:
-        return f"{both} in both · {left} · {right} tokens"
-    return (
-        f"{left} · {right} tokens · {both} in both, {only_left} only left, {only_right} only right"
-    )
+    words = f"{left} · {right} tokens · {both} in both"
+    return f"{words}, {only_left} only left, {only_right} only right" if wide else words

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from memtui.stores.format import Format
-from memtui.stores.registry import FORMATS
 from memtui.testing import WritableStoreConformance
 from memtui.testing.fixtures import memories, open_library, sample
 from memtui.testing.hostile_text_tests import MIN_EDITABLE, editable
 from memtui.testing.hostile_values import ALL
+from tests.formats import FORMATS
 from tests.long_run import count
 
 SHARE = count(12, 1)

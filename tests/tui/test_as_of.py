@@ -66,6 +66,15 @@ async def test_escape_leaves_once_nothing_else_is_left_to_leave(root: Path) -> N
         assert len(on.headlines()) == 9
 
 
+async def test_the_present_is_not_said_to_be_read_only(root: Path) -> None:
+    async with stage(root, toasts=True) as on:
+        await go_to(on, "2026-05-31")
+        await on.press("e")
+        await on.sees("nothing can")
+        await on.press("@")
+        assert "nothing can" not in await on.still()
+
+
 @pytest.mark.slow
 async def test_nothing_is_written_and_the_keys_are_not_offered(tmp_path: Path) -> None:
     async with changing(tmp_path, "agent-memory") as on:

@@ -323,6 +323,17 @@ async def test_marked_facts_are_merged_into_the_one_under_the_cursor(tmp_path: P
         assert on.files() == before
 
 
+async def test_a_note_among_the_marks_is_named_before_a_merged_text_is_written(
+    tmp_path: Path,
+) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.show("entity:companies/quarterbell")
+        await on.keys("space", "space", "space", "&")
+        assert {memory.kind for memory in on.browse.marked_memories()} == {"fact", "note"}
+        assert on.app.screen is on.browse
+        assert "note" in on.toasts[-1]
+
+
 def _rewrite(on: ChangingStage, file: str, old: str, new: str) -> None:
     """As an agent would: the whole file, with one text changed."""
     path = Path(file)

@@ -236,13 +236,28 @@ async def test_other_forms_are_written_and_nothing_is_replaced_unasked(
         await on.keys(*["right"] * presses)
         screen = on.app.screen
         assert isinstance(screen, ExportScreen)
-        target = tmp_path / f"out{Path(screen._file.raw).suffix}"
+        proposed = screen._file.raw
+        target = tmp_path / f"out{Path(proposed).suffix}"
+        await on.keys("tab")
+        await on.type("~")
+        assert screen._file.raw == f"{proposed}~", "the cursor is behind the new suffix"
         target.write_text("precious")
         screen._file.value = str(target)
         await on.keys("enter", "escape")
         assert target.read_text() == "precious"
         await on.keys("enter", "y")
         assert "Quarterbell" in target.read_text()
+
+
+@pytest.mark.parametrize("key", ["x", "I"])
+async def test_tab_visits_the_fields_and_no_message_that_fits(tmp_path: Path, key: str) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.keys(key)
+        first, fields = on.app.focused, {"x": 3, "I": 2}[key]
+        await on.keys(*["tab"] * (fields - 1))
+        assert on.app.focused is not first
+        await on.keys("tab")
+        assert on.app.focused is first
 
 
 async def test_an_export_says_before_and_after_what_is_unreadable(tmp_path: Path) -> None:
@@ -257,6 +272,22 @@ async def test_an_export_says_before_and_after_what_is_unreadable(tmp_path: Path
         await on.keys("enter")
         assert "left out, unreadable: " in on.toasts[-1]
         assert "quarterbell/items.json: not valid JSON" in on.toasts[-1]
+
+
+async def test_what_an_import_rejects_is_listed_before_what_it_adds(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT, "simple-memory") as on:
+        document = exporting.export_memories(on.library, "jsonl", None)
+        records = [json.loads(line) for line in b"".join(document.pieces).splitlines()]
+        wanted = [record for record in records if record["store"] == "simple-memory"][:12]
+        wanted[3]["content"] = ""
+        file = tmp_path / "in.jsonl"
+        file.write_text("".join(f"{json.dumps(record)}\n" for record in wanted))
+        await on.keys("I")
+        assert isinstance(on.app.screen, ImportScreen)
+        on.app.screen._file.value = str(file)
+        await on.keys("tab", "right", "enter")
+        assert "11 new, 1 rejected" in on.text()
+        assert "Rejected (1)" in on.text(), "without scrolling"
 
 
 async def test_an_import_without_a_place_leads_to_the_field_that_chooses_one(
@@ -307,6 +338,28 @@ async def test_copying_to_another_store_names_what_is_lost(tmp_path: Path) -> No
         assert again == copies, "what is there is not added twice"
         await on.keys("u")
         assert on.files() == before
+
+
+@pytest.mark.slow
+async def test_on_a_small_screen_a_key_scrolls_what_a_transfer_would_do(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT, "simple-memory") as on:
+        await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.resize(40, 12)
+        await on.keys("c")
+        assert "New (1)" not in on.text()
+        assert "pgdn more" in on.text()
+        await on.keys(*["pagedown"] * 4)
+        assert "New (1)" in on.text()
+        await on.resize(120, 40)
+        assert "pgdn more" not in on.text()
+
+
+async def test_a_format_changes_the_suffix_and_the_name_can_be_deleted_at_once(
+    tmp_path: Path,
+) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.keys("x", "tab", "right", "right", "right", "right", "tab", "ctrl+u")
+        assert on.app.screen.query_one(LineInput).value == ""
 
 
 async def test_moving_retires_the_original_in_the_same_action(tmp_path: Path) -> None:

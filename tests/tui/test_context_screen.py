@@ -212,6 +212,10 @@ async def test_two_recipes_stand_side_by_side(tmp_path: Path) -> None:
         assert screen.built.other is not None
         assert screen.built.other.recipe == "typed"
         assert "only right" in on.text()
+        await on.resize(40, 12)
+        left, right = screen.built.pack.tokens, screen.built.other.tokens
+        assert f"{left} · typed {right} t" in on.text()
+        await on.resize(120, 35)
         await on.press("b")
         assert not screen.is_comparing
 

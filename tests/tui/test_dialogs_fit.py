@@ -72,6 +72,16 @@ async def test_the_end_of_a_toast_is_on_the_screen(root: Path) -> None:
             assert "? help" in on.text()
 
 
+async def test_a_toast_that_needs_the_whole_screen_is_whole(root: Path) -> None:
+    async with stage(root, (80, 24), toasts=True) as on:
+        on.app.notify(f"BEGIN {'and what it has no place for ' * 13}END", timeout=60)
+        await on.sees("END")
+        await on.resize(40, 12)
+        await on.sees("END")
+        assert "BEGIN" in on.text()
+        assert "? help" in on.text()
+
+
 @pytest.mark.slow
 async def test_what_the_help_finds_is_whole_where_there_is_room(root: Path) -> None:
     async with stage(root, (80, 24)) as on:

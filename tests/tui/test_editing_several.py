@@ -80,6 +80,22 @@ async def test_what_a_memory_cannot_have_is_left_out_and_counted(tmp_path: Path)
 
 
 @pytest.mark.slow
+async def test_a_memory_left_out_of_two_changes_is_counted_once(tmp_path: Path) -> None:
+    async with changing(tmp_path, "engram") as on:
+        await on.show("type:prompt,bugfix")
+        rows = on.library.snapshot.rows
+        wanted = {on.first("engram", type=name).ref for name in ("prompt", "bugfix")}
+        on.browse.memories.marked = {
+            rows.serial(slot) for slot in range(len(rows)) if rows[slot].ref in wanted
+        }
+        await on.keys("e")
+        await on.type("decision")
+        await on.keys("tab", "tab", "right")
+        await on.rest()
+        assert "left out 1 memory: Engram keeps prompts as they were typed" in on.text()
+
+
+@pytest.mark.slow
 async def test_only_what_can_be_changed_in_a_memory_is_offered(tmp_path: Path) -> None:
     """In the forms of one memory and of several; where only some can, it says how many."""
     async with changing(tmp_path, "engram", "simple-memory", size=(40, 12)) as on:

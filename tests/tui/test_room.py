@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from memtui.tui.layout import SMALLEST, Pane, Shape, arrange, measure, resized, row_columns
 
+from .gallery import gallery, resize
 from .sample_stage import changing
 from .stage import Stage, fact, stage, write_store
 
@@ -231,6 +232,16 @@ async def test_the_detail_says_where_a_memory_lies_from_the_store(root: Path) ->
             if word in line
         }
         assert at["Entity"] < at["File"] < at["Raw fields"]
+
+
+@pytest.mark.slow
+async def test_a_markdown_text_outlives_a_small_window() -> None:
+    """Its table takes fewer lines in a wide window than are counted before it is drawn."""
+    async with gallery((160, 45)) as on:
+        whole = on.text()
+        for size in ((80, 24), (40, 12), (80, 24), (160, 45)):
+            await resize(on, size)
+        assert on.text() == whole
 
 
 @pytest.mark.slow

@@ -15,10 +15,10 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.library.store_catalog import FILE, KnownStore, StoreCatalog
-from memtui.stores.registry import FORMATS
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
 from memtui.tui.dialogs.stores import StoreChooser, StoreList
+from tests.formats import FORMATS
 from tests.synthetic_home import build_home
 
 from .stage import NOW, Stage, compare, fact, write_store

@@ -11,8 +11,8 @@ import pytest
 from memtui.changes import Act, Outcome
 from memtui.cli.commands import COMMANDS
 from memtui.model import KINDS, STATUSES
-from memtui.stores.registry import FORMATS
 from memtui.tui.actions import ACTIONS
+from tests.formats import FORMATS
 
 TEXT = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
 

@@ -150,7 +150,7 @@ def _retire(change: Change, memory: Memory, context: EventContext) -> Plan:
     return Plan(
         changes=(change,),
         edits=retire_event(context, files, memory.id, "retired"),
-        reason="removed from Ambient's files; memtui keeps it",
+        reason="removed from Ambient's files, kept by memtui",
         refs=(memory.ref,),
         supersedes=(memory.ref,),
         warnings=files.warnings,

@@ -14,7 +14,6 @@ from memtui.model import CURRENT, Memory
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
 from memtui.stores.claude_code.records import ClaudeContext, IndexFile, own_name, parse_index
 from memtui.stores.claude_code.rules import TYPES, checked_type, index_line, new_topic
-from memtui.stores.document_editing import named_stem, new_file, plan_file_import, planned_text
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     CONVERTED,
@@ -27,10 +26,11 @@ from memtui.stores.importing import (
     texts_in,
 )
 from memtui.stores.listed_texts import text_key
-from memtui.stores.markdown_documents import outline, with_body
-from memtui.stores.markdown_items import MarkdownItem, add_item, without_blanks
+from memtui.stores.markdown.document_editing import named_stem, new_file, plan_file_import
+from memtui.stores.markdown.documents import outline, with_body
+from memtui.stores.markdown.items import MarkdownItem, add_item, without_blanks
 from memtui.stores.plans import plan_duplicate
-from memtui.stores.scanning import IS_EMPTY
+from memtui.stores.scanning import IS_EMPTY, planned_text
 from memtui.stores.values import content_of, to_iso_seconds, word_of
 
 DEFAULT_TYPE = "project"

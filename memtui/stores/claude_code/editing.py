@@ -20,7 +20,8 @@ from memtui.stores.claude_code.records import (
     own_name,
 )
 from memtui.stores.claude_code.rules import imports_in, with_type
-from memtui.stores.document_editing import (
+from memtui.stores.listed_texts import TEXT_KEY, text_key
+from memtui.stores.markdown.document_editing import (
     OpenDocument,
     checked_title,
     deletion_edits,
@@ -28,8 +29,7 @@ from memtui.stores.document_editing import (
     with_content,
     with_heading,
 )
-from memtui.stores.listed_texts import TEXT_KEY, text_key
-from memtui.stores.markdown_items import MarkdownItem, remove_item, replace_item, without_blanks
+from memtui.stores.markdown.items import MarkdownItem, remove_item, replace_item, without_blanks
 from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one, tag_edits
 from memtui.stores.values import changed_values, check_unchanged, content_of
 

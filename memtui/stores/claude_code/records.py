@@ -31,7 +31,7 @@ from memtui.stores.claude_code.rules import (
     loaded_part,
     topic_field,
 )
-from memtui.stores.markdown_documents import (
+from memtui.stores.markdown.documents import (
     MarkdownFile,
     document_fields,
     linked_documents,
@@ -39,7 +39,7 @@ from memtui.stores.markdown_documents import (
     parse_document,
     time_of_change,
 )
-from memtui.stores.markdown_items import MarkdownItem, name_items, parse_items
+from memtui.stores.markdown.items import MarkdownItem, name_items, parse_items
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import IS_EMPTY, read_texts
 from memtui.stores.sidecar import Sidecar

@@ -19,7 +19,7 @@ from memtui.errors import Refused
 from memtui.files.frontmatter import parse_block, set_field, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.format import UpkeepRules
-from memtui.stores.markdown_items import MarkdownItem
+from memtui.stores.markdown.items import MarkdownItem
 
 LOADED_LINES = 200
 LOADED_BYTES = 25_000

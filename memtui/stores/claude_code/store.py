@@ -54,7 +54,7 @@ from memtui.stores.claude_code.rules import (
     imports_in,
 )
 from memtui.stores.file_store import FileStore
-from memtui.stores.markdown_documents import parse_document, time_of_change
+from memtui.stores.markdown.documents import parse_document, time_of_change
 from memtui.stores.scanning import FoundShard, LastRead, read_texts
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now

@@ -13,16 +13,6 @@ from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.codex import NOTES, SUFFIX, is_note
 from memtui.stores.codex.records import PENDING, STATUS, asking_note
-from memtui.stores.document_editing import (
-    deletion_edits,
-    edit_document,
-    file_stem,
-    new_file,
-    open_document,
-    plan_file_import,
-    planned_text,
-    titled_text,
-)
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     kind_change,
@@ -32,7 +22,17 @@ from memtui.stores.importing import (
     slug,
     text_with_title,
 )
+from memtui.stores.markdown.document_editing import (
+    deletion_edits,
+    edit_document,
+    file_stem,
+    new_file,
+    open_document,
+    plan_file_import,
+    titled_text,
+)
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
+from memtui.stores.scanning import planned_text
 from memtui.stores.values import content_of, word_of
 
 LONGEST_SLUG = 40

@@ -21,8 +21,8 @@ from typing import Any
 from memtui.dataclass import dataclass, replace
 from memtui.model import Link, Memory
 from memtui.stores.codex import MEMORY, NOTES, ROLLOUTS, SUMMARY
-from memtui.stores.markdown_documents import MarkdownFile, document_fields, outline, to_json_value
-from memtui.stores.markdown_items import ItemFile, item_extra, item_fields
+from memtui.stores.markdown.documents import MarkdownFile, document_fields, outline, to_json_value
+from memtui.stores.markdown.items import ItemFile, item_extra, item_fields
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso
 

@@ -12,8 +12,8 @@ from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable
 from memtui.stores.codex import MEMORY, SUMMARY, editing, is_note, memory_files
 from memtui.stores.codex.records import FIRST_LINE, file_memory, item_memories
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown_documents import parse_document, time_of_change
-from memtui.stores.markdown_items import parse_item_file
+from memtui.stores.markdown.documents import parse_document, time_of_change
+from memtui.stores.markdown.items import parse_item_file
 from memtui.stores.plans import PlanContext
 from memtui.stores.scanning import IS_EMPTY, FoundShard
 from memtui.stores.sidecar import Sidecar

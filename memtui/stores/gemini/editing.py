@@ -9,7 +9,6 @@ from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts
-from memtui.stores.document_editing import planned_text
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.gemini import ADDED, FOLDER, GLOBAL, PROJECTS, is_note, target_of
 from memtui.stores.gemini.records import PATCH, apply_patch, parse_patch
@@ -21,8 +20,9 @@ from memtui.stores.importing import (
     text_with_title,
 )
 from memtui.stores.listed_texts import LIST_HANDLERS, ListContext, plan_listed_add
-from memtui.stores.markdown_items import SECTION, parse_item_file
+from memtui.stores.markdown.items import SECTION, parse_item_file
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, plan_one
+from memtui.stores.scanning import planned_text
 from memtui.stores.sidecar import is_kept, kept_value
 from memtui.stores.values import check_unchanged
 
@@ -86,7 +86,7 @@ def _decline(change: Change, memory: Memory, context: ListContext) -> Plan:
     edits: tuple[Edit, ...] = (TextEdit(memory.origin.file, text, None),)
     edits += context.sidecar_entry(memory).set(kept=kept_value(former))
     plan = plan_one(change, memory, edits)
-    return replace(plan, supersedes=(memory.ref,), reason="removed from the inbox; memtui keeps it")
+    return replace(plan, supersedes=(memory.ref,), reason="removed from the inbox, kept by memtui")
 
 
 def _restore(change: Change, memory: Memory, context: ListContext) -> Plan:

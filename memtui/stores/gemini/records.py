@@ -17,8 +17,8 @@ from memtui.files.reading import decode, read_bytes
 from memtui.model import Memory, Place
 from memtui.stores.gemini import entity_of, target_of
 from memtui.stores.listed_texts import importance_in, text_key
-from memtui.stores.markdown_documents import time_of_change
-from memtui.stores.markdown_items import ItemFile, item_extra, item_fields, parse_items
+from memtui.stores.markdown.documents import time_of_change
+from memtui.stores.markdown.items import ItemFile, item_extra, item_fields, parse_items
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import memory_name
 

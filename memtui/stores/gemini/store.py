@@ -9,12 +9,11 @@ from pathlib import Path
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp
 from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable
-from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
 from memtui.stores.gemini import GLOBAL, editing, entity_of, is_note, is_patch, memory_files
 from memtui.stores.gemini.records import item_memories, patch_memory
-from memtui.stores.markdown_items import MarkdownList, parse_item_file
-from memtui.stores.scanning import IS_EMPTY, FoundShard
+from memtui.stores.markdown.items import MarkdownList, parse_item_file
+from memtui.stores.scanning import IS_EMPTY, FoundShard, planned_text
 from memtui.stores.sidecar import Sidecar
 
 

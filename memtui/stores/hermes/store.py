@@ -19,7 +19,6 @@ from memtui.stores.base import (
     Unreadable,
     WriteRecorder,
 )
-from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
 from memtui.stores.hermes import CONFIG, NAMES, editing, memory_folder
 from memtui.stores.hermes.records import (
@@ -33,7 +32,7 @@ from memtui.stores.hermes.records import (
     usage,
     why_refused,
 )
-from memtui.stores.scanning import IS_EMPTY, CachedFile, FoundShard
+from memtui.stores.scanning import IS_EMPTY, CachedFile, FoundShard, planned_text
 from memtui.stores.sidecar import Sidecar, is_kept
 from memtui.stores.values import utc_now
 

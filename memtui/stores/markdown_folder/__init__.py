@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.stores.format import Format, TransferSupport, lazy_function
-from memtui.stores.markdown_documents import SKIPPED, SUFFIX
-from memtui.stores.markdown_folder.rules import (
+from memtui.stores.markdown_folder.profiles import (
     BANK,
     BANK_NAMES,
     BASIC,
@@ -26,6 +25,8 @@ from memtui.stores.markdown_folder.rules import (
     Profile,
 )
 from memtui.stores.scanning import (
+    SKIPPED,
+    SUFFIX,
     Entry,
     has_entry,
     is_markdown,
@@ -138,9 +139,9 @@ def _is_folder(entry: Entry) -> bool:
 
 def _frontmatter(note: Path) -> dict[str, Any]:
     text = read_small(note, LARGEST_LOOKED_INTO)
-    if not text:
+    if "---" not in text[:4]:
         return {}
-    from memtui.files.frontmatter import parse  # it loads YAML
+    from memtui.files.frontmatter import parse  # here: most folders hold none
 
     return parse(text)
 

@@ -10,7 +10,16 @@ from typing import Any
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Refused
 from memtui.model import Memory
-from memtui.stores.document_editing import (
+from memtui.stores.format import ConvertedMemory
+from memtui.stores.importing import (
+    extra_in,
+    kind_change,
+    lost_names,
+    sidecar_values,
+    slug,
+    texts_in,
+)
+from memtui.stores.markdown.document_editing import (
     OpenDocument,
     checked_title,
     converted_document,
@@ -27,18 +36,10 @@ from memtui.stores.document_editing import (
     with_named_title,
     with_tags,
 )
-from memtui.stores.format import ConvertedMemory
-from memtui.stores.importing import (
-    extra_in,
-    kind_change,
-    lost_names,
-    sidecar_values,
-    slug,
-    texts_in,
-)
-from memtui.stores.markdown_documents import SUFFIX, outline, parse_document, words_of
+from memtui.stores.markdown.documents import outline, parse_document, words_of
+from memtui.stores.markdown_folder.profiles import BASIC, MEMFS
 from memtui.stores.markdown_folder.records import NoteContext
-from memtui.stores.markdown_folder.rules import BASIC, MEMFS, observations
+from memtui.stores.markdown_folder.rules import observations
 from memtui.stores.plans import (
     SIDECAR_ACTS,
     ActionSupport,
@@ -47,6 +48,7 @@ from memtui.stores.plans import (
     plan_one,
     tag_edits,
 )
+from memtui.stores.scanning import SUFFIX
 from memtui.stores.values import (
     RATING_OF,
     changed_values,

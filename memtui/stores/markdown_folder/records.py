@@ -19,9 +19,8 @@ from typing import Any
 from memtui.dataclass import dataclass
 from memtui.model import Link, Memory, Place
 from memtui.stores.importing import slug
-from memtui.stores.markdown_documents import (
+from memtui.stores.markdown.documents import (
     CREATED_KEYS,
-    SUFFIX,
     UPDATED_KEYS,
     MarkdownFile,
     document_fields,
@@ -29,18 +28,10 @@ from memtui.stores.markdown_documents import (
     outline,
     words_of,
 )
-from memtui.stores.markdown_folder.rules import (
-    BASIC,
-    MEMFS,
-    PLAIN,
-    Observation,
-    Profile,
-    is_loaded,
-    observations,
-    references,
-    relations,
-)
+from memtui.stores.markdown_folder.profiles import BASIC, MEMFS, PLAIN, Profile, is_loaded
+from memtui.stores.markdown_folder.rules import Observation, observations, references, relations
 from memtui.stores.plans import PlanContext
+from memtui.stores.scanning import SUFFIX
 from memtui.stores.values import importance_of_rating, memory_name
 
 

@@ -1,8 +1,8 @@
-"""What the programs that keep Markdown folders do differently, as profiles; basic-memory's grammar.
+"""Rules of the programs that keep Markdown folders: basic-memory's grammar, Letta's and Serena's.
 
 Sources: Serena's project template (`read_only_memory_patterns`, `ignored_memory_patterns`) and its
 page on memories; basic-memory's docs/NOTE-FORMAT.md (the format only; no code of it is used);
-Letta's page on memory file systems; the file names of Cline's memory bank.
+Letta's page on memory file systems.
 """
 
 from __future__ import annotations
@@ -16,58 +16,6 @@ from memtui.files.frontmatter import BadYaml, parse, read_yaml, split
 from memtui.stores.format import UpkeepRules
 from memtui.stores.listed_texts import text_key
 from memtui.stores.values import texts_of
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    """How one program uses its folder."""
-
-    name: str
-    title: str
-    frontmatter: bool = True
-    """Whether its files may have frontmatter; else tags are kept in the sidecar only."""
-    tags: bool = True
-    """Whether tags may be written into the frontmatter."""
-    observations: bool = False
-    """Whether lists hold observations and relations."""
-    described: bool = False
-    """Whether every file needs a `description`, and `read_only: true` forbids a change."""
-    commits: bool = False
-    """Whether every change is a commit of the git repository that the folder is."""
-    references: bool = False
-    """Whether `mem:` and a name refer to a note."""
-    loaded: tuple[str, ...] = ()
-    """Notes and folders (with a slash) that are given to every session."""
-
-
-SERENA = Profile("serena", "Serena", frontmatter=False, tags=False, references=True)
-BANK_NAMES = (
-    *("projectbrief", "productContext", "activeContext", "systemPatterns", "techContext"),
-    "progress",
-)
-BANK = Profile(
-    "memory-bank",
-    "Memory bank",
-    frontmatter=False,
-    tags=False,
-    loaded=tuple(f"{name}.md" for name in BANK_NAMES),
-)
-BASIC = Profile("basic-memory", "basic-memory", observations=True)
-MEMFS = Profile("memfs", "Letta", tags=False, described=True, commits=True, loaded=("system/",))
-VAULT = Profile("vault", "Vault")
-PLAIN = Profile("plain", "Notes")
-
-PROFILES: Mapping[str, Profile] = {
-    each.name: each for each in (SERENA, BANK, BASIC, MEMFS, VAULT, PLAIN)
-}
-
-
-def is_loaded(profile: Profile, path: str) -> bool:
-    """Whether the note is given to every session."""
-    return any(
-        path.startswith(each) if each.endswith("/") else path == each for each in profile.loaded
-    )
-
 
 # ---- observations and relations -----------------------------------------------------------------
 

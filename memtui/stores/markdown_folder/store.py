@@ -26,18 +26,18 @@ from memtui.stores.base import (
     loaded_whole,
 )
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown_documents import SUFFIX, documents, parse_document, time_of_change
+from memtui.stores.markdown.documents import parse_document, time_of_change
 from memtui.stores.markdown_folder import SETTINGS, editing, profile_of
+from memtui.stores.markdown_folder.profiles import PROFILES
 from memtui.stores.markdown_folder.records import NoteContext, link_names, note_memories
 from memtui.stores.markdown_folder.rules import (
     NO_PATTERNS,
-    PROFILES,
     NamePatterns,
     memfs_fault,
     parse_patterns,
     patterns_in,
 )
-from memtui.stores.scanning import CachedFile, FoundShard, read_place_facts
+from memtui.stores.scanning import SUFFIX, CachedFile, FoundShard, documents, read_place_facts
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 

@@ -7,11 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from memtui.stores.base import Reading, StoreView, Unreadable
-from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore, explain_read_only
 from memtui.stores.mcp_memory import editing, graph_file
 from memtui.stores.mcp_memory.records import SHARD, graph_memories, parse_graph
-from memtui.stores.scanning import FoundShard, listed_faults
+from memtui.stores.scanning import FoundShard, listed_faults, planned_text
 from memtui.stores.sidecar import Sidecar
 
 

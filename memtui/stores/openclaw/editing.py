@@ -8,7 +8,6 @@ from memtui.changes import Act, Change, Plan
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts
-from memtui.stores.document_editing import edit_document, new_file, plan_file_import
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     CONVERTED,
@@ -17,7 +16,8 @@ from memtui.stores.importing import (
     plan_listed_import,
 )
 from memtui.stores.listed_texts import LIST_HANDLERS, ListContext, plan_listed_add
-from memtui.stores.markdown_items import SECTION
+from memtui.stores.markdown.document_editing import edit_document, new_file, plan_file_import
+from memtui.stores.markdown.items import SECTION
 from memtui.stores.openclaw import FOLDER, NOTES, SUFFIX, day_of, memory_name
 from memtui.stores.openclaw.records import CURATED, DAILY, entity_of, recalls_tag
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, plan_duplicate

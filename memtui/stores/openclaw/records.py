@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.stores.listed_texts import importance_in
-from memtui.stores.markdown_documents import MarkdownFile, document_fields
-from memtui.stores.markdown_items import ItemFile, item_extra, item_fields
+from memtui.stores.markdown.documents import MarkdownFile, document_fields
+from memtui.stores.markdown.items import ItemFile, item_extra, item_fields
 from memtui.stores.openclaw import FOLDER, SUFFIX, day_of
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import from_iso

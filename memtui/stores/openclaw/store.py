@@ -18,10 +18,9 @@ from memtui.stores.base import (
     Unreadable,
     limit_uses,
 )
-from memtui.stores.document_editing import planned_text
 from memtui.stores.file_store import ListedTextStore
-from memtui.stores.markdown_documents import parse_document, time_of_change
-from memtui.stores.markdown_items import MarkdownList, parse_item_file
+from memtui.stores.markdown.documents import parse_document, time_of_change
+from memtui.stores.markdown.items import MarkdownList, parse_item_file
 from memtui.stores.openclaw import (
     FOLDER,
     NOT_GIVEN,
@@ -33,7 +32,7 @@ from memtui.stores.openclaw import (
     notes,
 )
 from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, item_memories, note_memory
-from memtui.stores.scanning import IS_EMPTY, FoundShard
+from memtui.stores.scanning import IS_EMPTY, FoundShard, planned_text
 from memtui.stores.sidecar import Sidecar
 
 LIMIT = LoadLimit(

@@ -13,7 +13,8 @@ from memtui.files.frontmatter import set_field
 from memtui.files.json.editing import raw_value
 from memtui.files.json.locating import load
 from memtui.model import Memory
-from memtui.stores.document_editing import (
+from memtui.stores.importing import texts_in
+from memtui.stores.markdown.document_editing import (
     OpenDocument,
     checked_title,
     deletion_edits,
@@ -27,8 +28,7 @@ from memtui.stores.document_editing import (
     with_named_title,
     with_tags,
 )
-from memtui.stores.importing import texts_in
-from memtui.stores.markdown_documents import outline, words_of
+from memtui.stores.markdown.documents import outline, words_of
 from memtui.stores.plans import ActionSupport, dangling_warnings, plan_one
 from memtui.stores.scanning import read_text
 from memtui.stores.sidecar import is_kept

@@ -35,13 +35,6 @@ from memtui.changes import Change, Plan
 from memtui.dataclass import dataclass, field
 from memtui.model import CURRENT, Link, Memory
 from memtui.stores import workspace
-from memtui.stores.document_editing import (
-    converted_document,
-    imported_file,
-    plan_file_import,
-    titled_text,
-    with_fields,
-)
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.importing import (
     extra_in,
@@ -52,7 +45,14 @@ from memtui.stores.importing import (
     sidecar_values,
     texts_in,
 )
-from memtui.stores.markdown_documents import (
+from memtui.stores.markdown.document_editing import (
+    converted_document,
+    imported_file,
+    plan_file_import,
+    titled_text,
+    with_fields,
+)
+from memtui.stores.markdown.documents import (
     CREATED_KEYS,
     UPDATED_KEYS,
     MarkdownFile,

@@ -17,7 +17,7 @@ from memtui.dataclass import dataclass, replace
 from memtui.errors import UnreadableFile
 from memtui.files.json.locating import load
 from memtui.model import UNTYPED, Memory
-from memtui.stores.markdown_documents import words_of
+from memtui.stores.markdown.documents import words_of
 from memtui.stores.values import lower_word
 
 EXACT, PATTERNS, TASK_RULES = "exact_paths", "glob_paths", "task_rules"

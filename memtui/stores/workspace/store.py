@@ -19,8 +19,8 @@ from memtui.errors import RefError, Refused
 from memtui.stores import workspace
 from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable, loaded_whole
 from memtui.stores.file_store import TextFileStore
-from memtui.stores.markdown_documents import SUFFIX, documents, parse_document, time_of_change
-from memtui.stores.scanning import CachedFile, FoundShard, ParsedFile
+from memtui.stores.markdown.documents import parse_document, time_of_change
+from memtui.stores.scanning import SUFFIX, CachedFile, FoundShard, ParsedFile, documents
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 from memtui.stores.workspace import LOG_PATH, MAP_PATH, DocumentUsage, InjectionLog, editing, rules

@@ -122,12 +122,13 @@ class DraftActions(WritingController):
     def begin(self) -> None:
         """Announce unsaved drafts, once all stores have been read."""
         if self._find_drafts():
-            newest = self._drafts[0][1]
-            more = text.and_more(len(self._drafts) - 1)
-            keys = self._screen.app.press(("drafts", "to open it"))
+            newest, count = self._drafts[0][1], len(self._drafts)
+            more = text.and_more(count - 1)
+            keys = self._screen.app.press(("drafts", "to open it" if count == 1 else "to choose"))
+            several = f"{text.number(count)} drafts were not saved"
             self._screen.app.notify(
                 f"“{_describe_draft(newest)}”{more}: written {self._age(newest)}. {keys}".rstrip(),
-                title="A draft was not saved",
+                title="A draft was not saved" if count == 1 else several,
                 severity="warning",
                 timeout=15,
             )
@@ -156,7 +157,7 @@ class DraftActions(WritingController):
             for number, (_, draft) in enumerate(self._drafts)
         ]
         resume = lambda number: self._resume(self._drafts[int(number)])  # noqa: E731
-        self._screen.app.pick("Drafts", choices, resume)
+        self._screen.app.pick("Drafts", choices, resume, accept="open")
 
     def _resume(self, found: tuple[Path, FormDraft]) -> None:
         path, draft = found

@@ -202,7 +202,8 @@ class FormActions(WritingController):
 
     def _merge(self) -> None:
         memories, current = self._selection.memories(), self._selection.current()
-        if why := of_one_store(memories):
+        _, refused = self._selection.able("merge", memories)
+        if why := of_one_store(memories) or refused:
             self._screen.app.report_refusal(why)
             return
         keeper = current if current in memories and current is not None else memories[0]

@@ -49,6 +49,8 @@ class TransferScreen(FittingDialog[bool]):
         Binding("ctrl+s", "go", priority=True),
         ("down", "app.focus_next"),
         ("up", "app.focus_previous"),
+        ("pagedown", "move('move.page_down')"),
+        ("pageup", "move('move.page_up')"),
     ]
 
     def __init__(self, writer: ChangeWorker) -> None:
@@ -81,7 +83,13 @@ class TransferScreen(FittingDialog[bool]):
 
     def keys(self) -> list[tuple[str, str]]:
         self.leave = "stop" if self.working else "cancel"
-        return [] if self.working else self.idle_keys()
+        if self.working:
+            return []
+        go, *others = self.idle_keys()
+        return [go, *[("pgdn", "more")] * self.is_cut, *others]
+
+    def action_move(self, action_id: str) -> None:
+        self.query_one(TextWindow).action_move(action_id)
 
     def fill(self) -> None:
         self._rows = self.MIN_ROWS  # those of another width do not count
@@ -98,7 +106,11 @@ class TransferScreen(FittingDialog[bool]):
         sheet.show(lines)
         self._rows = max(self._rows, len(lines))
         others = OTHER_ROWS - self.has_class("-small") + len(self.query(".row"))
+        self.fit(rows=len(lines) + others)
+        is_cut = self.is_cut
         self.fit(rows=self._rows + others)
+        self.is_cut = is_cut  # the box may be as high as for a longer message
+        self.update_keys()
 
     def work(
         self,
@@ -210,6 +222,7 @@ class ExportScreen(TransferScreen):
         path = Path(self._file.raw)
         if path.suffix in {form.suffix for form in self._forms.values()}:
             self._file.value = str(path.with_suffix(self._forms[self._form.raw].suffix))
+            self._file.cursor_position = len(self._file.value)
         self._update_notes()
 
     @on(Input.Changed)

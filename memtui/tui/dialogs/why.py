@@ -11,7 +11,6 @@ from memtui.dataclass import dataclass
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.widgets.statistics import bar
-from memtui.tui.widgets.text_window import TextWindow
 
 MIN_VISIBLE = 0.0005
 """Smaller values are shown as zero: three decimal places."""
@@ -202,7 +201,7 @@ class _Page:
 class WhyScreen(TextDialog[None]):
     """Why a result ranks above the next one."""
 
-    box_classes = "why"
+    box_classes = "tall"
     heading = "Why this result"
     BINDINGS = [("escape,w,q,enter", "dismiss")]
 
@@ -213,14 +212,3 @@ class WhyScreen(TextDialog[None]):
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         return _Page(palette, width).lines(*self._shown)
-
-    def fill(self) -> None:
-        sheet = self.query_one(TextWindow)
-        sheet.show(self.lines(max(20, self.inner_width - 1), sheet.palette))
-        sheet.refresh(layout=True)  # its height is that of its lines
-        self.call_after_refresh(self._look_for_cut)
-
-    def _look_for_cut(self) -> None:
-        sheet = self.query_one(TextWindow)
-        self.is_cut = sheet.line_count() > sheet.page
-        self.update_keys()

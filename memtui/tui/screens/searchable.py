@@ -122,6 +122,7 @@ class SearchableScreen(PaneScreen):
         """Show the present again."""
         if self.worker.past is not None:
             self.worker.go_to_present()
+            self.app.clear_notifications()  # one may say that nothing can be changed
             self.banner.show(())
             self.set_class(False, "-past")
             self._start_over()

@@ -192,7 +192,7 @@ class Detail(ListWindow):
         is_resized, self._laid_out_for = width != self._laid_out_for, width
         self._is_behind = False
         before, self._lines = self._lines, NOTHING
-        shown = self._plain_rows(before)
+        shown = [] if is_resized else self._plain_rows(before)
         if self.memory is not None and width > 0:
             self._lines = MemoryDetail(
                 self.memory,
@@ -220,7 +220,7 @@ class Detail(ListWindow):
         self._go_to_passage()
         self._settle()
         self._strips.clear()
-        self._refresh_changed([] if is_resized else shown)
+        self._refresh_changed(shown)
 
     def _select_again(self, ref: str) -> None:
         """Select the nearest reference to this memory, or the fold of the fields if it is empty."""
@@ -230,8 +230,8 @@ class Detail(ListWindow):
 
     def _refresh_changed(self, shown: Sequence[DetailLine]) -> None:
         """Redraw the rows that differ from those `shown` before; all if that is not known."""
-        fresh = self._plain_rows(self._lines)
-        if not (shown and fresh):
+        fresh = self._plain_rows(self._lines) if shown else []
+        if not fresh:
             self.refresh()
             return
         rows = enumerate(zip_longest(shown, fresh))

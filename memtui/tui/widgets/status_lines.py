@@ -224,12 +224,13 @@ class KeyLine(ClickableLine):
     def render_line(self, y: int) -> Strip:
         width = self.size.width
         tail = sum(len(key) + len(word) + 3 for key, word, _ in self._always)
+        most = width + 2  # the gap after the last key may be cut
         self.start_line()
         for key, word, action_id in self._keys:
-            if self._used + text.width(key) + text.width(word) + 3 + tail > width:
+            if self._used + text.width(key) + text.width(word) + 3 + tail > most:
                 break
             self._put_key(key, word, action_id)
-        if tail and self._used + tail <= width:
+        if tail and self._used + tail <= most:
             self.put(" " * (width - self._used - tail))
             for key, word, action_id in self._always:
                 self._put_key(key, word, action_id)

@@ -81,7 +81,8 @@ def _hanging(words: str, width: int, indent: int) -> list[str]:
 
 
 class PreparedLines(ListWindow):
-    """A read-only window over lines that are laid out before they are drawn."""
+    """A read-only window over lines that are laid out before they are drawn; where they do not fit
+    it takes the focus, so that keys scroll it."""
 
     ALLOW_SELECT = True
     has_cursor = False
@@ -95,6 +96,9 @@ class PreparedLines(ListWindow):
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return max(1, len(self._lines))
+
+    def allow_focus(self) -> bool:
+        return self.line_count() > self.size.height
 
     def draw_empty(self, y: int, width: int) -> Strip:
         return Strip([])
@@ -127,7 +131,7 @@ class WrappedLines(PreparedLines):
 
 
 class OutcomeLines(WrappedLines):
-    """Shows up to `MAX_HEIGHT` lines; with more it takes the focus, so that keys scroll it."""
+    """Shows up to `MAX_HEIGHT` lines."""
 
     MAX_HEIGHT = 7
 
@@ -140,9 +144,6 @@ class OutcomeLines(WrappedLines):
             self.outcome_lines = lines
             self.lay_out()
             self.refresh(layout=True)
-
-    def allow_focus(self) -> bool:
-        return self.line_count() > self.size.height
 
     def lay_out(self) -> None:
         self._lines = drawn(self.outcome_lines, self.palette, max(12, self.size.width - 1))

@@ -9,8 +9,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from memtui.stores.format import Format
-from memtui.stores.registry import FORMATS
 from memtui.testing.fixtures import sample
+from tests.formats import FORMATS
 
 KEPT: dict[str, tuple[str, ...]] = {
     "agent-memory": (

@@ -22,9 +22,10 @@ from memtui.model import Memory
 from memtui.paths import bundled_folder
 from memtui.stores.format import IncomingStore
 from memtui.stores.importing import uuid_of
-from memtui.stores.registry import FORMATS, format_of
+from memtui.stores.registry import format_of
 from memtui.testing.act_tests import plain
 from memtui.testing.fixtures import contents, memories
+from tests.formats import FORMATS
 from tests.long_run import share
 
 NAMES = [known.name for known in FORMATS]

@@ -197,7 +197,7 @@ def test_stopping_leaves_nothing(tmp_path: Path) -> None:
 
 def test_nowhere_to_go_is_said(tmp_path: Path) -> None:
     file = bundle(tmp_path, sample(tmp_path, "ambient", "source"))
-    with pytest.raises(Refused, match="no open store has the format of ambient, ambient"):
+    with pytest.raises(Refused, match="no open store has the format of ambient"):
         plan_import(read_document(file), sample(tmp_path, "agent-memory"))
 
 

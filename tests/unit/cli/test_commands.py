@@ -465,3 +465,37 @@ def test_the_rules_of_a_store_can_be_set(run: Run, home: Path, tmp_path: Path) -
     refused = run("list", "--store", home)
     assert refused.returncode == 1
     assert "known: shortest, similar" in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_locale_that_is_not_utf_8_shows_what_it_can(home: Path, tmp_path: Path) -> None:
+    """`memtui list` is what the screen advises there; it ended with an internal error."""
+    (home.parent / "person").mkdir()
+    for output in ("", ">&-", ">&- 2>&-"):
+        done = subprocess.run(
+            ["sh", "-c", f'"$0" -m memtui list --store "$1" {output}', sys.executable, str(home)],
+            capture_output=True,
+            cwd=tmp_path / "person",
+            env={
+                **{name: str(tmp_path / name) for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME")},
+                **{"HOME": str(tmp_path / "person"), "PYTHONIOENCODING": "ascii"},
+                "PATH": os.environ["PATH"],
+            },
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert (b"tide tables" in done.stdout) == (not output)
+
+
+def test_a_cache_or_state_folder_that_is_a_link_to_nowhere_is_named(
+    run: Run, home: Path, tmp_path: Path
+) -> None:
+    """A drive that is not mounted: reading goes on without a cache, and nothing is changed."""
+    (tmp_path / "link").symlink_to(tmp_path / "unmounted")
+    (ref,) = [m["ref"] for m in printed(run("search", "tide", "--store", home, "--json"))]
+    listed = run("list", "--store", home, MEMTUI_CACHE=str(tmp_path / "link" / "cache"))
+    assert (listed.returncode, "tide tables" in listed.stdout) == (0, True)
+    state = str(tmp_path / "link" / "state")
+    pinned = run("pin", ref, "--store", home, MEMTUI_STATE=state)
+    assert (pinned.returncode, pinned.stderr.count("\n")) == (1, 1)
+    assert state in pinned.stderr
+    assert not (home / ".memtui").exists()

@@ -8,8 +8,8 @@ from memtui import themes
 from memtui.cli.commands import COMMANDS
 from memtui.cli.group import memtui
 from memtui.paths import bundled_folder
-from memtui.stores.registry import FORMATS
 from tests import commands_page, keys_page
+from tests.formats import FORMATS
 
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -14,9 +14,9 @@ import pytest
 from memtui.changes import Act, Change
 from memtui.insight.versions import VersionHistory
 from memtui.library import Library
-from memtui.stores.registry import FORMATS
 from memtui.testing import hostile_values
 from memtui.testing.fixtures import sample
+from tests.formats import FORMATS
 from tests.unit.library.stores_for_tests import fact, write_facts
 
 REPOSITORY = Path(__file__).parents[3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -11,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from memtui.changes import Act, Change
 from memtui.errors import RefError, StoreError
 from memtui.files import backups
 from memtui.files.backups import last_good
 from memtui.library import Library
+from memtui.paths import bundled_folder
 from memtui.query import parse_query
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
@@ -433,3 +436,31 @@ def test_a_link_that_leads_nowhere_is_no_change_at_every_look(home: Path) -> Non
     )
     assert library.refresh()
     assert contents(library, "entity:bo") == ["Bo keeps the gauges"]
+
+
+@pytest.mark.parametrize("format", ["hermes", "memory-bank"])
+def test_a_change_does_not_move_memories_of_the_same_time(tmp_path: Path, format: str) -> None:
+    """Neither among those without a time, nor at the next start, with a cache or without one."""
+    store = tmp_path / "store"
+    shutil.copytree(bundled_folder("sample-data") / format, store)
+
+    def refs(library: Library) -> list[str]:
+        found = library.find(parse_query("status:all", NOW))
+        return [found.rows[slot].ref for slot in found.slots]
+
+    def opened(cache: str) -> Library:
+        library = Library.open([store], cache=tmp_path / cache, state=tmp_path / "state")
+        library.load()
+        return library
+
+    for path in store.rglob("*"):
+        os.utime(path, (1_780_000_000, 1_780_000_000))
+    library = opened("cache")
+    before = refs(library)
+    change = Change(Act.PIN, library.stores[0].label, before[0])
+    library.apply(library.plan([change]))
+    library.refresh()
+    assert library.get(before[0]).pinned
+    assert refs(library) == before
+    assert refs(opened("cache")) == before
+    assert refs(opened("other")) == before

@@ -13,8 +13,8 @@ from memtui.changes import Act, Change
 from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.library import Library
 from memtui.model import CURRENT, ENDED_LINKS, Memory
-from memtui.stores.registry import FORMATS
 from memtui.testing.fixtures import sample
+from tests.formats import FORMATS
 
 RELATION = "relates_to"
 NAMES = [known.name for known in FORMATS]

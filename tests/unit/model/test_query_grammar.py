@@ -32,7 +32,7 @@ PIECES = st.sampled_from(
         *("/", "/fo+/", "type:", "type:bug", "tag:x", "is:pinned,stale", "since:7d", "until:2026"),
         *("created:>2026", "importance:>=medium", "sort:new,-importance", "prefer:bug", "--x"),
         *("-p", "http://x", "f(x", "x)", '"a b"', 'entity:"a b"', "->", "&", ":", "\\", "é", "日"),
-        *("confidence:0.5..0.8", "tpye:x", "has:links"),
+        *("confidence:0.5..0.8", "tpye:x", "has:links", 'tag:"a, b",c'),
     ]
 )
 LINES = st.one_of(
@@ -204,6 +204,18 @@ def test_filters(line: str, values: dict[str, object], passes: bool) -> None:
     query = parse_query(line, NOW)
     assert not query.problems
     assert filters.filter_mask(columns.build([memory(**values)]), query).tolist() == [passes]
+
+
+def test_a_comma_in_quotes_is_part_of_the_value() -> None:
+    """`content:"quiet, hours"` found what had one of the words, and no line named `smith, j`."""
+    for line, values in {
+        'content:"quiet, hours"': ("quiet, hours",),
+        'entity:"smith, j",alice': ("smith, j", "alice"),
+        'entity:alice,"smith, j': ("alice", "smith, j"),
+    }.items():
+        query = parse_query(line, NOW)
+        assert [part.values for part in query.conditions] == [values]
+        assert parse_query(format_query(query), NOW) == query
 
 
 def test_marked_memories_take_the_place_of_is_marked() -> None:

@@ -10,7 +10,7 @@ from memtui.changes import TextEdit
 from memtui.errors import Conflict, Refused
 from memtui.files.merging import rebase
 from memtui.stores.listed_texts import TEXT_KEY, text_key
-from memtui.stores.markdown_items import (
+from memtui.stores.markdown.items import (
     add_item,
     name_items,
     parse_items,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from memtui.stores.registry import FORMATS
+from tests.formats import FORMATS
 from tests.source_trees import walk_sources
 
 NAMES = re.compile(

@@ -13,7 +13,7 @@ from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
 from memtui.files.reading import decode
 from memtui.model import Link
-from memtui.stores.markdown_documents import parse_document, with_body
+from memtui.stores.markdown.documents import parse_document, with_body
 from memtui.stores.workspace import MAP_PATH
 from memtui.stores.workspace.rules import TypeMap, parse_type_map
 

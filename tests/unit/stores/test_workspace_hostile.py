@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from memtui.errors import UnreadableFile
 from memtui.model import Memory, from_record, to_record
 from memtui.stores import workspace
-from memtui.stores.markdown_documents import parse_document
+from memtui.stores.markdown.documents import parse_document
 from memtui.stores.workspace import rules
 from memtui.stores.workspace.records import memory_of
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from memtui.stores.format import Format
-from memtui.stores.registry import FORMATS
 from memtui.testing.fixtures import fingerprint, memories, open_library, root_of, sample, time_limit
+from tests.formats import FORMATS
 
 SECONDS = 60.0
 """What hangs would do so for ever; a busy machine needs some of them."""

@@ -27,7 +27,7 @@ from memtui.files.merging import rebase
 from memtui.files.reading import decode, encode
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
-from memtui.stores.markdown_documents import parse_document, with_body
+from memtui.stores.markdown.documents import parse_document, with_body
 
 NEW: tuple[Any, ...] = ('new "text" é\n\U0001f600', ["a", "é"])
 """What every field is set to."""

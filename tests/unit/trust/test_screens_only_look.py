@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from memtui.stores.registry import FORMATS
 from memtui.testing.fixtures import fingerprint
 from memtui.tui.actions import ACTIONS
 from memtui.tui.layout import Pane
+from tests.formats import FORMATS
 from tests.long_run import count, share
 from tests.tui.sample_stage import ChangingStage, changing
 

@@ -96,7 +96,7 @@ import os, sys
 from pathlib import Path
 import memtui.library.opening as opening
 from memtui.errors import StoreError
-opening.registry.formats()
+list(opening.registry.formats())
 if os.geteuid() == 0:
     os.setgid(65534)
     os.setuid(65534)

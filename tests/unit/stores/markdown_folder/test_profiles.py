@@ -243,5 +243,5 @@ def test_a_format_and_a_profile_are_named(tmp_path: Path) -> None:
 
 def test_a_folder_of_stores_is_no_store_itself() -> None:
     found = [known.name for known, _ in registry.detect_within(SAMPLES)]
-    assert sorted(set(found)) == sorted(known.name for known in registry.FORMATS)
+    assert sorted(set(found)) == sorted(known.name for known in registry.own_formats())
     assert found.count("markdown-folder") == 5

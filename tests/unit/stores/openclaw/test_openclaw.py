@@ -16,7 +16,7 @@ from memtui.errors import MemtuiError, Refused
 from memtui.library import Library
 from memtui.query import parse_query
 from memtui.stores import registry
-from memtui.stores.markdown_items import MarkdownList
+from memtui.stores.markdown.items import MarkdownList
 from memtui.stores.openclaw import detect
 from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, promotion_of
 from memtui.stores.openclaw.store import OpenClawStore

@@ -20,7 +20,7 @@ from memtui.dataclass import dataclass
 from memtui.errors import Refused
 from memtui.model import Memory, Place
 from memtui.stores.listed_texts import ListedText, ListFile, name_texts, text_key
-from memtui.stores.markdown_documents import (
+from memtui.stores.markdown.documents import (
     DocumentFields,
     MarkdownFile,
     parse_document,

@@ -15,18 +15,10 @@ from memtui.errors import Conflict, Refused
 from memtui.files.frontmatter import set_field, split
 from memtui.files.reading import real_path, safe_join
 from memtui.model import CURRENT, Memory
-from memtui.stores.base import StoreView
 from memtui.stores.importing import entity_parts, short_hash, slug
-from memtui.stores.markdown_documents import (
-    SKIPPED,
-    SUFFIX,
-    MarkdownFile,
-    outline,
-    parse_document,
-    with_body,
-)
-from memtui.stores.plans import PlanContext, plan_one, planned_before, tag_edits
-from memtui.stores.scanning import read_text
+from memtui.stores.markdown.documents import MarkdownFile, outline, parse_document, with_body
+from memtui.stores.plans import PlanContext, plan_one, tag_edits
+from memtui.stores.scanning import SKIPPED, SUFFIX, planned_text
 from memtui.stores.values import (
     changed_values,
     check_unchanged,
@@ -45,18 +37,6 @@ _HEADING_LINE = r"^( {{0,3}}#{{1,6}}[ \t]+){}([ \t]*#*[ \t]*)$"
 
 
 # ---- an open document --------------------------------------------------------------------------
-
-
-def planned_text(path: Path, root: Path, view: StoreView) -> str | None:
-    """The text that a file has after the changes planned before this one; None if there is none.
-
-    Raises Refused if it cannot be read.
-    """
-    for plan in reversed(planned_before(view)):
-        for edit in reversed(plan.edits):
-            if isinstance(edit, TextEdit) and edit.path == str(path):
-                return edit.after
-    return read_text(path, root) if os.path.lexists(path) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Markdown documents: parsed, and found in a folder.
+"""Markdown documents, parsed.
 
 A document has frontmatter, a body, headings and links; code is left out. Every regular expression
 here runs in time linear in the text, because a document may be hostile.
@@ -6,10 +6,9 @@ here runs in time linear in the text, because a document may be hostile.
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,10 +17,7 @@ from urllib.parse import unquote
 from memtui.dataclass import dataclass
 from memtui.files.frontmatter import parse_block, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
-from memtui.files.reading import error_text, walk
 from memtui.model import Place
-from memtui.stores.base import Unreadable
-from memtui.stores.scanning import FoundShard
 from memtui.stores.values import MemoryName, from_iso, memory_name
 
 MAX_HEADINGS = 200
@@ -225,45 +221,6 @@ def date_in_path(path: str) -> datetime | None:
         if time:
             return time
     return None
-
-
-# ---- files --------------------------------------------------------------------------------------
-
-SUFFIX = ".md"
-
-
-class _Skipped(frozenset[str]):
-    """Names of files and folders without documents: these, and all that are hidden."""
-
-    def __contains__(self, name: object) -> bool:
-        return str(name).startswith(".") or super().__contains__(name)
-
-
-SKIPPED = _Skipped({"node_modules", "__pycache__"})
-
-
-def documents(root: Path, faults: list[Unreadable]) -> Iterator[FoundShard]:
-    """Find every document below `root`; the key is its relative path with slashes. One stat each.
-
-    Folders that cannot be listed are added to `faults`.
-    """
-
-    def unreadable(folder: str, why: str) -> None:
-        faults.append(Unreadable(folder, why))
-
-    start = len(os.path.join(os.fspath(root), ""))
-    for entry in walk(root, (SUFFIX,), SKIPPED, unreadable):
-        path = entry.path[start:]
-        if os.sep != "/":
-            path = path.replace(os.sep, "/")
-        try:
-            status = entry.stat()
-        except OSError as error:
-            yield FoundShard(path, (entry.path,), error_text(error))
-        else:
-            times = f"{status.st_mtime_ns:x}.{status.st_ctime_ns:x}"
-            mark = f"{times}.{status.st_size:x}.{status.st_ino:x}"
-            yield FoundShard(path, (entry.path,), mark)
 
 
 # ---- values of the frontmatter ------------------------------------------------------------------

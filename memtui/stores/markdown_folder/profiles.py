@@ -1,0 +1,62 @@
+"""What the programs that keep Markdown folders do differently, as profiles.
+
+Sources: Serena's project template; the file names of Cline's memory bank; Letta's page on memory
+file systems; basic-memory's docs/NOTE-FORMAT.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from memtui.dataclass import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How one program uses its folder."""
+
+    name: str
+    title: str
+    frontmatter: bool = True
+    """Whether its files may have frontmatter; else tags are kept in the sidecar only."""
+    tags: bool = True
+    """Whether tags may be written into the frontmatter."""
+    observations: bool = False
+    """Whether lists hold observations and relations."""
+    described: bool = False
+    """Whether every file needs a `description`, and `read_only: true` forbids a change."""
+    commits: bool = False
+    """Whether every change is a commit of the git repository that the folder is."""
+    references: bool = False
+    """Whether `mem:` and a name refer to a note."""
+    loaded: tuple[str, ...] = ()
+    """Notes and folders (with a slash) that are given to every session."""
+
+
+SERENA = Profile("serena", "Serena", frontmatter=False, tags=False, references=True)
+BANK_NAMES = (
+    *("projectbrief", "productContext", "activeContext", "systemPatterns", "techContext"),
+    "progress",
+)
+BANK = Profile(
+    "memory-bank",
+    "Memory bank",
+    frontmatter=False,
+    tags=False,
+    loaded=tuple(f"{name}.md" for name in BANK_NAMES),
+)
+BASIC = Profile("basic-memory", "basic-memory", observations=True)
+MEMFS = Profile("memfs", "Letta", tags=False, described=True, commits=True, loaded=("system/",))
+VAULT = Profile("vault", "Vault")
+PLAIN = Profile("plain", "Notes")
+
+PROFILES: Mapping[str, Profile] = {
+    each.name: each for each in (SERENA, BANK, BASIC, MEMFS, VAULT, PLAIN)
+}
+
+
+def is_loaded(profile: Profile, path: str) -> bool:
+    """Whether the note is given to every session."""
+    return any(
+        path.startswith(each) if each.endswith("/") else path == each for each in profile.loaded
+    )
