@@ -19,10 +19,12 @@ from memtui.library.review import ReviewQueue
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
 from memtui.tui.dialogs.diff import DiffScreen
-from memtui.tui.dialogs.review import ReviewScreen, SendScreen
+from memtui.tui.dialogs.review import ProposalTextScreen, ReviewScreen, SendScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen, UnreadableScreen
-from memtui.upkeep.proposals import ProposalKind, badges_of, propose
+from memtui.tui.widgets.review_list import ProposalDetail, proposal_lines
+from memtui.upkeep.proposals import RULES, ProposalKind, badges_of, propose
 
+from .sample_stage import changing
 from .stage import NOW, Stage, compare, fact, stage, write_store
 
 FACTS = {
@@ -233,6 +235,16 @@ def test_findings_of_one_kind_are_one_line_of_the_memory() -> None:
     assert badges_of(found) == {"s:1": ["Dangling references: a; b"]}
 
 
+async def test_the_source_of_a_rule_is_named_once(root: Path) -> None:
+    memory = Memory(ref="s:1", id="1", store="s", kind="event", content="x")
+    source = RULES[ProposalKind.EXPIRY].source
+    async with stage(root) as on:
+        for reason in (f"archived for more than 7 days ({source})", "archived"):
+            found = propose(ProposalKind.EXPIRY, [memory], "remove", reason)
+            lines = proposal_lines(found, ProposalDetail(), on.app.palette, 200)
+            assert str(lines).count(source) == 1
+
+
 @pytest.mark.slow
 async def test_the_text_is_edited_before_it_is_accepted(on: Stage, root: Path) -> None:
     await select(on, "Alice works")
@@ -245,6 +257,25 @@ async def test_the_text_is_edited_before_it_is_accepted(on: Stage, root: Path) -
     await on.press("enter")
     await review(on)
     assert b"now since May" in b"".join(files(root).values())
+
+
+@pytest.mark.slow
+async def test_edit_is_offered_where_a_text_is_written(tmp_path: Path) -> None:
+    async with changing(tmp_path, "ambient", size=(120, 35)) as on:
+        await on.press("V")
+        screen = await review(on)
+        rows = [at for at, row in enumerate(screen._list.rows) if row.proposal and not row.is_hint]
+        offered = set()
+        for at in rows:
+            screen._list.go(at)
+            await on.settle()
+            is_offered = "edit" in dict(ReviewScreen.keys(screen)).values()
+            offered.add(is_offered)
+            await on.press("e")
+            assert isinstance(on.app.screen, ProposalTextScreen) == is_offered
+            if is_offered:
+                await on.press("escape")
+        assert offered == {True, False}
 
 
 @pytest.mark.slow

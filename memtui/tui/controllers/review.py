@@ -268,6 +268,10 @@ class ReviewActions(WritingController):
             left = tuple(one for one in self.queue.proposals if one.id not in removed_ids)
             self._show(_with_badges(replace(counted or self.queue, proposals=left)))
 
+    def can_edit(self, proposal: Proposal) -> bool:
+        library = self._writer.library
+        return library is not None and self._queue_of(library).proposed_text(proposal) is not None
+
     def edit(self, proposal: Proposal) -> None:
         """Edit the text that a proposal writes, then preview and accept it."""
         from memtui.tui.dialogs.review import ProposalTextScreen

@@ -66,6 +66,9 @@ class ReviewHost(Protocol):
 
     def accept(self, proposals: Sequence[Proposal], *, preview: bool) -> None: ...
 
+    def can_edit(self, proposal: Proposal) -> bool:
+        """Whether a proposal writes a text that can be edited before it is accepted."""
+
     def edit(self, proposal: Proposal) -> None: ...
 
     def ask_model(self, proposal: Proposal) -> None: ...
@@ -181,7 +184,8 @@ class ReviewScreen(FittingDialog[None]):
         keys: list[tuple[str, str]] = []
         if row is not None and proposal is not None:
             if not row.is_hint:
-                keys += [("a", "accept"), ("e", "edit")]
+                keys.append(("a", "accept"))
+                keys += [("e", "edit")] if self._host.can_edit(proposal) else []
             keys += [("x", "decline"), ("s", "snooze"), ("enter", "go to")]
             if self._host.has_model and proposal.kind in MODEL_KINDS:
                 keys.append(("m", "model"))

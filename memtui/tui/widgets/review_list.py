@@ -99,7 +99,9 @@ def proposal_lines(
     room = max(8, width - 2)
     lines = wrapped(text.one_line(proposal.title), palette.heading, room)
     lines += wrapped(text.one_line(proposal.reason), palette.text, room)
-    lines += wrapped(text.one_line(RULES[proposal.kind].explanation), palette.dim, room)
+    rule = RULES[proposal.kind]
+    why = rule.about if rule.source in proposal.reason else rule.explanation
+    lines += wrapped(text.one_line(why), palette.dim, room)
     if problem:
         lines += wrapped(text.one_line(problem), palette.warning, room)
     lines.append([])
