@@ -10,8 +10,6 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 from memtui.dataclass import dataclass
-from memtui.insight import lineage as lineages
-from memtui.insight.lineage import Lineage
 from memtui.library import slots as slot_lookup
 from memtui.library.slots import SlotTable
 from memtui.library.snapshot import Snapshot, StoreState
@@ -32,6 +30,7 @@ from memtui.stores.base import (
 )
 
 if TYPE_CHECKING:
+    from memtui.insight.lineage import Lineage
     from memtui.insight.links import LinkIndex
 
 COMPACT_FROM = 1_024
@@ -229,6 +228,8 @@ class LoadedStores:
             index: of these memories, for what only others say of it; None: only what it says, and
                 what the memories say that it names.
         """
+        from memtui.insight import lineage as lineages
+
         with self.lock:
             slots, rows = self._table.slot_of, self.snapshot.rows
 

@@ -10,10 +10,7 @@ from typing import TYPE_CHECKING
 
 from memtui.config import Embedding
 from memtui.errors import Refused
-from memtui.insight import timeline as timelines
-from memtui.insight.lineage import Lineage
 from memtui.insight.statistics import Statistics
-from memtui.insight.timeline import Timeline, Unit
 from memtui.library import finding, slots
 from memtui.library.finding import Searchable, SearchResult, SimilarMemories
 from memtui.library.guarded_store import guarded
@@ -35,7 +32,9 @@ from memtui.stores.values import utc_now
 from memtui.text import Passage, find_passage, visible
 
 if TYPE_CHECKING:
+    from memtui.insight.lineage import Lineage
     from memtui.insight.link_graph import Node
+    from memtui.insight.timeline import Timeline, Unit
     from memtui.insight.traversal import Direction, Neighbourhood
     from memtui.library.links import StoreLinks
 
@@ -272,18 +271,17 @@ class LibraryReader:
         disk, constants = self.loaded.bytes_on_disk(), self.weights.scores
         return finding.statistics(found, disk, limits, counted, now, constants)
 
-    def timeline(
-        self, found: SearchResult, unit: Unit | None = None, width: int = timelines.DEFAULT_WIDTH
-    ) -> Timeline:
+    def timeline(self, found: SearchResult, unit: Unit | None = None) -> Timeline:
         """Return the counts of a search result by time.
 
         Args:
             found: what to count.
             unit: length of a bucket; None picks one that fits.
-            width: most buckets.
         """
+        from memtui.insight import timeline
+
         days, undated = aggregates.count_days(found.columns, found.slots)
-        return timelines.build(days, undated, unit, width=width)
+        return timeline.build(days, undated, unit)
 
     def get(self, ref: str) -> Memory:
         """Return the memory with exactly this ref. Raises RefError."""

@@ -8,6 +8,7 @@ Two programs of ours on one store, each with its own journal, lose nothing (P3).
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Set
 from dataclasses import fields, replace
 from datetime import datetime
@@ -35,7 +36,6 @@ from memtui.testing.fixtures import (
     forked,
     memories,
     open_library,
-    paths,
     plant_unknown,
     root_of,
 )
@@ -65,6 +65,13 @@ def _entries(data: bytes) -> str:
     return json.dumps({id: entry for id, entry in entries.items() if entry}, sort_keys=True)
 
 
+def _key(found: Mapping[str, bytes]) -> frozenset[tuple[str, bytes | str]]:
+    return frozenset(
+        (name, _entries(data) if is_beside(name) and name.endswith(".jsonl") else data)
+        for name, data in found.items()
+    )
+
+
 class FreshReadings:
     """What a library opened anew reads: once for the same bytes in every file of the store and the
     same entries in its sidecar."""
@@ -75,16 +82,11 @@ class FreshReadings:
 
     def add(self, library: Library) -> None:
         """A library that has just been opened is a reading already."""
-        self._found[self._files()] = memories(library)
+        self._found[_key(contents(self._place, beside=True))] = memories(library)
 
-    def _files(self) -> frozenset[tuple[str, bytes | str]]:
-        return frozenset(
-            (name, _entries(data) if f"{FOLDER}/" in name and name.endswith(".jsonl") else data)
-            for name, data in contents(self._place, beside=True).items()
-        )
-
-    def memories(self) -> dict[str, Memory]:
-        files = self._files()
+    def memories(self, found: Mapping[str, bytes]) -> dict[str, Memory]:
+        """What is read where these files are found."""
+        files = _key(found)
         if files not in self._found:
             self._found[files] = memories(open_library(self._place))
         return self._found[files]
@@ -99,7 +101,8 @@ def there_and_back(
     readings: FreshReadings,
 ) -> None:
     """Do it, see it, take it back, see that nothing is left, do it again, take it back."""
-    before, files, own = memories(library), contents(place), folders_and_sidecar(place)
+    before, found = memories(library), contents(place, beside=True)
+    files, own = store_files(found), folders_and_sidecar(place, found)
     strange = unknown_rows(known, place)
     target = before.get(change.ref)
     diffs = planned.diffs()
@@ -121,20 +124,31 @@ def there_and_back(
         step()
         expected = after if step == library.redo else before
         assert plain(memories(library), known) == plain(expected, known)
-        assert plain(readings.memories(), known) == plain(expected, known)
+        found = contents(place, beside=True)
+        assert plain(readings.memories(found), known) == plain(expected, known)
         assert unknown_rows(known, place) == strange
         if step == library.undo:
-            assert folders_and_sidecar(place) == own
+            assert folders_and_sidecar(place, found) == own
         if known.database is None:
-            assert differences(files if expected is before else written, contents(place)) == []
+            assert differences(files if expected is before else written, store_files(found)) == []
 
 
-def folders_and_sidecar(place: Path) -> tuple[list[Path], dict[str, bytes]]:
-    """Every folder, and the bytes of what memtui keeps beside the store."""
-    found = contents(place, beside=True)
+def is_beside(name: str) -> bool:
+    """Whether memtui keeps this file beside the store."""
+    return f"{FOLDER}/" in name
+
+
+def store_files(found: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {name: data for name, data in found.items() if not is_beside(name)}
+
+
+def folders_and_sidecar(
+    place: Path, found: Mapping[str, bytes]
+) -> tuple[list[str], dict[str, bytes]]:
+    """Every folder, and of what is found the bytes of what memtui keeps beside the store."""
     return (
-        sorted(path for path in paths(place) if path.is_dir()),
-        {name: data for name, data in found.items() if FOLDER in Path(name).parts},
+        sorted(os.path.join(top, name) for top, names, _ in os.walk(place) for name in names),
+        {name: data for name, data in found.items() if is_beside(name)},
     )
 
 

@@ -158,16 +158,18 @@ def contents(root: Path, *, beside: bool = False) -> dict[str, bytes]:
     for folder, names, files in os.walk(root):
         if not beside:
             names[:] = [name for name in names if name != ".memtui"]
+        inside = os.path.relpath(folder, root)
         for name in files:
             path = os.path.join(folder, name)
             if stat.S_ISREG(os.lstat(path).st_mode):
-                found[os.path.relpath(path, root)] = _bytes(Path(path))
+                found[name if inside == "." else os.path.join(inside, name)] = _bytes(path)
     return found
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: str | Path) -> bytes:
     try:
-        return path.read_bytes()
+        with open(path, "rb", buffering=0) as file:
+            return file.readall()
     except PermissionError:
         return b"(no right to read it)"
 

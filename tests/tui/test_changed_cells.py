@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import pyte
@@ -13,6 +14,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual._ansi_theme import DEFAULT_TERMINAL_THEME
 from textual._compositor import LayoutUpdate
+from textual.cache import FIFOCache
 from textual.color import Color as TextualColor
 from textual.filter import ANSIToTruecolor
 from textual.geometry import Region
@@ -237,3 +239,18 @@ def test_a_line_is_filtered_as_textual_does_it(line: list[Segment]) -> None:
     for line_filter in FILTERS:
         filtered = filtered.apply_filter(line_filter, ground)
     assert list(filter_line(Strip(line), FILTERS, ground)) == list(filtered)
+
+
+def test_a_strip_makes_a_cache_when_it_is_used() -> None:
+    strip = Strip([Segment("tea at dawn")])
+
+    def caches() -> int:
+        return sum(isinstance(held, FIFOCache) for held in gc.get_referents(strip))
+
+    assert caches() == 0
+    assert [part.text for part in strip.divide([3, 11])] == ["tea", " at dawn"]
+    assert strip.crop(4, 6).text == "at"
+    assert strip.crop(4, 6) is strip.crop(4, 6)
+    assert caches() == 2
+    with pytest.raises(AttributeError):
+        strip.unknown  # type: ignore[attr-defined]  # noqa: B018
