@@ -10,7 +10,7 @@ import pytest
 
 from memtui.changes import Act, Change
 from memtui.tui.dialogs.diff import DiffScreen
-from memtui.tui.dialogs.history import HistoryScreen
+from memtui.tui.dialogs.history import HistoryScreen, VersionList
 from tests.unit.stores.engram.invented import build
 
 from .sample_stage import ChangingStage, changing
@@ -31,6 +31,32 @@ async def test_a_chain_of_three_is_a_diff_each(tmp_path: Path, size: tuple[int, 
     async with stage(write_store(tmp_path, CHAIN), size) as on:
         await on.press("H")
         compare(f"lineage-{size[0]}x{size[1]}", await on.still())
+
+
+async def test_a_version_longer_than_the_window_can_be_read_to_its_end(tmp_path: Path) -> None:
+    words = "\n\n".join(f"line {number}" for number in range(60))
+    old = fact(1, words, "2026-05-10", status="historical")
+    new = fact(2, f"{words} at last", "2026-06-12", supersedes=1)
+    async with stage(
+        write_store(tmp_path / "one", {"bo": [fact(3, words, "2026-05-10")]}), (120, 35)
+    ) as on:
+        await on.press("H")
+        assert "scroll" in on.text()
+        assert "line 59" not in on.text()
+        for _ in range(150):
+            await on.press("j")
+        assert "line 59" in on.text()
+        for _ in range(150):
+            await on.press("k")
+        assert "this one" in on.text()
+    async with stage(write_store(tmp_path / "two", {"bo": [old, new]}), (120, 35)) as on:
+        await on.press("H")
+        heads = []
+        for _ in range(12):
+            await on.press("pagedown")
+            heads.append(on.app.screen.query_one(VersionList).number)
+        assert sorted(set(heads)) == [0, 1]
+        assert "line 59" in on.text()
 
 
 async def edit(on: ChangingStage, ref: str, words: str) -> None:

@@ -41,6 +41,19 @@ class VersionList(RowList[VersionLine]):
     def selectable(self, index: int) -> bool:
         return self.rows[index][1] >= 0
 
+    def _step(self, lines: int) -> None:
+        """Scroll within a version that is longer than the window: by pages, and line by line where
+        no other version follows."""
+        heads = [at for at in range(self.cursor + 1, len(self.rows)) if self.selectable(at)]
+        end = heads[0] if heads else len(self.rows)
+        hidden = max(0, end - self.top - self.page if lines > 0 else self.top - self.cursor)
+        is_last = lines > 0 and not heads
+        if is_last or (hidden and lines != 1 and abs(lines) < len(self.rows)):
+            self.top += max(-hidden, min(lines, hidden))
+            self.refresh()
+        else:
+            super()._step(lines)
+
     def draw_row(self, row: VersionLine, width: int) -> Sequence[tuple[str, Style]]:
         return [(segment.text, segment.style or Style.null()) for segment in row[0]]
 
@@ -77,6 +90,8 @@ class HistoryScreen(FittingDialog[str]):
 
     def keys(self) -> list[tuple[str, str]]:
         keys = [("↑↓", "version"), ("enter", "open")]
+        if len(self._history.versions) == 1:
+            keys[:1] = [("↑↓", "scroll")] if self.is_cut else []
         if self._former_version is not None:
             keys.append(("r", "restore this text"))
         if any(is_markdown(version.memory.content) for version in self._history.versions):
@@ -133,8 +148,8 @@ class HistoryScreen(FittingDialog[str]):
         )
         cursor = first_lines[number if number >= 0 else own_number] if first_lines else 0
         self.query_one(VersionList).show_rows(rows, cursor=cursor)
-        self.update_keys()
         self.fit(rows=len(rows))
+        self.update_keys()
 
     def _draw_version(
         self, version: TextVersion, before: TextVersion | None, palette: Palette, width: int
