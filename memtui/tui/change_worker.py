@@ -270,7 +270,7 @@ def describe_count(planned: Planned, left_out: Mapping[str, int]) -> tuple[Outco
     refs = {change.ref for plan in planned.plans if plan.has_edits for change in plan.changes}
     lines = [OutcomeLine(text.counted(len(refs), "memory"), Tone.GOOD, "changes")]
     lines += [
-        OutcomeLine(f"{text.counted(count, 'memory')}: {why}", Tone.WARNING, "left out")
+        OutcomeLine(f"{text.counted(count, 'memory')}: {why}", Tone.WARNING, "left out for")
         for why, count in left_out.items()
     ]
     return tuple(lines)

@@ -228,6 +228,22 @@ async def test_pin_tag_rate_and_review_leave_the_store_alone(tmp_path: Path) -> 
         assert not on.memory(fact.ref).pinned
 
 
+async def test_a_form_of_one_line_is_saved_with_enter_and_says_how(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("*")
+        assert "enter save" in on.text()
+        assert "←→ choose" in on.text()
+        await on.keys("4", "enter")
+        assert on.app.screen is on.browse
+        assert on.memory(fact.ref).extra["rating"] == 4
+        await on.keys("#")
+        line(on, "tags").value = "bells"
+        await on.keys("enter")
+        assert on.app.screen is on.browse
+        assert on.memory(fact.ref).tags == ("bells",)
+
+
 async def test_tags_of_several_are_added_and_taken_away(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         await on.show("kind:fact")

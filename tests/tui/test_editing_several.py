@@ -72,7 +72,7 @@ async def test_what_a_memory_cannot_have_is_left_out_and_counted(tmp_path: Path)
         await on.keys("tab")
         await on.type("spring")
         await on.rest()
-        assert "left out 1 memory: the type cannot be changed here" in on.text()
+        assert "left out for 1 memory: the type cannot be changed here" in on.text()
         await on.keys("ctrl+s", "enter")
         assert "spring" in on.memory(note.ref).tags
         assert "spring" in on.memory(fact.ref).tags
@@ -92,7 +92,7 @@ async def test_a_memory_left_out_of_two_changes_is_counted_once(tmp_path: Path) 
         await on.type("decision")
         await on.keys("tab", "tab", "right")
         await on.rest()
-        assert "left out 1 memory: Engram keeps prompts as they were typed" in on.text()
+        assert "left out for 1 memory: Engram keeps prompts as they were typed" in on.text()
 
 
 @pytest.mark.slow

@@ -90,6 +90,8 @@ async def test_an_edit_is_shown_and_its_former_text_restored_after_a_preview(
         assert on.memory(memory.ref).content == memory.content
         await on.keys("u")
         assert on.memory(memory.ref).content.endswith("zebra")
+        await on.keys("H", "j", "enter")
+        assert "‹" not in on.text(), "a former text of the memory leads to no other"
 
 
 @pytest.mark.slow

@@ -57,7 +57,7 @@ class NavigationActions:
     def follow(self, ref: str) -> None:
         """Show the memory with this ref in the detail; the list stays where it is."""
         before, memory = self._screen.detail.memory, self._find(ref)
-        if before is not None and memory is not None:
+        if before is not None and memory is not None and memory.ref != before.ref:
             self.jumps.follow(ref, before.headline[:200])
             self._show_trail()
             self._screen.show_memory(memory)

@@ -49,9 +49,9 @@ class FormScreen(FittingDialog[Planned]):
         Binding("f4", "force", priority=True),
         Binding("escape", "cancel", priority=True),
         ("ctrl+c", "cancel"),
-        ("enter", "next"),
-        ("down", "next"),
-        ("up", "previous"),
+        ("enter", "submit"),
+        ("down", "app.focus_next"),
+        ("up", "app.focus_previous"),
     ]
 
     def __init__(
@@ -113,6 +113,10 @@ class FormScreen(FittingDialog[Planned]):
         kinds = (TextInput, LineInput, ChoiceInput)
         return [widget for widget in self.query() if isinstance(widget, kinds)]
 
+    @property
+    def _is_one_line(self) -> bool:
+        return len(self._inputs()) == 1 and not self.query(TextInput)
+
     def values(self) -> dict[str, str]:
         """The current input, by field name."""
         return {widget.name or "": widget.raw for widget in self._inputs()}
@@ -127,12 +131,11 @@ class FormScreen(FittingDialog[Planned]):
     @on(Input.Changed)
     @on(ChoiceInput.Changed)
     def _typed(self) -> None:
-        if not self._initial:
-            return
-        self.is_previewing = True
-        if self._timer is not None:
-            self._timer.stop()
-        self._timer = self.set_timer(PREVIEW_DELAY, self._update_preview)
+        if self._initial:
+            self.is_previewing = True
+            if self._timer is not None:
+                self._timer.stop()
+            self._timer = self.set_timer(PREVIEW_DELAY, self._update_preview)
 
     def _draft(self) -> FormDraft | None:
         form, base, library = self._form, self._base, self._writer.library
@@ -213,8 +216,8 @@ class FormScreen(FittingDialog[Planned]):
         if found is None or library is None:
             self.say(NO_CHANGES)
         else:
-            lines = self._describe(found, library)
-            self.say(*lines, *change_worker.describe_files(found.planned, found.lines))
+            files = change_worker.describe_files(found.planned, found.lines)
+            self.say(*self._describe(found, library), *files)
 
     def _describe(self, found: Preview, library: Library) -> tuple[OutcomeLine, ...]:
         lines = change_worker.describe_plan(found.planned, library.get)
@@ -242,8 +245,10 @@ class FormScreen(FittingDialog[Planned]):
 
     def keys(self) -> list[tuple[str, str]]:
         diff = [("f2", "diff")] if self._preview and self._preview.lines else []
-        save = ("f4", f"{self._form.save} anyway") if self._stopped else ("^s", self._form.save)
-        return [save, *diff, *[("⇥", "next field")][: len(self.values()) > 1]]
+        key = "enter" if self._is_one_line else "^s"
+        save = ("f4", f"{self._form.save} anyway") if self._stopped else (key, self._form.save)
+        move = ("←→", "choose") if self._is_one_line else ("⇥", "next field")
+        return [save, *diff, *[move][: len(self.values()) > 1 or len(self.query(ChoiceInput))]]
 
     # Saving
 
@@ -349,8 +354,7 @@ class FormScreen(FittingDialog[Planned]):
         if choice == THEIRS:
             self.app.notify("Kept the version on disk, discarded yours.")
             self._close(None)
-            return
-        if choice == BOTH:
+        elif choice == BOTH:
             prose = self.query_one(TextInput)
             prose.set_raw("\n\n".join(filter(None, (conflict.theirs, conflict.yours))))
             prose.focus()
@@ -361,11 +365,12 @@ class FormScreen(FittingDialog[Planned]):
     # Moving and closing
 
     @on(Input.Submitted)
-    def action_next(self) -> None:
-        self.focus_next()
-
-    def action_previous(self) -> None:
-        self.focus_previous()
+    def action_submit(self) -> None:
+        """Go to the next field, or save if there is none."""
+        if self._is_one_line:
+            self.action_save()
+        else:
+            self.focus_next()
 
     def action_diff(self) -> None:
         if self._preview is not None and self._preview.lines:

@@ -122,6 +122,12 @@ class ChoiceInput(FocusableWidget):
             self.refresh()
             self.post_message(self.Changed())
 
+    def on_key(self, event: events.Key) -> None:
+        """Choose a value of one character, such as a rating, by typing it."""
+        if event.character in self._values:
+            event.stop()
+            self._choose(event.character or "")
+
     def on_click(self, event: events.Click) -> None:
         for start, end, value in self._spans:
             if start <= event.x < end:
