@@ -136,8 +136,8 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
 
     def call_after_refresh(self, callback: Callback, *args: Any, **kwargs: Any) -> bool:
         """As Textual does, unless the dialog is closed by then: its widgets may be gone."""
-        told = partial(callback, *args, **kwargs)
-        return super().call_after_refresh(lambda: told() if self.is_open else None)
+        call = partial(callback, *args, **kwargs)
+        return super().call_after_refresh(lambda: call() if self.is_open else None)
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self.fill())
