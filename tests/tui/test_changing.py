@@ -11,7 +11,7 @@ import pytest
 
 from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
-from memtui.tui.dialogs.log import LogScreen
+from memtui.tui.dialogs.log import ActionList, LogScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 
@@ -476,6 +476,7 @@ async def test_the_log_goes_there_and_takes_back_from_there(tmp_path: Path) -> N
         await on.keys("d", "enter", "G", "C")
         assert isinstance(on.app.screen, LogScreen)
         assert on.text().index("retire:") < on.text().index("pin:")
+        assert on.app.screen.query_one(ActionList).size.height == 2, "the rest is the diff's"
         await on.keys("enter")
         assert on.browse.detail.memory is not None
         assert on.browse.detail.memory.ref == fact.ref
