@@ -16,6 +16,7 @@ from textual.color import Color
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.css.styles import RulesMap
+from textual.events import DescendantFocus
 from textual.geometry import Size
 from textual.message_pump import Callback
 from textual.renderables.background_screen import BackgroundScreen
@@ -213,8 +214,9 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         keys = [(key, label, "") for key, label in self.keys()]
         self.query_one(KeyLine).show(keys, [("esc", self.leave, "")])
 
+    @on(DescendantFocus)
     @on(RowList.Moved)
-    def _row_moved(self) -> None:
+    def _focus_or_row_changed(self) -> None:
         self.update_keys()
 
     def action_act(self, action_id: str) -> None:
@@ -265,6 +267,7 @@ class FittingDialog(Dialog[Result]):
 
     def on_resize(self) -> None:
         self._fit()
+        self.call_after_refresh(self.update_keys)  # other lines may be cut
 
     def _fit(self) -> None:
         width, height = self.app.size

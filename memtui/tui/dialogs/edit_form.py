@@ -51,7 +51,9 @@ class FormScreen(FittingDialog[Planned]):
         ("ctrl+c", "cancel"),
         ("enter", "next"),
         ("down", "next"),
-        ("up", "previous"),
+        ("up", "app.focus_previous"),
+        ("pagedown", "move('move.page_down')"),
+        ("pageup", "move('move.page_up')"),
     ]
 
     def __init__(
@@ -238,12 +240,15 @@ class FormScreen(FittingDialog[Planned]):
 
     def say(self, *lines: OutcomeLine) -> None:
         super().say(*lines)
-        self.update_keys()
+        self.call_after_refresh(self.update_keys)  # only then it is known what is cut
 
     def keys(self) -> list[tuple[str, str]]:
         diff = [("f2", "diff")] if self._preview and self._preview.lines else []
         save = ("f4", f"{self._form.save} anyway") if self._stopped else ("^s", self._form.save)
-        return [save, *diff, *[("⇥", "next field")][: len(self.values()) > 1]]
+        is_taken = isinstance(self.focused, TextInput) and self.focused.max_scroll_y > 0
+        is_cut = self.query_one(OutcomeLines).allow_focus()
+        more = [("pgdn", "more")][: is_cut and not is_taken]
+        return [save, *diff, *more, *[("⇥", "next field")][: len(self.values()) > 1]]
 
     # Saving
 
@@ -360,12 +365,12 @@ class FormScreen(FittingDialog[Planned]):
 
     # Moving and closing
 
+    def action_move(self, action_id: str) -> None:
+        self.query_one(OutcomeLines).action_move(action_id)
+
     @on(Input.Submitted)
     def action_next(self) -> None:
         self.focus_next()
-
-    def action_previous(self) -> None:
-        self.focus_previous()
 
     def action_diff(self) -> None:
         if self._preview is not None and self._preview.lines:
