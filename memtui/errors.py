@@ -73,7 +73,7 @@ class Refused(StoreError):
 
 
 class NoTarget(Refused):
-    """An import does not say into which of the open stores."""
+    """A command does not say which of the open stores it is for."""
 
 
 class SaveError(MemtuiError):

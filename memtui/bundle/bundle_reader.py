@@ -11,6 +11,7 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -208,12 +209,12 @@ def _read_text(path: Path, text: str) -> ImportDocument:
     """Detect the kind of JSON and read its memories."""
     head = text.lstrip()[:1]
     if head == "[":
-        return ImportDocument(path, "jsonl", _group_by_store(json.loads(text)))
-    lines = [line for line in text.split("\n") if line.strip()]
+        return ImportDocument(path, "jsonl", _group_by_store(map(decode_memory, json.loads(text))))
+    lines = [(at, line) for at, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not lines:
         raise BundleError("it is empty")
-    if len(lines) > 1 and _is_object(lines[0]):
-        return ImportDocument(path, "jsonl", _group_by_store(map(json.loads, lines)))
+    if len(lines) > 1 and _is_object(lines[0][1]):
+        return ImportDocument(path, "jsonl", _group_by_store(starmap(_read_line, lines)))
     document = json.loads(text)
     if not isinstance(document, dict):
         raise BundleError("it holds no memories")
@@ -222,7 +223,7 @@ def _read_text(path: Path, text: str) -> ImportDocument:
             store = known.document.read(document)
             own = text if known.document.plan_import is not None else ""
             return ImportDocument(path, known.name, (replace(store, document=own),))
-    return ImportDocument(path, "jsonl", _group_by_store([document]))
+    return ImportDocument(path, "jsonl", _group_by_store([decode_memory(document)]))
 
 
 def _is_object(line: str) -> bool:
@@ -232,11 +233,19 @@ def _is_object(line: str) -> bool:
         return False
 
 
-def _group_by_store(records: Iterable[Any]) -> tuple[IncomingStore, ...]:
+def _read_line(at: int, line: str) -> Memory:
+    try:
+        return decode_memory(json.loads(line))
+    except json.JSONDecodeError as error:
+        raise BundleError(f"no JSON at line {at}, column {error.colno}") from error
+    except BundleError as error:
+        raise BundleError(f"line {at}: {error.what}") from error
+
+
+def _group_by_store(memories: Iterable[Memory]) -> tuple[IncomingStore, ...]:
     """Group memories by the label of the store they came from; its format is unknown."""
     found: dict[str, list[Memory]] = {}
-    for record in records:
-        memory = decode_memory(record)
+    for memory in memories:
         found.setdefault(memory.store, []).append(memory)
     return tuple(IncomingStore(label, "", memories) for label, memories in found.items())
 

@@ -7,7 +7,7 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from memtui.bundle import OpenStores, archive, memories_of
 from memtui.bundle.bundle_writer import describe_unreadable, pack_stores
@@ -26,6 +26,8 @@ class ExportForm:
     name: str
     description: str
     suffix: str
+    unsupported_fields: tuple[str, ...] = ()
+    """Fields of `Memory` that it cannot store; the document of a format can those of its own."""
     document: ExchangeDocument | None = None
     """For the exchange document of a format."""
 
@@ -34,21 +36,36 @@ class ExportForm:
         """Whether an export without filters takes the stores whole."""
         return self.name == "bundle" or self.document is not None
 
+    @property
+    def ending(self) -> str:
+        """How the proposed file name ends; documents of two formats have the same suffix."""
+        return f"-{self.name}" * (self.document is not None) + self.suffix
 
+    def describe_unsupported(self) -> str:
+        """Return the fields that it cannot store, for people."""
+        return ", ".join(_WORDS.get(name, name) for name in self.unsupported_fields)
+
+
+_LOST_IN_MARKDOWN = (
+    *("tags", "links", "supersedes", "superseded_by"),
+    *("pinned", "confidence", "source", "extra"),
+)
 _FORMS = (
     ExportForm(
         "bundle", "for memtui itself: every field, checked byte by byte when it is read", ".zip"
     ),
     ExportForm("jsonl", "one record per line, every field", ".jsonl"),
-    ExportForm("csv", "a table for spreadsheets", ".csv"),
-    ExportForm("markdown", "to be read by people", ".md"),
+    ExportForm("csv", "a table for spreadsheets", ".csv", ("links", "extra")),
+    ExportForm("markdown", "to be read by people", ".md", _LOST_IN_MARKDOWN),
 )
 
 
 def export_forms() -> dict[str, ExportForm]:
     """Every form of export by name: memtui's own, then the exchange documents of the formats."""
     documents = ((known.name, known.document) for known in registry.formats())
-    own = (ExportForm(n, d.description, d.suffix, d) for n, d in documents if d is not None)
+    own = (
+        ExportForm(n, d.description, d.suffix, d.unsupported_fields, d) for n, d in documents if d
+    )
     return {form.name: form for form in (*_FORMS, *own)}
 
 
@@ -104,14 +121,15 @@ def export_memories(
         return Export(pieces, unread + notes, bool(packed.left_out))
     missing = [line for store in library.stores for line in describe_unreadable(library, store)]
     notes = _name_some(missing, "left out, unreadable") + notes
-    document = export_forms()[form].document
+    found = export_forms()[form]
+    document = found.document
     if document is not None:
         made = _export_document(library, form, document, chosen, notes, pretty=pretty, every=every)
         return replace(made, is_incomplete=bool(missing))
     memories = chosen if chosen is not None else memories_of(library)
     lines = {"jsonl": encode_jsonl, "csv": encode_csv, "markdown": encode_markdown}[form]
     encoded = (line.encode("utf-8", "replace") for line in lines(memories))
-    notes += _left_out(describe_lost_fields(memories, form, UNSUPPORTED_FIELDS.get(form, ())))
+    notes += _left_out(describe_lost_fields(memories, form, found.unsupported_fields))
     return Export(_with_progress(encoded, report, cancelled), notes, bool(missing))
 
 
@@ -181,14 +199,6 @@ def _with_progress(
         yield piece
 
 
-UNSUPPORTED_FIELDS: Mapping[str, tuple[str, ...]] = {
-    "csv": ("links", "extra"),
-    "markdown": (
-        *("tags", "links", "supersedes", "superseded_by"),
-        *("pinned", "confidence", "source", "extra"),
-    ),
-}
-"""Fields of `Memory` that a form cannot store."""
 _WORDS = {
     "supersedes": "what they supersede",
     "superseded_by": "what superseded them",
@@ -200,16 +210,16 @@ _WORDS = {
 def describe_unchosen(every: Iterable[Memory], chosen: Sequence[Memory]) -> list[str]:
     """Return a line for each group of memories of `every` that is not in `chosen`."""
     refs = {memory.ref for memory in chosen}
-    rest = Counter(memory.status for memory in every if memory.ref not in refs)
-    current = sum(count for status, count in rest.items() if status in CURRENT)
-    retired = [(status, count) for status, count in rest.most_common() if status not in CURRENT]
+    stores = {memory.store for memory in chosen}  # status:all takes none of the others
+    rest = [memory for memory in every if memory.ref not in refs]
+    retired = Counter(m.status for m in rest if m.status not in CURRENT and m.store in stores)
     lines = []
     if retired:
-        total = counted(sum(count for _, count in retired), "memory")
-        counts = ", ".join(f"{number(count)} {status}" for status, count in retired)
+        total = counted(retired.total(), "memory")
+        counts = ", ".join(f"{number(count)} {status}" for status, count in retired.most_common())
         lines.append(f"{total}, not current ({counts}); status:all takes them too")
-    if current:
-        lines.append(f"{counted(current, 'memory')} by the filters")
+    if others := len(rest) - retired.total():
+        lines.append(f"{counted(others, 'memory')} by the filters")
     return lines
 
 

@@ -171,9 +171,8 @@ def apply_planned(library: Library, planned: Planned, dry_run: bool, as_json: bo
 
 def _print_outcome(planned: Planned) -> None:
     for plan in planned.plans:
-        refs = " ".join(one_line(ref) for ref in plan.refs)
-        reason = f": {one_line(plan.reason)}" if plan.reason else ""
-        print(f"{plan.outcome} {refs}{reason}".rstrip())
+        words = " ".join([str(plan.outcome), *map(one_line, plan.refs)])
+        print(f"{words}: {one_line(plan.reason)}" if plan.reason else words)
     for ref in planned.supersedes:
         print(f"  supersedes {one_line(ref)}")
     for warning in planned.warnings:

@@ -39,14 +39,14 @@ class Statistics:
     salience: Mapping[str, float] = field(default_factory=dict)
     """`min`, `median`, `p90` and `max`; empty of no memories, or if it was not asked for."""
     disk: Mapping[str, int] = field(default_factory=dict)
-    """Store label -> bytes of its files."""
+    """Label of each store with a result -> bytes of its files."""
     limits: tuple[LimitUse, ...] = ()
     """How much of its program's limit each text uses that is loaded at the start of a session; the
     fullest first."""
 
     @property
     def bytes(self) -> int:
-        """The size of all stores on disk."""
+        """The size of these stores on disk."""
         return sum(self.disk.values())
 
     def as_record(self) -> dict[str, Any]:

@@ -389,7 +389,7 @@ def statistics(
         newest=_to_datetime(totals.newest),
         undated=totals.undated,
         salience=salience.describe_range(weighed),
-        disk=disk,
+        disk={label: size for label, size in disk.items() if label in totals.stores},
         limits=tuple(sorted(limits, key=lambda use: -use.share)),
     )
 

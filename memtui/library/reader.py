@@ -264,7 +264,7 @@ class LibraryReader:
             counted: count the values of each field too; the facets of `found` have these already.
 
         Returns:
-            Counts over the result; the bytes on disk of every open store, and its load limits.
+            Counts over the result; the bytes on disk of the stores with a result, and load limits.
         """
         now = self.now()
         limits = self.loaded.limit_uses(self, now)

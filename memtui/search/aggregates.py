@@ -42,11 +42,13 @@ class Aggregates:
     undated: int
     oldest: float | None
     newest: float | None
+    stores: Mapping[str, int]
+    """Label -> count."""
 
 
 def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
-    """Return the number of pinned and undated ones among the `slots` of these `columns`, and the
-    time of the oldest and the newest.
+    """Return the number of pinned and undated ones among the `slots` of these `columns`, the
+    oldest and the newest time, and the number in each store.
     """
     at = to_array(slots)
     times = columns.when.take(at)
@@ -57,6 +59,7 @@ def aggregate(columns: Columns, slots: Sequence[int]) -> Aggregates:
         undated=undated,
         oldest=float(np.nanmin(times)) if dated else None,
         newest=float(np.nanmax(times)) if dated else None,
+        stores=named_counts(np.bincount(columns.store.take(at)), columns.stores),
     )
 
 

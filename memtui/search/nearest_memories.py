@@ -144,17 +144,21 @@ def _products(rows: Floats, vector: Floats) -> Floats:
     return np.asarray(np.einsum("ij,j->i", rows, vector))
 
 
-def find_nearest(cosines: Floats, allowed: NDArray[np.bool_], limit: int) -> Longs:
+def find_nearest(
+    cosines: Floats, allowed: NDArray[np.bool_], limit: int, order: Longs | None = None
+) -> Longs:
     """The slots with the highest cosines above 0, highest first.
 
     Args:
         cosines: The cosine of each slot.
         allowed: The slots that may be found.
         limit: Most slots.
+        order: All slots in the order that equal cosines have; None: that of the slots.
     """
     near = np.where(allowed, cosines, np.float32(0))
     least = np.partition(near, len(near) - limit)[len(near) - limit] if len(near) > limit else 0.0
-    slots = ((near >= least) & (near > 0)).nonzero()[0]
+    found = (near >= least) & (near > 0)
+    slots = found.nonzero()[0] if order is None else order[found[order]]
     return slots[np.argsort(-near[slots], kind="stable")][:limit]
 
 
@@ -303,7 +307,8 @@ def score_by_words(
 def find_nearest_current(
     near: Floats, columns: Columns, slot: int, limit: int
 ) -> tuple[list[int], list[float]]:
-    """The most similar current memories and their scores, without the slot itself.
+    """The most similar current memories and their scores, newest first if equal, without the slot
+    itself.
 
     Args:
         near: For each slot how similar it is, 0..1.
@@ -314,5 +319,5 @@ def find_nearest_current(
     current = np.isin(columns.status, [STATUSES.index(status) for status in CURRENT])
     allowed = columns.alive & current
     allowed[slot] = False
-    slots = find_nearest(near, allowed, limit)
+    slots = find_nearest(near, allowed, limit, columns.newest_first)
     return slots.tolist(), near[slots].tolist()

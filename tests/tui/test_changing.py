@@ -11,7 +11,7 @@ import pytest
 
 from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
-from memtui.tui.dialogs.log import LogScreen
+from memtui.tui.dialogs.log import ActionList, LogScreen
 from memtui.tui.dialogs.prompts import ConfirmDialog
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 
@@ -492,6 +492,7 @@ async def test_the_log_goes_there_and_takes_back_from_there(tmp_path: Path) -> N
         await on.keys("d", "enter", "G", "C")
         assert isinstance(on.app.screen, LogScreen)
         assert on.text().index("retire:") < on.text().index("pin:")
+        assert on.app.screen.query_one(ActionList).size.height == 2, "the rest is the diff's"
         await on.keys("enter")
         assert on.browse.detail.memory is not None
         assert on.browse.detail.memory.ref == fact.ref
@@ -573,3 +574,25 @@ async def test_hostile_text_is_edited_without_acting_or_changing(tmp_path: Path)
         assert on.memory(fact.ref).content == "My " + hostile
         await on.keys("C", "space", "escape", "escape", "d", "escape", "u", "u")
         assert on.memory(fact.ref).content == fact.content
+
+
+async def test_on_a_small_screen_a_key_scrolls_what_saving_would_do(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.show("kind:fact entity:companies/quarterbell")
+        await on.resize(60, 16)
+        await on.keys("S")
+        await on.type("Now ")
+        await on.rest()
+        seen = on.text()
+        assert "pgdn more" in seen
+        await on.keys("pagedown")
+        assert on.text() != seen
+        await write(on, "A longer text. " * 40)
+        assert "pgdn more" not in on.text(), "the text needs the key"
+        await on.keys("tab")
+        assert "pgdn more" in on.text()
+        seen = on.text()
+        await on.keys("pagedown")
+        assert on.text() != seen
+        await on.resize(120, 40)
+        assert "pgdn more" not in on.text()

@@ -362,6 +362,26 @@ async def test_a_format_changes_the_suffix_and_the_name_can_be_deleted_at_once(
         assert on.app.screen.query_one(LineInput).value == ""
 
 
+async def test_an_export_is_named_after_its_format_and_says_what_is_lost_before(
+    tmp_path: Path,
+) -> None:
+    async with changing(tmp_path, AGENT, "engram") as on:
+        await on.keys("x", "tab", "right", "right", "right", "right")
+        name = on.app.screen.query_one(LineInput)
+        assert name.value.endswith("-ambient.json")
+        assert "left out of memories of other formats: tags, links" in on.text()
+        await on.keys("right")
+        assert name.value.endswith("-engram.json")
+        assert "-ambient" not in name.value
+        await on.keys("enter")
+        assert "filter by it first" in on.text()
+        assert "--store" not in on.text()
+        name.value = "mine.json"
+        await on.keys("left", "left", "left")
+        assert name.value == "mine.csv"
+        assert "left out: links" in on.text()
+
+
 async def test_moving_retires_the_original_in_the_same_action(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT, "simple-memory") as on:
         before = on.files()

@@ -41,6 +41,7 @@ from memtui.stores.base import Store, Unreadable
 from memtui.stores.format import ExportedDocument, ExportRequest, IncomingStore
 from memtui.stores.importing import uuid_of
 from memtui.stores.sidecar import is_kept
+from memtui.text import counted
 
 VERSION = 1
 ARCHIVED = "of archived branches, as in Ambient"
@@ -65,8 +66,8 @@ def export(request: ExportRequest) -> ExportedDocument:
     )
     text = dumps(exported.document, pretty=request.pretty)
     left_out = tuple(f"{count} {why}" for why, count in exported.left_out.items())
-    cut = (f"texts longer than Ambient keeps, and cut: {exported.cut}",) if exported.cut else ()
-    return ExportedDocument(text, left_out, cut)
+    cut = f"shortened: {counted(exported.cut, 'text')}, longer than Ambient keeps"
+    return ExportedDocument(text, left_out, (cut,) if exported.cut else ())
 
 
 @dataclass(slots=True)

@@ -10,7 +10,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.content import Content
-from textual.events import DescendantFocus
 from textual.widgets import Input, Static
 
 from memtui import text
@@ -242,7 +241,6 @@ class PackScreen(FittingDialog[str]):
 
     # Keys
 
-    @on(DescendantFocus)
     def update_keys(self) -> None:
         keys = self.query_one(KeyLine)
         back = [("esc", "stop" if self.working and self.built is None else "back", "escape")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
-from typing import ClassVar, TypeVar
+from functools import lru_cache, partial
+from typing import Any, ClassVar, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -16,7 +16,9 @@ from textual.color import Color
 from textual.containers import Container, Horizontal, Vertical
 from textual.content import Content
 from textual.css.styles import RulesMap
+from textual.events import DescendantFocus
 from textual.geometry import Size
+from textual.message_pump import Callback
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
@@ -133,6 +135,11 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
 
         return told
 
+    def call_after_refresh(self, callback: Callback, *args: Any, **kwargs: Any) -> bool:
+        """As Textual does, unless the dialog is closed by then: its widgets may be gone."""
+        call = partial(callback, *args, **kwargs)
+        return super().call_after_refresh(lambda: call() if self.is_open else None)
+
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self.fill())
         self._fill_once()
@@ -207,8 +214,9 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
         keys = [(key, label, "") for key, label in self.keys()]
         self.query_one(KeyLine).show(keys, [("esc", self.leave, "")])
 
+    @on(DescendantFocus)
     @on(RowList.Moved)
-    def _row_moved(self) -> None:
+    def _focus_or_row_changed(self) -> None:
         self.update_keys()
 
     def action_act(self, action_id: str) -> None:
@@ -259,6 +267,7 @@ class FittingDialog(Dialog[Result]):
 
     def on_resize(self) -> None:
         self._fit()
+        self.call_after_refresh(self.update_keys)  # other lines may be cut
 
     def _fit(self) -> None:
         width, height = self.app.size

@@ -52,6 +52,8 @@ class FormScreen(FittingDialog[Planned]):
         ("enter", "submit"),
         ("down", "app.focus_next"),
         ("up", "app.focus_previous"),
+        ("pagedown", "move('move.page_down')"),
+        ("pageup", "move('move.page_up')"),
     ]
 
     def __init__(
@@ -112,10 +114,6 @@ class FormScreen(FittingDialog[Planned]):
     def _inputs(self) -> list[TextInput | LineInput | ChoiceInput]:
         kinds = (TextInput, LineInput, ChoiceInput)
         return [widget for widget in self.query() if isinstance(widget, kinds)]
-
-    @property
-    def _is_one_line(self) -> bool:
-        return len(self._inputs()) == 1 and not self.query(TextInput)
 
     def values(self) -> dict[str, str]:
         """The current input, by field name."""
@@ -228,11 +226,8 @@ class FormScreen(FittingDialog[Planned]):
         if number != self._number:
             return
         self.is_previewing, self._preview = False, None
-        self.say(
-            UNRESOLVED
-            if isinstance(error, Conflict) and error.has_texts
-            else change_worker.describe_failure(error)
-        )
+        has_texts = isinstance(error, Conflict) and error.has_texts
+        self.say(UNRESOLVED if has_texts else change_worker.describe_failure(error))
 
     @property
     def _stopped(self) -> bool:
@@ -241,14 +236,17 @@ class FormScreen(FittingDialog[Planned]):
 
     def say(self, *lines: OutcomeLine) -> None:
         super().say(*lines)
-        self.update_keys()
+        self.call_after_refresh(self.update_keys)  # only then it is known what is cut
 
     def keys(self) -> list[tuple[str, str]]:
         diff = [("f2", "diff")] if self._preview and self._preview.lines else []
-        key = "enter" if self._is_one_line else "^s"
+        has_several = len(self.values()) > 1
+        key = "^s" if has_several or self.query(TextInput) else "enter"
         save = ("f4", f"{self._form.save} anyway") if self._stopped else (key, self._form.save)
-        move = ("←→", "choose") if self._is_one_line else ("⇥", "next field")
-        return [save, *diff, *[move][: len(self.values()) > 1 or len(self.query(ChoiceInput))]]
+        is_taken = isinstance(self.focused, TextInput) and self.focused.max_scroll_y > 0
+        more = [("pgdn", "more")][: not is_taken and self.query_one(OutcomeLines).allow_focus()]
+        choose = [("←→", "choose")][: len(self.query(ChoiceInput))]
+        return [save, *diff, *more, *([("⇥", "next field")] if has_several else choose)]
 
     # Saving
 
@@ -364,17 +362,19 @@ class FormScreen(FittingDialog[Planned]):
 
     # Moving and closing
 
+    def action_move(self, action_id: str) -> None:
+        self.query_one(OutcomeLines).action_move(action_id)
+
     @on(Input.Submitted)
     def action_submit(self) -> None:
         """Go to the next field, or save if there is none."""
-        if self._is_one_line:
-            self.action_save()
-        else:
+        if len(self.values()) > 1:
             self.focus_next()
+        else:
+            self.action_save()
 
     def action_diff(self) -> None:
-        if self._preview is not None and self._preview.lines:
-            found = self._preview
+        if (found := self._preview) is not None and found.lines:
             self.app.push_screen(DiffScreen(found.planned.title, (), found.lines, found.texts))
 
     def action_cancel(self) -> None:

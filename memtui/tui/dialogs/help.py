@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
-from textual.events import DescendantFocus
 from textual.widgets import Input
 
 from memtui import text
@@ -113,10 +112,6 @@ class HelpScreen(TextDialog[None]):
     @on(Input.Submitted)
     def _searched(self) -> None:
         self.query_one(TextWindow).focus()
-
-    @on(DescendantFocus)
-    def _focused(self) -> None:
-        self.update_keys()
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         lines: list[list[Segment]] = []

@@ -107,7 +107,7 @@ class LogScreen(FittingDialog[tuple[str, str]]):
 
     def on_resize(self) -> None:
         has_room = self.app.size.height >= DIFF_FROM
-        self.query_one(DiffView).display = has_room and self._list.current is not None
+        self.set_class(has_room and self._list.current is not None, "-with-diff")
 
     def fill(self) -> None:
         if self._list.current is None:

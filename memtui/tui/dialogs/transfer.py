@@ -17,7 +17,7 @@ from textual.widgets import Input
 
 from memtui import text
 from memtui.bundle import exporting
-from memtui.errors import MemtuiError
+from memtui.errors import MemtuiError, NoTarget, Refused
 from memtui.files.staging import write_file
 from memtui.library import Library
 from memtui.model import Memory
@@ -204,7 +204,7 @@ class ExportScreen(TransferScreen):
         }
         first = next(iter(self._forms)) if is_past else "bundle"
         self._form = ChoiceInput(list(self._forms), first, name="form")
-        path = Path.cwd() / f"memtui-{day}{self._forms[first].suffix}"
+        path = Path.cwd() / f"memtui-{day}{self._forms[first].ending}"
         self._file = LineInput(str(path), name="file")
 
     def fields(self) -> list[tuple[str, Widget]]:
@@ -218,10 +218,12 @@ class ExportScreen(TransferScreen):
 
     @on(ChoiceInput.Changed)
     def _chosen(self) -> None:
-        """Change the file's suffix with the format, if it is that of another format."""
-        path = Path(self._file.raw)
-        if path.suffix in {form.suffix for form in self._forms.values()}:
-            self._file.value = str(path.with_suffix(self._forms[self._form.raw].suffix))
+        """Change the end of the file's name with the format, if it is that of another format."""
+        forms, name = self._forms.values(), self._file.raw
+        endings = sorted({end for form in forms for end in (form.ending, form.suffix)})
+        ending = next((end for end in endings if name.endswith(end)), "")
+        if ending:
+            self._file.value = name.removesuffix(ending) + self._forms[self._form.raw].ending
             self._file.cursor_position = len(self._file.value)
         self._update_notes()
 
@@ -241,6 +243,13 @@ class ExportScreen(TransferScreen):
         elif form != "bundle" and "bundle" in self._forms:
             lines.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
         library = self.writer.library
+        lost = self._forms[form].describe_unsupported()
+        if self._forms[form].document is None:
+            lost = lost and f"left out: {lost}"
+        elif lost and library and any(store.format != form for store in library.stores):
+            lost = f"left out of memories of other formats: {lost}"
+        if lost:
+            lines.append(OutcomeLine(lost, Tone.WARNING, "!"))
         if library and (count := sum(len(library.unreadable(s.label)) for s in library.stores)):
             words = f"{text.counted(count, 'unreadable file')}, whose memories are left out"
             lines.append(OutcomeLine(words, Tone.WARNING, "!"))
@@ -261,7 +270,11 @@ class ExportScreen(TransferScreen):
         form, chosen = self._form.raw, self._groups[self._what.raw]
 
         def export(library: Library, report: Report, stopped: IsCancelled) -> exporting.Export:
-            made = exporting.export_memories(library, form, chosen, report, stopped)
+            try:
+                made = exporting.export_memories(library, form, chosen, report, stopped)
+            except NoTarget as error:
+                do = "filter by it first, then export what is shown"
+                raise Refused(error.what, do=do) from error
             write_file(path, made.pieces)
             return made
 

@@ -51,6 +51,9 @@ class TextInput(TextArea):
         self._sanitizer = InputSanitizer()
         self.text = self._sanitizer.encode(raw)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return "page" not in action or self.max_scroll_y > 0  # else the dialog takes page keys
+
     def get_line(self, line_index: int) -> Text:
         encoded = self.document.get_line(line_index)
         return Text(self._sanitizer.display(encoded), end="", no_wrap=True)

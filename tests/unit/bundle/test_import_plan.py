@@ -236,3 +236,18 @@ def test_what_is_no_export_is_refused_whole(tmp_path: Path, name: str) -> None:
     file.write_text(BAD_TEXTS[name](tmp_path), encoding="utf-8")
     with pytest.raises(BundleError):
         read_document(file)
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [('{"id": "x"}', "line 4: a record has no field"), ("{", "no JSON at line 4")],
+)
+def test_a_fault_in_json_lines_is_named_with_its_line(
+    tmp_path: Path, line: str, fault: str
+) -> None:
+    library = sample(tmp_path, "agent-memory")
+    first, second = list(encode_jsonl(library.memories(library.stores[0].label)))[:2]
+    file = tmp_path / "in.jsonl"
+    file.write_text(f"{first}{second}\n{line}\n", encoding="utf-8")
+    with pytest.raises(BundleError, match=fault):
+        read_document(file)

@@ -283,7 +283,7 @@ def test_edit_without_options_opens_the_editor(run: Run, home: Path, tmp_path: P
         ("Alice repairs old sextants at home", "ADDED", 0),
         ("Alice leads the tide tables team!", "DEDUPE", 0),
         ("Alice works at the chart museum", "SUPERSEDED", 0),
-        ("too short", "REJECTED", 1),
+        ("too short", "REJECTED:", 1),
     ],
 )
 def test_add_follows_the_rules_of_agent_memory(

@@ -196,6 +196,17 @@ def test_every_export_says_what_it_leaves_out_and_why(
         assert f"{len(retired)} memories, not current" in call("export", *to).err
 
 
+def test_an_export_counts_what_is_not_current_in_the_stores_that_it_takes_from(
+    call: Call, tmp_path: Path
+) -> None:
+    for name in ("agent-memory", "engram"):
+        shutil.copytree(SAMPLES / name, tmp_path / name)
+    alone = ("--store", tmp_path / "agent-memory", "--kind", "fact", "-o", tmp_path / "out")
+    both = ("--store", tmp_path / "engram", *alone)
+    (line,) = (row for row in call("export", *alone).err.splitlines() if "not current" in row)
+    assert line in call("export", *both).err
+
+
 @pytest.mark.parametrize("form", ["bundle", "jsonl", "markdown", "ambient"])
 def test_a_full_disk_is_an_error(call: Call, home: Path, form: str) -> None:
     done = call("export", "--store", home, "--format", form, "-o", "/dev/full")

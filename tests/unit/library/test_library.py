@@ -438,6 +438,19 @@ def test_a_link_that_leads_nowhere_is_no_change_at_every_look(home: Path) -> Non
     assert contents(library, "entity:bo") == ["Bo keeps the gauges"]
 
 
+def test_the_bytes_on_disk_are_those_of_the_stores_with_a_result(tmp_path: Path) -> None:
+    stores = [tmp_path / "tea", tmp_path / "gauges"]
+    agent_memory(stores[0], {"tea": ["gyokuro is poured"]})
+    agent_memory(stores[1], {"gauges": ["soundings every dawn"] * 9})
+    library = Library.open(stores, now=lambda: NOW)
+    library.load()
+    small, both = (
+        library.statistics(library.find(parse_query(query, NOW)), counted=False).bytes
+        for query in (f"store:{library.stores[0].label}", "")
+    )
+    assert 0 < small < both
+
+
 @pytest.mark.parametrize("format", ["hermes", "memory-bank"])
 def test_a_change_does_not_move_memories_of_the_same_time(tmp_path: Path, format: str) -> None:
     """Neither among those without a time, nor at the next start, with a cache or without one."""

@@ -294,3 +294,24 @@ def test_a_server_that_is_gone_leaves_text(home: Path, tmp_path: Path, serve: Se
     with pytest.raises(EmbeddingError, match="no answer"):
         one.embed()
     assert contents(one, "car") == ["car in the harbour"]
+
+
+def test_among_equally_similar_memories_the_newest_are_shown_whatever_was_read_last(
+    tmp_path: Path,
+) -> None:
+    words = {slug: ["gyokuro is poured"] * 3 for slug in ("a", "b", "c")}
+    home = agent_memory(tmp_path / "m", words | {"z": ["rooibos forgives"] * 90})
+
+    def similar(one: Library) -> list[str]:
+        like = one.similar(ref, 5)
+        return [like.rows[slot].ref for slot in like.slots]
+
+    one = library(home, None, Embedding("off"))
+    ref = one.snapshot.rows[one.find(parse_query("gyokuro", NOW)).slots[0]].ref
+    before = similar(one)
+    assert len(before) == 5
+    file = home / "entities" / "a" / "items.json"
+    file.write_text(file.read_text().replace('"conversation"', '"chat"'))
+    assert one.refresh()
+    one.index()
+    assert similar(one) == before == similar(library(home, None, Embedding("off")))
