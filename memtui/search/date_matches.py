@@ -82,12 +82,13 @@ def find_date_hits(
     """The memories with the dates that the terms name; None if they name none.
 
     Args:
-        terms: The terms of the query; excluded ones name no date.
+        terms: The terms of the query; excluded ones and phrases, which are exact, name no date.
         segments: The index, in which written dates are looked up.
         columns: The columns of all slots, for the times of memories.
         now: What `yesterday` is counted from.
     """
-    words = [term.text for term in terms if not term.negated and term.kind is not TermKind.MEANING]
+    dateless = (TermKind.MEANING, TermKind.PHRASE)
+    words = [term.text for term in terms if not term.negated and term.kind not in dateless]
     spans = _find(words, now)
     if not spans:
         return None

@@ -1,4 +1,4 @@
-"""A closed dialog leaves nothing in memory."""
+"""A closed dialog leaves nothing in memory, and does nothing any more."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 import textual.screen
+from textual import events
 from textual._styles_cache import StylesCache
+from textual.geometry import Size
 
 from tests.long_run import count
 
+from .gallery import gallery, rest
 from .stage import stage
 
 pytestmark = pytest.mark.slow
@@ -41,3 +44,19 @@ async def test_of_many_closed_dialogs_no_part_stays(
         alive = [ref() for ref in opened if ref() is not None]
         assert len(alive) <= 2  # what the last jobs had to tell
         assert counts[1] <= counts[0] + 10
+
+
+@pytest.mark.parametrize("key", ["N", "%", "V", "P", "H"])
+async def test_a_dialog_closed_while_the_terminal_is_resized_does_not_end_the_program(
+    key: str,
+) -> None:
+    async with gallery() as on:
+        await on.press(key)
+        await rest(on)
+        dialog = on.app.screen
+        assert dialog is not on.browse
+        dialog.post_message(events.Resize(Size(90, 30), Size(90, 30)))
+        dialog.dismiss(None)
+        await rest(on)
+        assert on.app.screen is on.browse
+        assert on.app.fault is None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
-from typing import ClassVar, TypeVar
+from functools import lru_cache, partial
+from typing import Any, ClassVar, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,6 +18,7 @@ from textual.content import Content
 from textual.css.styles import RulesMap
 from textual.events import DescendantFocus
 from textual.geometry import Size
+from textual.message_pump import Callback
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import ModalScreen, Screen
 from textual.strip import Strip
@@ -133,6 +134,11 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
                 tell(answer)
 
         return told
+
+    def call_after_refresh(self, callback: Callback, *args: Any, **kwargs: Any) -> bool:
+        """As Textual does, unless the dialog is closed by then: its widgets may be gone."""
+        call = partial(callback, *args, **kwargs)
+        return super().call_after_refresh(lambda: call() if self.is_open else None)
 
     def on_mount(self) -> None:
         self.app.theme_changed_signal.subscribe(self, lambda _: self.fill())

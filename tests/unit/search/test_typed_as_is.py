@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -210,6 +210,17 @@ def test_a_date_finds_its_note_in_any_form(line: str) -> None:
         memory(2, "18 pages in november, 2026 and 11 more"),
     ]
     assert ask(memories, line).slots[0] == 1
+
+
+@pytest.mark.parametrize("line", ['"3 July"', '"weekend of 3 July"', '"yesterday"'])
+def test_a_date_in_quotes_is_text(line: str) -> None:
+    memories = [
+        memory(0, "the weekend of 3 July, not yesterday"),
+        memory(1, "of that day", created=datetime(2026, 7, 3, 9, tzinfo=UTC)),
+        memory(2, "a day ago", created=NOW - timedelta(days=1)),
+        memory(3, "some text", title="2026-07-03"),
+    ]
+    assert list(ask(memories, line).slots) == [0]
 
 
 @pytest.mark.parametrize("line", ["yesterday", "gestern", "hier", "ayer"])
