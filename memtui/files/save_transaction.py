@@ -380,7 +380,10 @@ def group_by_file(edits: Sequence[Edit]) -> list[FileEdits]:
 
 
 def _sidecar_file(root: Path) -> Path:
-    """The store's sidecar file. Raises Refused when a link leads out of the store."""
+    """The store's sidecar file. Raises Refused when the store is gone, where folders would be made
+    in its place, and when a link leads out of it."""
+    if not root.exists():
+        raise Refused("the store is gone", where=str(root))
     path = sidecar_lines.sidecar_path(root)
     home = root if root.is_dir() else root.parent
     if not real_path(path).is_relative_to(real_path(home)):

@@ -11,7 +11,7 @@ from memtui.library import Library
 from memtui.tui import actions
 
 from .sample_stage import changing
-from .stage import NOW, Stage, compare, stage, write_store
+from .stage import NOW, Stage, compare, fact, stage, write_store
 
 SIZES = ((160, 45), (80, 24), (40, 12))
 WRITING = ("edit", "new", "retire", "pin", "undo", "source", "import")
@@ -136,3 +136,24 @@ async def test_what_is_shown_of_then_can_be_exported(root: Path, tmp_path: Path)
     texts = [line["content"] for line in lines if "content" in line]
     assert "Alice lives in Porto" in texts
     assert not any("Lisbon" in text for text in texts)
+
+
+@pytest.mark.slow
+async def test_the_past_has_nothing_to_review_and_leaves_the_marks_of_the_present(
+    tmp_path: Path,
+) -> None:
+    texts = ("Alice works at Lumen Systems in Porto", "Alice works at Lumen Systems in Porto now")
+    facts = {"people/alice": [fact(at, words, "2026-02-10") for at, words in enumerate(texts)]}
+    async with stage(write_store(tmp_path / "home", facts)) as on:
+        await on.sees("1 to review")
+        await on.press("space")
+        marked = on.browse.marked_memories()
+        assert len(marked) == 1
+        await go_to(on, "2026-05-31")
+        assert "1 to review" not in await on.still()
+        assert "1 marked" not in on.text()
+        assert not on.browse.marked_memories()
+        await on.press("@")
+        assert "1 to review" in await on.still()
+        assert "1 marked" in on.text()
+        assert on.browse.marked_memories() == marked

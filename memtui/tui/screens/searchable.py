@@ -46,6 +46,8 @@ class SearchableScreen(PaneScreen):
         """What was asked for when the list was last filled."""
         self._whole_from = sys.maxsize
         """Number of the first search over all memories; before it, stores were being read."""
+        self._present_marks: set[int] = set()
+        """What was marked when the past was gone to."""
         self._is_whole = False
         """That search has been answered."""
         self._selected_before = ""
@@ -115,8 +117,10 @@ class SearchableScreen(PaneScreen):
     def show_past(self, banner: Sequence[str]) -> None:
         """Show the library as of a time, with a banner, and search it."""
         self.banner.show(banner)
+        if not self.has_class("-past"):
+            self._present_marks = self.memories.marked
         self.set_class(True, "-past")
-        self._start_over()
+        self._start_over(set())
 
     def leave_past(self) -> None:
         """Show the present again."""
@@ -125,11 +129,11 @@ class SearchableScreen(PaneScreen):
             self.app.clear_notifications()  # one may say that nothing can be changed
             self.banner.show(())
             self.set_class(False, "-past")
-            self._start_over()
+            self._start_over(self._present_marks)
 
-    def _start_over(self) -> None:
-        if self.memories.marked:
-            self.memories.unmark()
+    def _start_over(self, marked: set[int]) -> None:
+        self.memories.marked = marked
+        self.chips.hides_review = self.worker.past is not None
         self.detail.show(None, ())
         self.search()
         self.update_keys()

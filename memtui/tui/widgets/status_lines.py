@@ -66,6 +66,7 @@ class ChipLine(ClickableLine):
         self._hint = ""
         self._right = ""
         self._alerts = {UNREADABLE: "", REVIEW: ""}
+        self.hides_review = False
         self._order = ""
 
     def show(
@@ -142,6 +143,7 @@ class ChipLine(ClickableLine):
     def _fitting_alerts(self, room: int) -> list[tuple[str, str]]:
         """The alerts and their action; where there is little room, only the first, shortened."""
         alerts = [(words, at) for at, words in self._alerts.items() if words]
+        alerts = [each for each in alerts if not (self.hides_review and each[1] == REVIEW)]
         filters = " ".join("".join(_chip_words(chip)) for chip in self._chips)
         least = max(MIN_FILTER_CELLS, text.width(filters) + 1)
         if not self._chips:  # what the filters hide matters more than what could be reviewed

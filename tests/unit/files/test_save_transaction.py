@@ -286,6 +286,18 @@ def test_table_rows_and_half_characters_are_not_saved_as_files(
     assert os.listdir(path.parent) == ["items.json"]
 
 
+@pytest.mark.parametrize("name", ["folder", "memory.json"])
+def test_a_note_makes_nothing_in_place_of_a_store_that_is_gone(
+    tmp_path: Path, recorder: NullRecorder, name: str
+) -> None:
+    """A folder made there would stand in the way of the store that comes back, or of a file."""
+    store = tmp_path / "stores" / name
+    store.parent.mkdir()
+    with pytest.raises(Refused, match="the store is gone"):
+        commit([SidecarEdit(str(store), "m", None, {"pinned": True})], recorder)
+    assert not list(store.parent.iterdir())
+
+
 def test_the_sidecar_is_made_when_needed_and_undo_leaves_it_as_it_was(
     path: Path, recorder: NullRecorder
 ) -> None:
