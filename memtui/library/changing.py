@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from memtui.changes import RecordEdit, StoreEdits, TextEdit, TreeEdit
-from memtui.errors import Conflict, MemtuiError, Refused, SaveError
+from memtui.changes import Edit, RecordEdit, RowEdit, StoreEdits, TextEdit, TreeEdit
+from memtui.errors import Conflict, MemtuiError, Refused, SaveError, StoreError
 from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder
+from memtui.files.save_transaction import commit
 from memtui.journal import Journal, JournalAction, Recording
 from memtui.journal.recovery import recover_late_writes
 from memtui.library import opening
@@ -195,8 +196,18 @@ class ChangeWriter:
                 from memtui.bundle import restoring
 
                 restoring.apply_tree_edit(edit, recording, report)
-        written = self._store(store_edits.store).apply(edits, recording) if edits else None
+        written = self._write(store_edits.store, edits, recording) if edits else None
         return written if len(edits) == len(store_edits.edits) else None
+
+    def _write(self, root: str, edits: Sequence[Edit], recording: Recording) -> Written | None:
+        try:
+            store = self._store(root)
+        except StoreError:
+            if not os.path.isdir(root) or any(isinstance(edit, RowEdit) for edit in edits):
+                raise
+            commit(edits, recording)  # no format is recognised where the last file was deleted
+            return None
+        return store.apply(edits, recording)
 
     def _action(self, number: int) -> JournalAction:
         action = self._journal.get(number)

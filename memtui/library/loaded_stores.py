@@ -39,7 +39,7 @@ PUBLISH_EVERY = 0.15
 """Seconds between two snapshots while stores load, so that the screen shows progress."""
 
 READING_SHARE = 3
-"""Reading goes on for so many times what it took to show the last snapshot, while which keys wait:
+"""Reading goes on for so many times as long as showing the last snapshot took: keys wait for that,
 half a second for 200,000 memories."""
 
 

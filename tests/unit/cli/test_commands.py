@@ -229,6 +229,19 @@ def test_edit_changes_that_value_only_and_undo_gives_back_the_bytes(run: Run, ho
     assert run("undo", "--store", home).returncode == 1
 
 
+def test_the_last_note_of_a_folder_comes_back(run: Run, tmp_path: Path) -> None:
+    """An empty folder is recognised as a store of no format."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    note = folder / "dusk.md"
+    note.write_text("# Dusk\n\nThe bell rings at ten.\n", encoding="utf-8")
+    assert run("delete", "dusk.md", "--force", "--store", folder).returncode == 0
+    assert not note.exists()
+    undone = run("undo")
+    assert undone.returncode == 0, undone.stderr
+    assert note.read_text(encoding="utf-8") == "# Dusk\n\nThe bell rings at ten.\n"
+
+
 def test_undo_takes_back_several_steps_or_one_by_its_number(run: Run, home: Path) -> None:
     file = home / "entities" / "alice" / "items.json"
     before = file.read_bytes()
