@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,9 @@ def config_folder() -> Path:
     file = _from_environment(CONFIG_VARIABLE)
     if file is not None:
         return file.parent if file.suffix == ".toml" else file
-    return _user_folder("XDG_CONFIG_HOME", ".config", "Application Support")
+    from platformdirs import user_config_path
+
+    return user_config_path(APP, appauthor=False)
 
 
 def config_file() -> Path:
@@ -47,25 +48,21 @@ def user_themes() -> Path:
 def state_folder() -> Path:
     """Return the folder of what cannot be made again: journal, session, backups."""
     folder = _from_environment(STATE_VARIABLE)
-    return folder or _user_folder("XDG_STATE_HOME", ".local/state", "Application Support")
+    if folder is not None:
+        return folder
+    from platformdirs import user_state_path
+
+    return user_state_path(APP, appauthor=False)
 
 
 def cache_folder() -> Path:
     """Return the folder of what can be made again: rows, index, vectors."""
     folder = _from_environment(CACHE_VARIABLE)
-    return folder or _user_folder("XDG_CACHE_HOME", ".cache", "Caches")
+    if folder is not None:
+        return folder
+    from platformdirs import user_cache_path
 
-
-def _user_folder(variable: str, folder: str, macos_folder: str) -> Path:
-    """The person's folder for memtui: of the XDG Base Directory Specification 0.8, on macOS of
-    Apple's File System Programming Guide unless the variable is set.
-
-    `platformdirs` gives the same, but its import brings a dozen modules and takes 4 ms.
-    """
-    named = os.environ.get(variable, "")
-    if os.path.isabs(named):
-        return Path(named, APP)
-    return Path.home() / (f"Library/{macos_folder}" if sys.platform == "darwin" else folder) / APP
+    return user_cache_path(APP, appauthor=False)
 
 
 def _from_environment(variable: str) -> Path | None:

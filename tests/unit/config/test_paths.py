@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -36,28 +35,6 @@ def test_the_folders_bear_our_own_name(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("HOME", str(tmp_path))
     for folder in (paths.config_folder(), paths.state_folder(), paths.cache_folder()):
         assert "memtui-agent" in folder.parts
-
-
-def test_the_folders_are_those_of_the_system(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for name in ("CONFIG", "STATE", "CACHE"):
-        monkeypatch.delenv(f"MEMTUI_{name}", raising=False)
-        monkeypatch.setenv(f"XDG_{name}_HOME", "relative: to be ignored, says the specification")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    folders = {
-        "linux": (".config", ".local/state", ".cache"),
-        "darwin": ("Library/Application Support",) * 2 + ("Library/Caches",),
-    }
-    for platform, expected in folders.items():
-        monkeypatch.setattr(sys, "platform", platform)
-        found = (paths.config_folder(), paths.state_folder(), paths.cache_folder())
-        assert found == tuple(tmp_path / name / "memtui-agent" for name in expected)
-        for name in ("CONFIG", "STATE", "CACHE"):
-            with monkeypatch.context() as moved:
-                moved.setenv(f"XDG_{name}_HOME", str(tmp_path / name))
-                folder = getattr(paths, f"{name.lower()}_folder")()
-                assert folder == tmp_path / name / "memtui-agent"
 
 
 def test_private_folders_are_private_whatever_the_umask(tmp_path: Path) -> None:
