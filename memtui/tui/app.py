@@ -321,7 +321,9 @@ class MemtuiApp(AppInterface):
             return isinstance(self.focused, Input) and not self.focused.selected_text
         if action != "copy_selection":
             return True
-        return bool(self.screen.selections) and isinstance(self.focused, SelectableText)
+        # A text that fits its window takes no focus when it is clicked.
+        is_text = self.focused is None or isinstance(self.focused, SelectableText)
+        return bool(self.screen.selections) and is_text
 
     def action_leave_input(self) -> None:
         """What ^C does in a line without a selection, as in a shell."""
