@@ -243,12 +243,8 @@ class ExportScreen(TransferScreen):
         elif form != "bundle" and "bundle" in self._forms:
             lines.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
         library = self.writer.library
-        lost = self._forms[form].describe_unsupported()
-        if self._forms[form].document is None:
-            lost = lost and f"left out: {lost}"
-        elif lost and library and any(store.format != form for store in library.stores):
-            lost = f"left out of memories of other formats: {lost}"
-        if lost:
+        formats = [store.format for store in library.stores] if library else []
+        if lost := self._forms[form].describe_unsupported(formats):
             lines.append(OutcomeLine(lost, Tone.WARNING, "!"))
         if library and (count := sum(len(library.unreadable(s.label)) for s in library.stores)):
             words = f"{text.counted(count, 'unreadable file')}, whose memories are left out"
