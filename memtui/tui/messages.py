@@ -83,7 +83,7 @@ class LinksReady(Message):
 
 
 @dataclass(eq=False, repr=False)
-class ScreenCall(Message):
+class ScreenCall(Message, bubble=False):
     """A background job asks for a call on the screen's thread, with its result for example."""
 
     function: Callable[[], object]
@@ -147,7 +147,7 @@ class VocabularyReady(Replaceable):
 
 
 @dataclass(eq=False, repr=False)
-class ReferencesFound(Message):
+class ReferencesFound(Message, bubble=False):
     """What a memory replaced, what replaced it and what it is linked to."""
 
     memory: Memory
@@ -188,7 +188,7 @@ class ChipRemoved(Message):
     key: str
 
 
-class MemoryShown(Replaceable):
+class MemoryShown(Replaceable, bubble=False):
     """The cursor of the list moved to another memory."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import datetime
-from itertools import zip_longest
 from pathlib import Path
 
 from rich.segment import Segment
@@ -26,6 +25,8 @@ LINES_ABOVE = 2
 """Lines above the passage that a search has found."""
 
 
+Row = tuple[DetailLine | None, bool]
+"""A line, None below the last one, and whether the scrollbar's thumb is beside it."""
 NOTHING = DetailLines((), LazyLines((), lambda _: [], 0), ())
 
 
@@ -192,7 +193,7 @@ class Detail(ListWindow):
         is_resized, self._laid_out_for = width != self._laid_out_for, width
         self._is_behind = False
         before, self._lines = self._lines, NOTHING
-        shown = [] if is_resized else self._plain_rows(before)
+        shown = [] if is_resized else self._rows_in_view(before)
         if self.memory is not None and width > 0:
             self._lines = MemoryDetail(
                 self.memory,
@@ -228,21 +229,27 @@ class Detail(ListWindow):
         same = [at for at, line in enumerate(lines) if (line.ref, line.folds) == (ref, not ref)]
         self._target = min(same, key=lambda at: abs(at - self._target), default=-1)
 
-    def _refresh_changed(self, shown: Sequence[DetailLine]) -> None:
-        """Redraw the rows that differ from those `shown` before; all if that is not known."""
-        fresh = self._plain_rows(self._lines) if shown else []
+    def _refresh_changed(self, shown: Sequence[Row]) -> None:
+        """Redraw what differs from the rows `shown` before; all if they are not known."""
+        fresh = self._rows_in_view(self._lines) if shown else []
         if not fresh:
             self.refresh()
             return
-        rows = enumerate(zip_longest(shown, fresh))
-        changed = [Region(0, y, self.size.width, 1) for y, (old, new) in rows if old != new]
-        if changed:
-            self.refresh(*changed)
+        rows = enumerate(zip(shown, fresh, strict=True))
+        if changed := [y for y, (old, new) in rows if old != new]:
+            first, end = changed[0], changed[-1] + 1
+            self.refresh(Region(0, first, self.size.width, end - first))
 
-    def _plain_rows(self, lines: DetailLines) -> list[DetailLine]:
-        """The rows in view, if no scrollbar and nothing selected is drawn with them."""
-        is_plain = len(lines) <= self.page and self._target < 0 and self._match < 0
-        return [lines[y] for y in range(len(lines))] if is_plain else []
+    def _rows_in_view(self, lines: DetailLines) -> list[Row]:
+        """The rows in view; none if one of them is marked as selected or as a match."""
+        if self._target >= 0 or self._match >= 0:
+            return []
+        height, count = self.size.height, len(lines)
+        first, size = self._thumb(height, count) if count > height else (0, 0)
+        return [
+            (lines[at] if (at := self.top + y) < count else None, first <= y < first + size)
+            for y in range(height)
+        ]
 
     def _go_to_passage(self) -> None:
         """Scroll to the passage that a new search has found, if it is further down."""
@@ -273,8 +280,10 @@ class Detail(ListWindow):
         return index, self._is_selected(index), index == self._match
 
     def _is_selected(self, index: int) -> bool:
+        if self._target < 0:
+            return False
         lines = self._lines.targets
-        return 0 <= self._target < len(lines) and lines[self._target] == index
+        return self._target < len(lines) and lines[self._target] == index
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         line = self._lines[index]
@@ -291,10 +300,10 @@ class Detail(ListWindow):
         used = sum(text.width(segment.text) for segment in segments)
         return Strip([*segments, Segment(" " * max(0, width - used), ground)])
 
-    def render_line(self, y: int) -> Strip:
+    def render_lines(self, crop: Region) -> list[Strip]:
         if self.size.width - 1 != self._laid_out_for:  # the first frame comes before its Resize
             self._lay_out()
-        return super().render_line(y)
+        return super().render_lines(crop)
 
     def draw_empty(self, y: int, width: int) -> Strip:
         if y:

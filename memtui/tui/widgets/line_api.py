@@ -128,15 +128,17 @@ def filter_line(line: Strip, filters: Sequence[LineFilter], background: TextualC
     segments = before = list(line)
     for line_filter in filters:
         if not isinstance(line_filter, ANSIToTruecolor) or not all(
-            style is None or _is_truecolor(style) for _, style, _ in segments
+            map(_is_truecolor, [style for _, style, _ in segments])
         ):
             segments = line_filter.apply(segments, background)
     return line if segments is before else Strip(segments, line.cell_length)
 
 
 @lru_cache(1024)
-def _is_truecolor(style: Style) -> bool:
+def _is_truecolor(style: Style | None) -> bool:
     """Whether `ANSIToTruecolor` leaves the style as it is."""
+    if style is None:
+        return True
     colours = (style.color, style.bgcolor)
     return not style.dim and all(colour is None or colour.triplet for colour in colours)
 
