@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import math
 import os
 import statistics
 import sys
@@ -47,8 +48,8 @@ def median(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    """The smallest value that this share of the values does not exceed (nearest rank)."""
+    return sorted(values)[math.ceil(share * len(values)) - 1]
 
 
 @contextmanager
@@ -146,14 +147,14 @@ def wait_for_index(app: Terminal, home: Path) -> float:
 
 def keys(app: Terminal) -> None:
     app.press("g")
-    for name, key, times in (
-        ("move", "down", 20),
-        ("move to the edge", "down", 10),
-        ("move, scrolling", "down", 30),
-        ("page", "pgdn", 20),
-        ("end", "G", 1),
+    for name, pressed in (
+        ("move", ["down"] * 20 + ["up"] * 20),
+        ("move to the edge", ["down"] * 30),
+        ("move, scrolling", ["down"] * 30),
+        ("page", ["pgdn"] * 20),
+        ("end", ["G"]),
     ):
-        reactions = [app.press(key) for _ in range(times)]
+        reactions = [app.press(key) for key in pressed]
         say(
             f"{name}: last byte (ms p50/p95), KB",
             shown(reactions, lambda r: r.last),
