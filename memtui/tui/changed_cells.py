@@ -129,10 +129,8 @@ def _pieces_of_chops(update: ChopsUpdate) -> Iterator[Piece]:
     for y, start, stop in update.spans:
         for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
             # Where nothing has been drawn, Textual has None in place of a strip.
-            if not isinstance(strip, Strip) or x > stop or end <= start:
-                continue
-            inside = start <= x < stop and end <= stop
-            yield x, y, strip if inside else strip.crop(0, min(end, stop) - x)
+            if isinstance(strip, Strip) and x <= stop and end > start:
+                yield x, y, strip
 
 
 def _cells(strip: Strip, colours: ColorSystem) -> tuple[list[Cell], bool]:
