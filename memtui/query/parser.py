@@ -294,8 +294,7 @@ def _parse_term(token: Token, negated: bool) -> Term | None:
         return Term(text, TermKind.PHRASE, negated) if text else None
     if text in ("AND", "OR", "NOT"):  # of `-NOT`: without the sign only quotes make it a word
         return Term(text, TermKind.PHRASE, negated)
-    kind = TermKind.WORD
-    bare = text.strip("*?")
+    kind, bare = TermKind.WORD, text.strip("*?")
     if text.startswith("~") and len(text) > 1:
         text, kind = text[1:], TermKind.MEANING
     elif fuzzy := _FUZZY.fullmatch(text):
