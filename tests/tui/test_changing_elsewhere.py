@@ -387,7 +387,7 @@ async def test_moving_retires_the_original_in_the_same_action(tmp_path: Path) ->
         before = on.files()
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         await on.keys("c", "tab", "right")
-        assert "move" in on.text()
+        assert f"retires 1 memory in {AGENT}" in on.text()
         await on.keys("enter")
         assert on.memory(fact.ref).status == "retired"
         assert any(fact.content in m.content for m in on.library.memories("simple-memory"))
