@@ -114,6 +114,12 @@ class AppInterface(App[None]):
     ) -> None:
         """Let one value be chosen; `then` gets it. `labels`: those of `Picker`."""
 
+    def clear_notifications(self) -> None:
+        """Clear the toasts, also those of the screens behind a dialog, which Textual leaves."""
+        super().clear_notifications()
+        for screen in self.screen_stack[:-1]:
+            screen.query("ToastRack").set(display=False)
+
     def report(self, words: str, action_id: str = "undo") -> None:
         """Say in a toast, in place of earlier ones, what was done, and the key of an action."""
         self.clear_notifications()
