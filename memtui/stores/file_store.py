@@ -16,7 +16,7 @@ from typing import Generic, cast
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
-from memtui.files.reading import MissingFile, decode, read_bytes, safe_join
+from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import Memory
 from memtui.stores.accesses import (
     MEMORIES,
@@ -141,10 +141,7 @@ class FileStore(ABC, Generic[AnyContext]):
         if shard.key == KEPT_SHARD:
             others = [other for other in self.scan().shards if other.key != KEPT_SHARD]
             return read_kept_shard(sidecar, others, self.label)
-        try:
-            reading = self.read_files(shard, sidecar)
-        except MissingFile as error:
-            return Reading((), (as_unreadable(error, self.root),))
+        reading = self.read_files(shard, sidecar)
         memories = apply_overlay(reading.memories, sidecar, shard.key, self.label)
         log = self.accesses.current()
         if log.counts:

@@ -17,7 +17,6 @@ from urllib.parse import unquote
 from memtui.dataclass import dataclass
 from memtui.files.frontmatter import parse_block, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
-from memtui.files.reading import MissingFile
 from memtui.model import Place
 from memtui.stores.values import MemoryName, from_iso, memory_name
 
@@ -202,14 +201,9 @@ def with_body(document: MarkdownFile, body: str) -> str:
 
 
 def time_of_change(path: Path) -> datetime | None:
-    """Modification time of a file; None if there is none that Python can hold.
-
-    Raises MissingFile when the file has gone since it was read: without its time it is not read.
-    """
+    """Modification time of a file; None if there is none that Python can hold."""
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC)
-    except FileNotFoundError:
-        raise MissingFile("it is not there", where=str(path)) from None
     except (OSError, OverflowError, ValueError):
         return None
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,9 +9,7 @@ from hypothesis import strategies as st
 from memtui.changes import TextEdit
 from memtui.errors import Conflict, Refused
 from memtui.files.merging import rebase
-from memtui.files.reading import MissingFile
 from memtui.stores.listed_texts import TEXT_KEY, text_key
-from memtui.stores.markdown.documents import time_of_change
 from memtui.stores.markdown.items import (
     add_item,
     name_items,
@@ -135,11 +131,3 @@ def test_two_additions_are_both_kept(base: list[str], mine: int, theirs: int) ->
     now = text([*base[:theirs], "theirs", *base[theirs:]])
     merged = edited(text(base), after, now) or ""
     assert sorted(merged.split("\n")) == sorted(f"{text([*base, 'mine', 'theirs'])}".split("\n"))
-
-
-def test_a_file_that_is_gone_when_its_time_is_asked_is_missing_and_not_undated(
-    tmp_path: Path,
-) -> None:
-    """It is then read again once it is back, also with the same time."""
-    with pytest.raises(MissingFile):
-        time_of_change(tmp_path / "moved away.md")
