@@ -129,7 +129,10 @@ class ConflictScreen(TextDialog[str]):
     def keys(self) -> list[tuple[str, str]]:
         self.leave = "cancel" if self.inner_width >= 40 else ""
         short, choices = self.app.size.width < SHORT_KEYS_BELOW, self._choices.items()
-        return [(value[0], value if short else words) for value, words in choices]
+        return [
+            *((value[0], value if short else words) for value, words in choices),
+            *super().keys(),
+        ]
 
     def fill(self) -> None:
         self.update_keys()

@@ -123,8 +123,6 @@ class PaneScreen(SelectingScreen[None]):
         self.half = False
         """The detail has half of a wide screen."""
         self.recent_commands: tuple[str, ...] = ()
-        self.bookmarks: dict[str, str] = {}
-        """Letter -> ref of its memory."""
         self.wanted_sizes: dict[str, int] = {}
         """Sizes that the user set, by the names of `layout.Sizes`."""
         self._sizes: Sizes | None = None
