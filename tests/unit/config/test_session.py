@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -60,3 +61,18 @@ def test_a_spoilt_file_is_forgotten(tmp_path: Path, data: bytes) -> None:
 def test_a_place_that_cannot_be_written_is_let_go(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert not update(tmp_path / "file" / "state", "a", lambda _: LEFT)
+
+
+def test_programs_that_end_at_the_same_moment_lose_nothing(tmp_path: Path) -> None:
+    """As when the terminal with several of them is closed."""
+
+    def end(letter: str) -> bool:
+        return update(
+            tmp_path,
+            "a",
+            lambda saved: saved._replace(bookmarks={**saved.bookmarks, letter: "s:1"}),
+        )
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(end, "abcdefghijklmnopqrstuvwxyz"))
+    assert "".join(sorted(load(tmp_path, "a").bookmarks)) == "abcdefghijklmnopqrstuvwxyz"
