@@ -132,6 +132,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
             partial(self._found, words),
             self.if_open(partial(self._show, self._number)),
             self.if_open(self._failed),
+            only_reads=True,
         )
 
     def _found(self, words: str, library: Library, _: Job) -> list[Memory]:
