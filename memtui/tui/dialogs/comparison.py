@@ -181,7 +181,7 @@ class ComparisonScreen(PageDialog[str]):
         self._worker.run(
             "compare",
             lambda library, job: compare_times(
-                self._worker.past_views(library),
+                self._worker.past_views(library, job),
                 span.since,
                 span.until,
                 self._filter,
