@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,36 @@ def read_private(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
+
+
+LOCK_TRIES, LOCK_PAUSE = 100, 0.005
+"""Times that a lock is asked for, and seconds between; another memtui has it for milliseconds."""
+
+
+@contextmanager
+def sole_writer(folder: Path) -> Iterator[None]:
+    """Keep other memtui processes from changing their own small files in this folder meanwhile.
+
+    It is made if it is missing. After half a second, or on a disk without locks, nothing is waited
+    for. Raises OSError.
+    """
+    import fcntl
+    import time
+
+    handle = os.open(private_folder(folder), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        for _ in range(LOCK_TRIES):
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                time.sleep(LOCK_PAUSE)
+            except OSError:
+                break
+            else:
+                break
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_private(path: Path, text: str, *, durable: bool = True) -> None:

@@ -20,7 +20,7 @@ from memtui import toml_file
 from memtui.config.schema import SCHEMA, Setting
 from memtui.config.settings import Settings
 from memtui.errors import ConfigError, did_you_mean
-from memtui.paths import write_private
+from memtui.paths import sole_writer, write_private
 from memtui.text import one_line
 
 
@@ -167,6 +167,19 @@ def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
     """
     parts = tuple(key.split(".")) if isinstance(key, str) else key
     try:
+        with sole_writer(path.resolve().parent):
+            _change_file(path, parts, value)
+    except OSError as error:
+        raise ConfigError(
+            f"the setting was not saved: {error.strerror}",
+            where=str(path),
+            do="check the folder and its disk",
+        ) from error
+
+
+def _change_file(path: Path, parts: tuple[str, ...], value: Any) -> None:
+    """See `save_value`. Raises OSError too."""
+    try:
         text = path.read_bytes().decode("utf-8-sig")
         values = toml_file.parse(text)
     except FileNotFoundError:
@@ -186,14 +199,7 @@ def save_value(path: Path, key: str | tuple[str, ...], value: Any) -> None:
     # Each edit is a guess about the layout; the first with the wanted values is used.
     edits = (edit(text, parts, value) for edit in (_changed_line, _uncommented_line, _added_line))
     new = next((new for new in edits if _has_values(new, new_values)), _dump(new_values))
-    try:
-        write_private(path, new)
-    except OSError as error:
-        raise ConfigError(
-            f"the setting was not saved: {error.strerror}",
-            where=str(path),
-            do="check the folder and its disk",
-        ) from error
+    write_private(path, new)
 
 
 def find_setting(path: Path, key: str) -> int:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memtui.paths import read_private, write_private
+from memtui.paths import read_private, sole_writer, write_private
 
 FILE = "session.json"
 MAX_SETS = 20
@@ -57,13 +57,17 @@ def load(state: Path, key: str) -> Session:
     return _session(values) if isinstance(values, dict) else Session()
 
 
-def save(state: Path, key: str, session: Session) -> bool:
-    """Save the session; False when it could not be written. Never raises."""
-    entries = read_private(state / FILE)
-    entries.pop(key, None)
-    entries[key] = {**session._asdict(), "searches": session.searches[-MAX_SEARCHES:]}
-    newest = dict(list(entries.items())[-MAX_SETS:])
-    with contextlib.suppress(OSError):
+def update(state: Path, key: str, change: Callable[[Session], Session]) -> bool:
+    """Change the session on disk, which another memtui of these stores may have written since.
+
+    False when it could not be written. Never raises.
+    """
+    with contextlib.suppress(OSError), sole_writer(state):
+        entries = read_private(state / FILE)
+        values = entries.pop(key, None)
+        session = change(_session(values) if isinstance(values, dict) else Session())
+        entries[key] = {**session._asdict(), "searches": session.searches[-MAX_SEARCHES:]}
+        newest = dict(list(entries.items())[-MAX_SETS:])
         write_private(state / FILE, json.dumps(newest, indent=1) + "\n")
         return True
     return False

@@ -36,6 +36,7 @@ CACHE_FOLDER = "reviews"
 MAX_FILES = 8
 """Choices of stores that are kept: memtui opens others in each project."""
 _VERSION = 6
+_Decisions = dict[str, dict[str, Any]]
 _FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
@@ -248,32 +249,33 @@ class Decisions:
 
     def decide(self, proposals: Iterable[Proposal], decision: Decision) -> None:
         """Remember a decision. Raises Refused or SaveError."""
-        now, known = self._now(), self._read()
+        now, decided = self._now(), {}
         for proposal in proposals:
             entry = {"decision": str(decision), "kind": str(proposal.kind), "time": now.isoformat()}
             if decision is Decision.SNOOZED:
                 entry["until"] = (now + timedelta(days=SNOOZE_DAYS)).isoformat()
-            known[proposal.id] = entry
-        self._write(known)
+            decided[proposal.id] = entry
+        self._update(lambda known: {**known, **decided})
 
     def reopen(self, ids: Iterable[str]) -> None:
         """Forget decisions. Raises Refused or SaveError."""
         reopened = set(ids)
-        self._write({id: decision for id, decision in self._read().items() if id not in reopened})
+        self._update(lambda known: {id: known[id] for id in known if id not in reopened})
 
-    def _read(self) -> dict[str, dict[str, Any]]:
+    def _read(self) -> _Decisions:
         """Damaged entries are left out."""
         if self._state is None:
             return {}
         known = paths.read_private(self._state / DECISIONS_FILE)
         return {id: entry for id, entry in known.items() if isinstance(entry, dict)}
 
-    def _write(self, decisions: Mapping[str, Mapping[str, Any]]) -> None:
+    def _update(self, change: Callable[[_Decisions], _Decisions]) -> None:
         if self._state is None:
             raise Refused("this library was opened read-only")
         path = self._state / DECISIONS_FILE
         try:
-            paths.write_private(path, json.dumps(decisions, indent=1) + "\n")
+            with paths.sole_writer(self._state):
+                paths.write_private(path, json.dumps(change(self._read()), indent=1) + "\n")
         except OSError as error:
             raise SaveError(str(error.strerror or error), where=str(path)) from error
 

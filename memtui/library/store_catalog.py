@@ -125,8 +125,11 @@ class StoreCatalog:
         return not self._listed or any(store.key == each.key for each in self._listed)
 
     def choose(self, known: Sequence[KnownStore], chosen: Collection[str]) -> None:
-        """Set which of the known stores are open, by their keys, and remember it."""
-        for store in known:
+        """Set which of the known stores are open, by their keys, and remember what changed."""
+        changed = [store for store in known if (store.key in chosen) != self.is_chosen(store)]
+        if self._state is not None:  # another memtui may have opened or closed others since
+            self._choices |= _read(self._state / FILE)
+        for store in changed:
             self._choices.pop(store.key, None)
             if (store.key in chosen) != self._is_open_at_first(store):
                 self._choices[store.key] = store.key in chosen

@@ -41,6 +41,8 @@ class Term:
     negated: bool = False
     optional: bool = dataclass_field(default=False, kw_only=True)
     """A phrase of a group: it ranks a memory, but the group decides whether it is required."""
+    is_open: bool = dataclass_field(default=False, kw_only=True)
+    """Of a PREFIX: the word is being typed, so that its other forms are found too."""
     span: Span = dataclass_field(default=NO_SPAN, compare=False, kw_only=True)
 
 

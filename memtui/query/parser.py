@@ -68,7 +68,8 @@ def _plain_terms(text: str, start: int, *, typing: bool) -> Iterator[Term]:
     """The terms of words only, as the grammar gives them, in a fifth of the time."""
     for word in _WORD.finditer(text, start):
         is_open = typing and word.end() == len(text)
-        yield Term(word[0], TermKind.PREFIX if is_open else TermKind.WORD, span=word.span())
+        kind = TermKind.PREFIX if is_open else TermKind.WORD
+        yield Term(word[0], kind, is_open=is_open, span=word.span())
 
 
 _last_filters: tuple[str, Query] = ("", Query())
@@ -252,7 +253,7 @@ class _Parser:
             return None
         last = self.typing and token.end == len(self.text) and not (excluded or in_negated)
         if last and term.kind is TermKind.WORD and _is_open_word(term.text):
-            term = replace(term, kind=TermKind.PREFIX)
+            term = replace(term, kind=TermKind.PREFIX, is_open=True)
         return replace(term, span=span)
 
     def _filter(self, token: Token, excluded: bool, span: Span) -> Node | None:
@@ -293,15 +294,14 @@ def _parse_term(token: Token, negated: bool) -> Term | None:
         return Term(text, TermKind.PHRASE, negated) if text else None
     if text in ("AND", "OR", "NOT"):  # of `-NOT`: without the sign only quotes make it a word
         return Term(text, TermKind.PHRASE, negated)
-    kind = TermKind.WORD
-    bare = text.strip("*?")
+    kind, bare = TermKind.WORD, text.strip("*?")
     if text.startswith("~") and len(text) > 1:
         text, kind = text[1:], TermKind.MEANING
     elif fuzzy := _FUZZY.fullmatch(text):
         text, kind = fuzzy[1], TermKind.FUZZY
     elif not _HAS_LETTER.search(text):
         return None if _MARKS.issuperset(text) else Term(text, kind, negated)
-    elif text.endswith("*") and text[:-1] == bare:
+    elif text.endswith("*") and text[:-1] == bare and bare[-1] != ".":
         text, kind = bare, TermKind.PREFIX
     elif "*" in text or "?" in bare or text.startswith("?"):
         kind = TermKind.WILDCARD

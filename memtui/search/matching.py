@@ -186,7 +186,7 @@ class _Search:
         completions. None for other terms, and for words that no memory holds. Adds the words to
         highlight.
         """
-        if not self.segments or term.kind is not TermKind.WORD or len(term.parts) != 1:
+        if not (self.segments and term.has_forms and len(term.parts) == 1):
             return None
         word, forms = term.parts[0], hits.NO_HITS
         key = ("score", word)
@@ -310,7 +310,9 @@ class _Search:
 
     def _words(self, term: QueryTerm, words: dict[str, None]) -> Iterator[TermHits]:
         """One word; or a compound, or all its parts; then their completions."""
-        if len(term.parts) == 1:
+        if not term.has_forms:
+            pass
+        elif len(term.parts) == 1:
             yield self._forms(term.parts[0], words)
         else:
             yield self._forms(term.compound, words)

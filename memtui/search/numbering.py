@@ -163,7 +163,8 @@ class RefSlots(Mapping[str, int]):
         numbers = np.fromiter(map(hash, refs), np.int64, len(refs))
         found = np.zeros(len(refs), np.bool_)
         for hashes, _ in self.hashed:
-            found |= hashes.take(hashes.searchsorted(numbers), mode="clip") == numbers
+            if len(hashes):  # the cache of unreadable stores has none
+                found |= hashes.take(hashes.searchsorted(numbers), mode="clip") == numbers
         return found.tolist()
 
     def find(self, part: str = "") -> Iterator[tuple[str, int]]:

@@ -51,6 +51,12 @@ class QueryTerm(NamedTuple):
     punctuation counts."""
 
     @property
+    def has_forms(self) -> bool:
+        """Whether other forms of its words match too: not those of `word*`."""
+        is_prefix = self.term.kind is TermKind.PREFIX and not self.term.is_open
+        return self.kind is TermKind.WORD and not is_prefix
+
+    @property
     def highlights(self) -> tuple[str, ...]:
         """The words to highlight."""
         if self.kind is TermKind.WILDCARD:

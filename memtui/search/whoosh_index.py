@@ -330,11 +330,12 @@ def _phrase(query_term: QueryTerm) -> Any:
 def _words(query_term: QueryTerm, reader: Any) -> Any:
     *before, last = query_term.parts
     if not before:
-        ways = [_forms(last, reader)]
+        ways = [_forms(last, reader)] if query_term.has_forms else []
         ways += [wq.Prefix(TEXT, last)] if query_term.last_is_prefix else []
         return wq.Or(ways)
     parts = [_forms(word, reader) for word in before]
     ways = [_forms(query_term.compound, reader), wq.And([*parts, _forms(last, reader)])]
+    ways = ways if query_term.has_forms else []
     if query_term.last_is_prefix:
         ways += [wq.Prefix(TEXT, query_term.compound), wq.And([*parts, wq.Prefix(TEXT, last)])]
     return wq.Or(ways)

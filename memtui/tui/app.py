@@ -87,7 +87,6 @@ class MemtuiApp(AppInterface):
         for theme in self.colours.textual_themes():
             self.register_theme(theme)
         self.sessions = SessionState(launch)
-        self.saved = dict(self.settings.saved)
         self._problems = [*launch.loaded.problems, *problems, *self.colours.problems]
         self.animation_level = "none"
         self.theme = first_theme
@@ -378,7 +377,6 @@ class MemtuiApp(AppInterface):
 
     def _use_settings(self, settings: Settings) -> Sequence[ConfigError]:
         before, self.settings = self.settings, settings
-        self.saved = dict(settings.saved)
         if settings.theme != before.theme:
             sixteen = self.launch.sixteen_colours
             self.theme = self.colours.best(settings.theme, sixteen_colours=sixteen)

@@ -12,6 +12,7 @@ from textual.app import App
 
 from memtui import text
 from memtui.config import LoadedSettings, Settings
+from memtui.dataclass import replace
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID
 from memtui.tui.first_frame import Attributes
@@ -94,8 +95,6 @@ class AppInterface(App[None]):
     key_overrides: Mapping[str, tuple[str, ...]]
     """Action id -> its keys."""
     key_queue: KeyQueue
-    saved: dict[str, str]
-    """Name -> query of each saved filter."""
     colours: ThemeRegistry
     is_ending = False
     """The screens are about to be taken down: results of jobs are dropped."""
@@ -114,6 +113,12 @@ class AppInterface(App[None]):
         self, title: str, choices: Sequence[Choice], then: Callable[[str], object], **labels: str
     ) -> None:
         """Let one value be chosen; `then` gets it. `labels`: those of `Picker`."""
+
+    def clear_notifications(self) -> None:
+        """Clear the toasts, also those of the screens behind a dialog, which Textual leaves."""
+        super().clear_notifications()
+        for screen in self.screen_stack[:-1]:
+            screen.query("ToastRack").set(display=False)
 
     def report(self, words: str, action_id: str = "undo") -> None:
         """Say in a toast, in place of earlier ones, what was done, and the key of an action."""
@@ -153,15 +158,31 @@ class AppInterface(App[None]):
         self.theme = name
         self.save_value("theme", name)
 
+    @property
+    def saved(self) -> Mapping[str, str]:
+        """Name -> query of each saved filter, as last read."""
+        return self.settings.saved
+
+    def read_saved(self) -> Mapping[str, str]:
+        """Return the saved filters; another memtui may have saved one in config.toml."""
+        if self.launch.config_file is not None:
+            from memtui.config import load
+
+            loaded = load(self.launch.config_file)
+            if loaded.settings.saved or not loaded.problems:
+                self.settings = replace(self.settings, saved=loaded.settings.saved)
+        return self.saved
+
     def save_filter(self, name: str, query: str) -> None:
         """Save a search under a name. Raises ConfigError."""
         self.save_value(("saved", name), query)
-        self.saved[name] = query
+        self.settings = replace(self.settings, saved={**self.saved, name: query})
 
     def remove_filter(self, name: str) -> None:
         """Delete a saved search. Raises ConfigError."""
         self.save_value(("saved", name), None)
-        self.saved.pop(name, None)
+        others = {other: query for other, query in self.saved.items() if other != name}
+        self.settings = replace(self.settings, saved=others)
 
     def save_value(self, key: str | tuple[str, ...], value: Any) -> None:
         """Save a value in config.toml, where there is one. Raises ConfigError."""

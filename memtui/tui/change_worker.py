@@ -397,4 +397,4 @@ def _list_group(heading: str, tone: Tone, rows: Iterable[str]) -> list[OutcomeLi
 
 
 def _shorten(headline: str) -> str:
-    return text.cut_line(headline, 70)
+    return text.cut_line(headline, 100)

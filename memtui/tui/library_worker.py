@@ -86,6 +86,8 @@ class LibraryWorker:
         """Set when opening has read all stores."""
         self._losses: LossDetector | None = None
         """Made once the stores have been read: what was unreadable then is no news."""
+        self._has_own_change = False
+        """memtui has written since its files were backed up: the last good copy is older."""
 
     @property
     def library(self) -> Library | None:
@@ -235,6 +237,8 @@ class LibraryWorker:
         if news:
             job.rest()
             self._post_vocabulary(library, job)
+        if news or self._has_own_change:
+            self._has_own_change = False
             library.back_up_files(job.rest)
 
     def _show_news(self, library: Library, job: Job) -> None:
@@ -261,6 +265,7 @@ class LibraryWorker:
         """Take the present memories as known, since memtui wrote them; call it in a job."""
         if self.present is not None:
             self._last_memories = self.present.current_memories()
+            self._has_own_change = True
             if self._losses is not None:
                 self._losses.accept(self.present)
             self._post_vocabulary(self.present, job)

@@ -161,8 +161,11 @@ class QueryTyped(Replaceable):
     text: str
 
 
+@dataclass(eq=False, repr=False)
 class QueryEntered(Message):
     """Enter was pressed in the search line."""
+
+    text: str
 
 
 @dataclass(eq=False, repr=False)

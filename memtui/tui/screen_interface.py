@@ -37,8 +37,6 @@ class ScreenInterface(Protocol):
     """The detail has half of a wide screen."""
     recent_commands: tuple[str, ...]
     """Ids of the actions that were run from the palette, the latest first."""
-    bookmarks: dict[str, str]
-    """Letter -> ref of its memory."""
     wanted_sizes: dict[str, int]
     """Sizes of panes that the user set."""
     shown_panes: frozenset[Pane]

@@ -204,7 +204,7 @@ async def test_the_last_session_says_where(disk: SlowDisk, tmp_path: Path) -> No
     state = tmp_path / "state"
     roots = (disk.roots[0],)  # what `stage` tells the app
     ref = f"agent-memory-2:{fact(107, '', '')['id']}"
-    session.save(state, session.key_for(roots), Session(selected=ref))
+    session.update(state, session.key_for(roots), lambda _: Session(selected=ref))
     async with stage(disk.roots[0], open_library=disk.open, state=state) as on:
         for number in range(STORES):
             disk.let(number)

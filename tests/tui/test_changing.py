@@ -430,6 +430,19 @@ async def test_a_conflict_can_be_decided_later(tmp_path: Path) -> None:
         assert isinstance(on.app.screen, ConflictScreen)
 
 
+async def test_a_conflict_of_long_texts_has_the_width_and_says_what_scrolls(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        await on.resize(160, 45)
+        fact = await on.stand(on.first(AGENT, content=_plain(on), kind="fact").ref)
+        await on.keys("e")
+        await write(on, "\n\n".join(f"Mine now stands {number}." for number in range(30)))
+        _rewrite(on, fact.origin.file, fact.content, "Theirs now stands.")
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, ConflictScreen)
+        assert on.app.screen.query_one(".box").outer_size.width > 150
+        assert "↑↓ scroll" in on.text()
+
+
 async def test_what_was_changed_since_is_not_undone_but_shown(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         fact = await on.stand(on.first(AGENT, content=_plain(on), kind="fact").ref)

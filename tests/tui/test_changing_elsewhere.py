@@ -387,7 +387,7 @@ async def test_moving_retires_the_original_in_the_same_action(tmp_path: Path) ->
         before = on.files()
         fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         await on.keys("c", "tab", "right")
-        assert "move" in on.text()
+        assert f"retires 1 memory in {AGENT}" in on.text()
         await on.keys("enter")
         assert on.memory(fact.ref).status == "retired"
         assert any(fact.content in m.content for m in on.library.memories("simple-memory"))
@@ -429,6 +429,39 @@ async def test_what_an_agent_added_a_moment_ago_is_in_the_last_good_copy(tmp_pat
         file.write_bytes(b"")
         await on.keys("f5", "B", "r", "enter")
         assert file.read_bytes() == whole
+
+
+async def test_a_broken_file_is_edited_where_its_error_is_shown(tmp_path: Path) -> None:
+    editor = script(tmp_path, "file.write_text(file.read_text().replace('BROKEN', ''))")
+    async with changing(tmp_path, AGENT, editor=editor) as on:
+        lent(on)
+        file = Path(on.first(AGENT, kind="fact", status="active").origin.file)
+        whole = file.read_text()
+        file.write_text("BROKEN" + whole)
+        await on.keys("f5", "B", "enter")
+        assert isinstance(on.app.screen, BrokenScreen)
+        assert "e edit" in on.text()
+        await on.keys("e")
+        assert file.read_text() == whole
+        await on.sees("No unreadable files")
+        print(on.text())
+        assert "No unreadable files" in on.text()
+
+
+async def test_what_was_just_saved_is_in_the_last_good_copy(tmp_path: Path) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        await on.keys("e")
+        on.app.screen.query_one(TextInput).set_raw("Saved a moment ago.")
+        await on.rest()
+        await on.keys("ctrl+s")
+        file = Path(fact.origin.file)
+        saved = file.read_bytes()
+        assert b"Saved a moment ago." in saved
+        await on.keys("f5")
+        file.write_bytes(saved[:-40])
+        await on.keys("f5", "B", "r", "enter")
+        assert file.read_bytes() == saved
 
 
 async def test_the_cursor_stands_on_what_was_written_when_another_program_was_faster(

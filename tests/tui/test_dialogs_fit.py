@@ -72,6 +72,15 @@ async def test_the_end_of_a_toast_is_on_the_screen(root: Path) -> None:
             assert "? help" in on.text()
 
 
+async def test_a_dialog_leaves_no_toast_behind_it(root: Path) -> None:
+    async with stage(root, (120, 35), toasts=True) as on:
+        on.app.notify("Saved: the word behind")
+        await on.sees("word behind")
+        await on.press(",")
+        await on.sees("esc back")
+        assert "word behind" not in on.text()
+
+
 async def test_a_toast_that_needs_the_whole_screen_is_whole(root: Path) -> None:
     async with stage(root, (80, 24), toasts=True) as on:
         on.app.notify(f"BEGIN {'and what it has no place for ' * 13}END", timeout=60)

@@ -259,3 +259,13 @@ async def test_a_resize_keeps_what_is_read_in_view(tmp_path: Path) -> None:
         for size in ((120, 40), (200, 50), (160, 45)):
             await on.resize(*size)
             assert before & paragraphs(), size
+
+
+async def test_a_window_made_small_says_how_to_leave_the_pane(root: Path) -> None:
+    """The keys were those of the wide window until the next key."""
+    async with stage(root) as on:
+        await on.press("enter")
+        await on.resize(40, 12)
+        assert "esc back" in on.text().splitlines()[-1]
+        await on.resize(120, 35)
+        assert "esc back" not in on.text().splitlines()[-1]

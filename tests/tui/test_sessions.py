@@ -12,8 +12,9 @@ import pytest
 from textual.events import MouseScrollDown
 from textual.widgets import Input
 
-from memtui import paths
-from memtui.config import Settings
+from memtui import config, paths
+from memtui.config import Settings, session
+from memtui.config.schema import SCHEMA
 from memtui.errors import SaveError
 from memtui.files import drafts
 from memtui.files.staging import write_file
@@ -310,3 +311,43 @@ async def test_a_filter_that_cannot_be_saved_is_not_listed_as_saved(
         await on.press("f")
         await on.sees("Save current filter")
         assert not on.app.saved
+
+
+@pytest.mark.slow
+async def test_what_another_memtui_sets_meanwhile_is_not_lost(root: Path, tmp_path: Path) -> None:
+    """Bookmarks, searches and saved filters of both are kept, whoever ends last or is killed."""
+    state, config_file = tmp_path / "state", tmp_path / "config.toml"
+    key = session.key_for([root])
+    async with stage(root, (80, 24), state=state, config_file=config_file) as on:
+        session.update(
+            state, key, lambda saved: saved._replace(bookmarks={"o": "other:1"}, searches=("sea",))
+        )
+        config.save_value(config_file, ("saved", "mine"), "type:decision")
+        await on.press("m", "x")
+        assert set(session.load(state, key).bookmarks) == {"o", "x"}  # at once
+        await on.press("m")
+        await on.sees("o ")
+        await on.press("escape", "/")
+        await on.type("tea")
+        await on.press("enter")
+        assert session.load(state, key).searches == ("sea", "tea")
+        await on.press("f", "end", "enter")
+        await on.type("mine")
+        await on.press("enter")
+        await on.sees("Replace saved filter “mine”?")
+        await on.press("escape")
+        session.update(
+            state, key, lambda saved: saved._replace(bookmarks={**saved.bookmarks, "p": "other:2"})
+        )
+        on.app.leave()
+    assert set(session.load(state, key).bookmarks) == {"o", "p", "x"}
+    assert session.load(state, key).searches == ("sea", "tea")
+
+
+async def test_a_filter_saved_in_this_session_is_listed_after_a_change_of_settings(
+    root: Path, tmp_path: Path
+) -> None:
+    async with stage(root, config_file=tmp_path / "config.toml") as on:
+        on.app.save_filter("teas", "tea")
+        on.app.save_setting(next(s for s in SCHEMA if s.key == "list.sort"), "old")
+        assert on.app.saved == {"teas": "tea"}

@@ -222,3 +222,14 @@ async def test_the_stores_of_all_programs_are_listed_with_counts_and_faults(
         assert "× 1 unreadable" in text
         for program in ("Claude Code", "Codex", "Gemini CLI", "Hermes", "Letta", "basic-memory"):
             assert program in text
+
+
+def test_two_memtui_keep_each_others_choice_of_stores(home: Path, tmp_path: Path) -> None:
+    def catalog() -> StoreCatalog:
+        return StoreCatalog(lambda _: Library([]), listed=stores, state=tmp_path / "state")
+
+    stores = [KnownStore(home / name, "workspace") for name in ("one", "two")]
+    first, second = catalog(), catalog()
+    first.choose(first.known(), {stores[0].key})
+    second.choose(second.known(), {stores[1].key})
+    assert catalog().chosen() == []

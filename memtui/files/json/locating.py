@@ -261,6 +261,6 @@ def _words(text: str, error: Exception) -> str:
     if not text.strip("\0"):
         return "the file holds nothing but NUL bytes"
     if isinstance(error, json.JSONDecodeError):
-        what = error.msg.removesuffix(" starting at")
+        what = error.msg.removesuffix(" at").removesuffix(" starting")
         return f"not valid JSON at line {error.lineno}, column {error.colno}: {what}"
     return "the JSON is nested too deeply"

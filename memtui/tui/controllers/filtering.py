@@ -13,6 +13,7 @@ from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.tui import appearance
 from memtui.tui.app_interface import Choice
+from memtui.tui.layout import Pane
 from memtui.tui.view_state import OPPOSITES, ORDER_WORDS, ViewState, next_order
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class FilterActions:
         }
 
     def _search(self) -> None:
+        if self._screen.is_single and not self._screen.zoomed:
+            self._screen.focus_pane(Pane.MEMORIES)  # else what is found would not be seen
         line = self._screen.search_bar.line
         line.focus()
         line.select_all()
@@ -113,8 +116,8 @@ class FilterActions:
         counted = {span: filtered(span).query(screen.now()) for span in spans}
         screen.worker.count(counted, picker.if_open(picker.set_counts))
 
-    def _pick_saved(self, at: int = 0) -> None:
-        """Open the saved filters; `at`: line of the cursor, 0: on the one in use."""
+    def _pick_saved(self, under: str = "") -> None:
+        """Open the saved filters; `under`: the one under the cursor, else the one in use."""
         from memtui.tui.dialogs.picker import SavedFilterPicker
 
         screen = self._screen
@@ -122,7 +125,7 @@ class FilterActions:
         typed = queries.parse_query(screen.view.text, screen.now())
         shown = replace(screen.view.query(screen.now()), terms=typed.terms, groups=typed.groups)
         current = queries.format_query(shown)
-        saved = screen.app.saved
+        saved = screen.app.read_saved()
         choices = [
             Choice(name, name, note=query, chosen=query == current) for name, query in saved.items()
         ]
@@ -144,27 +147,30 @@ class FilterActions:
 
         keys = screen.app.press(("filter.saved", "to save it"))
         empty = f"No saved filters. Search or filter first. {keys}".rstrip()
+        at = list(saved).index(under) if under in saved else 0
         screen.app.ask(SavedFilterPicker("Saved filters", choices, empty=empty, at=at), done)
 
-    def _change_saved(self, change: Callable[[], None], at: int) -> None:
-        """Rename or delete a filter; then show the filters again, with the cursor on a line."""
+    def _change_saved(self, change: Callable[[], None], under: str) -> None:
+        """Rename or delete a filter; then show the filters again, with the cursor on one."""
         try:
             change()
         except MemtuiError as error:
             self._screen.app.report_error(error)
         else:
-            self._pick_saved(at)
+            self._pick_saved(under)
 
     def _delete(self, name: str) -> None:
         """Delete a filter, after a question."""
         app = self._screen.app
-        at = list(app.saved).index(name)
+        names = list(app.saved)
+        at = names.index(name)
+        following = (names[at + 1 :] or names[at - 1 :])[0]
 
         def answered(reply: str | None) -> None:
             if reply is None:
-                self._pick_saved(at)
+                self._pick_saved(name)
             else:
-                self._change_saved(lambda: app.remove_filter(name), at)
+                self._change_saved(lambda: app.remove_filter(name), following)
 
         self._ask("delete", name, answered)
 
@@ -183,21 +189,21 @@ class FilterActions:
         from memtui.tui.dialogs.prompts import PromptDialog
 
         app = self._screen.app
-        names = list(app.saved)
+        query = app.saved[name]
 
         def rename(new: str) -> None:
-            app.save_filter(new, app.saved[name])
+            app.save_filter(new, query)
             app.remove_filter(name)
 
         def named(new: str | None) -> None:
             if not new or new == name:
-                self._pick_saved(names.index(name))
-            elif new in names:
+                self._pick_saved(name)
+            elif new in app.read_saved():
                 app.report_refusal(f'there is a filter "{new}" already')
             else:
-                self._change_saved(lambda: rename(new), len(names) - 1)
+                self._change_saved(lambda: rename(new), new)
 
-        app.push_screen(PromptDialog("Rename filter", hint=app.saved[name], value=name), named)
+        app.push_screen(PromptDialog("Rename filter", hint=query, value=name), named)
 
     def _save(self, current: str) -> None:
         """Save a filter under a name that is asked for."""
@@ -214,7 +220,7 @@ class FilterActions:
                 app.notify(f'Saved filter "{name}".', timeout=3)
 
         def named(name: str) -> None:
-            if app.saved.get(name, current) == current:
+            if app.read_saved().get(name, current) == current:
                 save(name)
             else:
                 self._ask("replace", name, lambda reply: save(name) if reply else None)

@@ -21,6 +21,8 @@ from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, Writin
 from memtui.tui.jobs import Job
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from memtui.library.reverted_edits import RevertedEdit
     from memtui.stores.base import WritableStore
     from memtui.tui.actions import ActionHandlers
@@ -263,8 +265,10 @@ class RepairActions(WritingController):
         return backups.last_good(fault.path, state) is not None
 
     def _edit(self, fault: Fault) -> None:
-        line = broken_files.fault_line(fault.item.reason)
-        terminal.open_source(self._screen.app, Place(fault.item.file, max(1, line)))
+        self._open_source(fault.path, broken_files.fault_line(fault.item.reason))
+
+    def _open_source(self, path: Path, line: int) -> None:
+        terminal.open_source(self._screen.app, Place(str(path), max(1, line)))
         self._screen.worker.refresh()
 
     def _inspect(self, then: Callable[[WritableStore, BrokenFile], None], fault: Fault) -> None:
@@ -282,8 +286,13 @@ class RepairActions(WritingController):
     def _show_broken(self, store: WritableStore, broken: BrokenFile) -> None:
         from memtui.tui.dialogs.unreadable import BrokenScreen
 
-        dialog = BrokenScreen(broken, self._screen.now)
-        self._screen.app.ask(dialog, lambda _: self._restore(store, broken))
+        def answered(act: str) -> None:
+            if act == "edit":
+                self._open_source(broken.path, broken.line)
+            else:
+                self._restore(store, broken)
+
+        self._screen.app.ask(BrokenScreen(broken, self._screen.now), answered)
 
     def _restore(self, store: WritableStore, broken: BrokenFile) -> None:
         from memtui.tui.dialogs.diff import DiffScreen

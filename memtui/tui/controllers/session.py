@@ -7,7 +7,7 @@ the stores have been read. Then it applies to the same memory, and is dropped if
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -229,6 +229,8 @@ class SessionState:
         self._launch = launch
         self._key = session.key_for(launch.roots)
         self.last = Session()
+        self._unsaved = Session()
+        """Bookmarks and searches that are not on disk."""
         if launch.state is not None and launch.loaded.settings.restore:
             self.last = session.load(launch.state, self._key)
 
@@ -259,13 +261,45 @@ class SessionState:
         screen.zoomed = bool(self.last.zoomed)
         screen.wanted_sizes = {n: s for n, s in self.last.panes.items() if n in SIZE_NAMES}
         screen.recent_commands = self.last.commands
-        screen.bookmarks = dict(self.last.bookmarks)
         screen.search_bar.line.history = list(self.last.searches)
+
+    @property
+    def bookmarks(self) -> Mapping[str, str]:
+        """Letter -> ref of its memory; also those that another memtui has set since the start."""
+        saved = session.load(self._launch.state, self._key) if self._launch.state else Session()
+        return {**saved.bookmarks, **self._unsaved.bookmarks}
+
+    def set_bookmark(self, letter: str, ref: str) -> None:
+        """Set a bookmark, and save it at once."""
+        bookmarks = {**self._unsaved.bookmarks, letter: ref}
+        self._unsaved = self._unsaved._replace(bookmarks=bookmarks)
+        self._update(lambda saved: saved)
+
+    def add_search(self, search: str) -> None:
+        """Add a search to the history, and save it at once."""
+        searches = (*self._unsaved.searches, search)
+        self._unsaved = self._unsaved._replace(searches=searches)
+        self._update(lambda saved: saved)
+
+    def _update(self, change: Callable[[Session], Session]) -> bool:
+        """Change what is on disk, with what was set since; False when it could not be written."""
+        if self._launch.state is None:
+            return True
+        unsaved = self._unsaved
+
+        def merge(saved: Session) -> Session:
+            older = (search for search in saved.searches if search not in unsaved.searches)
+            return change(saved)._replace(
+                bookmarks={**saved.bookmarks, **unsaved.bookmarks},
+                searches=(*older, *dict.fromkeys(unsaved.searches)),
+            )
+
+        is_saved = session.update(self._launch.state, self._key, merge)
+        self._unsaved = Session() if is_saved else unsaved
+        return is_saved
 
     def keep(self, screen: ScreenInterface, theme: str) -> bool:
         """Save the state of the screen; False when it could not be written."""
-        if self._launch.state is None:
-            return True
         now = screen.now()
         memory = screen.memories.memory
         view = screen.view.settled(now)
@@ -273,7 +307,7 @@ class SessionState:
         typed = queries.parse_query(view.text, now)
         groups = (*view.chips.groups, *typed.groups)
         query = replace(view.query(now), terms=typed.terms, groups=groups)
-        saved = Session(
+        ended = Session(
             query=queries.format_query(query),
             selected=memory.ref if memory else "",
             focus=screen.pane,
@@ -281,11 +315,9 @@ class SessionState:
             zoomed=screen.pane if screen.zoomed else "",
             theme=theme,
             commands=screen.recent_commands,
-            bookmarks=screen.bookmarks,
-            searches=tuple(screen.search_bar.line.history),
             seen=now.isoformat(),
         )
-        return session.save(self._launch.state, self._key, saved)
+        return self._update(lambda _: ended)
 
 
 def status_values(chosen: Sequence[str]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
+    from memtui.tui.controllers.session import SessionState
     from memtui.tui.screen_interface import ScreenInterface
 
 
@@ -62,8 +63,8 @@ def _host(url: str) -> str:
 class ViewingActions:
     """Compares two memories, sets bookmarks, opens web addresses and copies."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
-        self._screen = screen
+    def __init__(self, screen: ScreenInterface, sessions: SessionState) -> None:
+        self._screen, self._sessions = screen, sessions
 
     def handlers(self) -> ActionHandlers:
         return {
@@ -100,7 +101,7 @@ class ViewingActions:
     def _ask_letter(self, title: str, chosen: Callable[[str], None]) -> None:
         from memtui.tui.dialogs.picker import BookmarkScreen
 
-        bookmarks = self._screen.bookmarks.items()
+        bookmarks = self._sessions.bookmarks.items()
         headlines = {letter: self._headline(ref) for letter, ref in bookmarks}
         self._screen.app.ask(BookmarkScreen(title, headlines), chosen)
 
@@ -110,7 +111,7 @@ class ViewingActions:
             return
 
         def chosen(letter: str) -> None:
-            screen.bookmarks = {**screen.bookmarks, letter: memory.ref}
+            self._sessions.set_bookmark(letter, memory.ref)
             hint = screen.app.hint("bookmark.go")
             screen.app.notify(f"Bookmark {letter} set{hint}", timeout=3)
 
@@ -118,14 +119,14 @@ class ViewingActions:
 
     def _go_to_bookmark(self) -> None:
         screen = self._screen
-        if not screen.bookmarks:
+        if not self._sessions.bookmarks:
             screen.app.notify(
                 f"No bookmarks yet. {screen.app.press(('bookmark', 'and a letter to set one'))}"
             )
             return
 
         def chosen(letter: str) -> None:
-            ref = screen.bookmarks.get(letter, "")
+            ref = self._sessions.bookmarks.get(letter, "")
             if screen.worker.find_memory(ref) is None:
                 screen.app.notify(f"No bookmark {letter}.", severity="warning", timeout=3)
             else:

@@ -6,6 +6,7 @@ open stores, memory by memory, or its whole stores into a new folder.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -221,15 +222,15 @@ class CopyScreen(TransferScreen):
             self._plan, self._planned = plan, planned
         else:
             lines.insert(0, OutcomeLine("No changes: nothing to add there", Tone.WARNING))
-        if self._how.raw == MOVE and plan.counts["new"]:
-            lines.insert(
-                0,
-                OutcomeLine(
-                    "copied memories are retired here, or deleted if they cannot be retired",
-                    Tone.WARNING,
-                    MOVE,
-                ),
-            )
+        removed = Counter(
+            (f"{change.act}s", change.store)
+            for change in planned.changes
+            if change.act in (Act.RETIRE, Act.DELETE)
+        )
+        lines[:0] = [
+            OutcomeLine(f"{text.counted(count, 'memory')} in {store}", Tone.WARNING, verb)
+            for (verb, store), count in removed.items()
+        ]
         self.say(*_describe_target(self._targets, self._to.raw), *lines)
         self.update_keys()
 

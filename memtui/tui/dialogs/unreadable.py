@@ -183,10 +183,10 @@ MAX_LINES = 5_000
 NUMBER_WIDTH = 6
 
 
-class BrokenScreen(TextDialog[bool]):
-    """Shows a broken file at its error; dismissed with True to restore its last good copy."""
+class BrokenScreen(TextDialog[str]):
+    """Shows a broken file at its error; dismissed with `edit` or `restore`."""
 
-    BINDINGS = [("escape,q", "dismiss"), ("r", "restore")]
+    BINDINGS = [("escape,q", "dismiss"), ("e", "answer('edit')"), ("r", "answer('restore')")]
 
     def __init__(self, broken: BrokenFile, now: Callable[[], datetime]) -> None:
         super().__init__()
@@ -202,12 +202,13 @@ class BrokenScreen(TextDialog[bool]):
         """Line of the error."""
 
     def keys(self) -> list[tuple[str, str]]:
+        edit = [] if is_database(self._broken.path) else [("e", "edit")]
         restore = [("r", "restore")] if self._broken.backup_time is not None else []
-        return [*restore, *super().keys()]
+        return [*edit, *restore, *super().keys()]
 
-    def action_restore(self) -> None:
-        if self._broken.backup_time is not None:
-            self.dismiss(True)
+    def action_answer(self, act: str) -> None:
+        if act in (words for _, words in self.keys()):
+            self.dismiss(act)
 
     def fill(self) -> None:
         super().fill()

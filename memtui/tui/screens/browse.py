@@ -70,7 +70,7 @@ class BrowseScreen(SearchableScreen):
             self._reading,
             InsightActions(self),
             self.stores,
-            ViewingActions(self),
+            ViewingActions(self, self._sessions),
             FilterActions(self),
         ):
             self.handlers = {**self.handlers, **controller.handlers()}
@@ -176,6 +176,11 @@ class BrowseScreen(SearchableScreen):
         if self.memories.serial in self.memories.fresh:
             self.memories.looked_at()
         self.show_memory(memory)
+
+    @on(messages.QueryEntered)
+    def _keep_search(self, event: messages.QueryEntered) -> None:
+        if event.text:
+            self._sessions.add_search(event.text)
 
     @on(messages.RefChosen)
     def _ref_chosen(self, event: messages.RefChosen) -> None:

@@ -123,8 +123,6 @@ class PaneScreen(SelectingScreen[None]):
         self.half = False
         """The detail has half of a wide screen."""
         self.recent_commands: tuple[str, ...] = ()
-        self.bookmarks: dict[str, str] = {}
-        """Letter -> ref of its memory."""
         self.wanted_sizes: dict[str, int] = {}
         """Sizes that the user set, by the names of `layout.Sizes`."""
         self._sizes: Sizes | None = None
@@ -313,6 +311,7 @@ class PaneScreen(SelectingScreen[None]):
     @on(Resize)
     def _resized(self) -> None:
         self.lay_out()
+        self.update_keys()
 
     # Focus
 

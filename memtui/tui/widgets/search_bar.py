@@ -137,4 +137,4 @@ class SearchBar(Horizontal):
         value = event.value.strip()
         if value:
             self.line.history = [old for old in self.line.history if old != value] + [value]
-        self.post_message(QueryEntered())
+        self.post_message(QueryEntered(value))

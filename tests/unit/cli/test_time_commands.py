@@ -133,7 +133,7 @@ def test_diff_since_last_needs_a_session_and_takes_its_time(
     assert call("diff", "--since", "last", "--store", store) == 1
     assert "have not been open" in capsys.readouterr().err
     seen = session.Session(seen="2026-11-20T00:00:00+00:00")
-    session.save(tmp_path / "state", session.key_for([store]), seen)
+    session.update(tmp_path / "state", session.key_for([store]), lambda _: seen)
     found = ask("diff", "--since", "last", "--store", store)
     assert found["since"] == "2026-11-20T00:00:00Z"
     assert "af7c30bf" in str(found)

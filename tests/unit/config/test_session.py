@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from memtui.config.session import FILE, MAX_SETS, Session, key_for, load, save
+from memtui.config.session import FILE, MAX_SETS, Session, key_for, load, update
 
 LEFT = Session(
     query="tea type:decision",
@@ -21,7 +22,7 @@ LEFT = Session(
 
 
 def test_what_was_left_is_found_again(tmp_path: Path) -> None:
-    assert save(tmp_path / "state", "a", LEFT)
+    assert update(tmp_path / "state", "a", lambda _: LEFT)
     assert load(tmp_path / "state", "a") == LEFT
     assert load(tmp_path / "state", "b") == Session()
     assert (tmp_path / "state").stat().st_mode & 0o777 == 0o700
@@ -29,9 +30,9 @@ def test_what_was_left_is_found_again(tmp_path: Path) -> None:
 
 def test_each_set_of_stores_has_its_own_and_the_oldest_goes(tmp_path: Path) -> None:
     for number in range(MAX_SETS + 2):
-        save(tmp_path, str(number), Session(query=str(number)))
+        update(tmp_path, str(number), lambda saved: saved._replace(query="tea"))
     assert load(tmp_path, "0") == Session()
-    assert load(tmp_path, str(MAX_SETS + 1)).query == str(MAX_SETS + 1)
+    assert load(tmp_path, "2").query == load(tmp_path, str(MAX_SETS + 1)).query == "tea"
 
 
 def test_the_order_of_stores_does_not_matter() -> None:
@@ -53,10 +54,25 @@ def test_the_order_of_stores_does_not_matter() -> None:
 def test_a_spoilt_file_is_forgotten(tmp_path: Path, data: bytes) -> None:
     (tmp_path / FILE).write_bytes(data)
     assert load(tmp_path, "a") == Session()
-    assert save(tmp_path, "a", LEFT)
+    assert update(tmp_path, "a", lambda _: LEFT)
     assert load(tmp_path, "a") == LEFT
 
 
 def test_a_place_that_cannot_be_written_is_let_go(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    assert not save(tmp_path / "file" / "state", "a", LEFT)
+    assert not update(tmp_path / "file" / "state", "a", lambda _: LEFT)
+
+
+def test_programs_that_end_at_the_same_moment_lose_nothing(tmp_path: Path) -> None:
+    """As when the terminal with several of them is closed."""
+
+    def end(letter: str) -> bool:
+        return update(
+            tmp_path,
+            "a",
+            lambda saved: saved._replace(bookmarks={**saved.bookmarks, letter: "s:1"}),
+        )
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(end, "abcdefghijklmnopqrstuvwxyz"))
+    assert "".join(sorted(load(tmp_path, "a").bookmarks)) == "abcdefghijklmnopqrstuvwxyz"

@@ -179,6 +179,17 @@ def test_a_damaged_cache_is_made_again(
     assert ref == library.snapshot.rows[0].ref
 
 
+def test_a_store_that_was_unreadable_when_it_was_cached_is_read_once_it_is_mended(
+    tmp_path: Path,
+) -> None:
+    file = write_facts(tmp_path / "home", "bo", [])
+    file.write_text("[{", encoding="utf-8")
+    assert contents(open_library(tmp_path / "home", tmp_path / "cache")) == []
+    write_facts(tmp_path / "home", "bo", [fact(8, "Bo repaired the gauge")])
+    library = open_library(tmp_path / "home", tmp_path / "cache")
+    assert contents(library) == ["Bo repaired the gauge"]
+
+
 def test_refresh_sees_new_changed_and_removed_files(home: Path, tmp_path: Path) -> None:
     library = open_library(home, tmp_path / "cache")
     library.index()

@@ -39,7 +39,8 @@ def test_the_example_of_the_design_is_understood() -> None:
 
 
 def test_the_last_word_is_a_prefix_only_while_it_is_typed() -> None:
-    assert read("use jw", typing=True).terms == (Term("use"), Term("jw", TermKind.PREFIX))
+    begun = Term("jw", TermKind.PREFIX, is_open=True)
+    assert read("use jw", typing=True).terms == (Term("use"), begun)
     assert read("use jw ", typing=True).terms == (Term("use"), Term("jw"))
     assert read("use jw").terms == (Term("use"), Term("jw"))
     assert read("use -jw", typing=True).terms == (Term("use"), Term("jw", negated=True))
@@ -49,6 +50,7 @@ def test_the_last_word_is_a_prefix_only_while_it_is_typed() -> None:
     ("text", "term"),
     [
         ("auth*", Term("auth", TermKind.PREFIX)),
+        ("3.*", Term("3.*", TermKind.WILDCARD)),
         ("w?rd", Term("w?rd", TermKind.WILDCARD)),
         ("a*b", Term("a*b", TermKind.WILDCARD)),
         ("colour~", Term("colour", TermKind.FUZZY)),

@@ -44,9 +44,9 @@ LINES = st.one_of(
 
 @pytest.mark.slow
 @settings(max_examples=300)
-@given(LINES, st.booleans())
-def test_a_query_is_formatted_as_a_line_that_parses_to_it(line: str, typing: bool) -> None:
-    query = parse_query(line, NOW, typing=typing)
+@given(LINES)
+def test_a_query_is_formatted_as_a_line_that_parses_to_it(line: str) -> None:
+    query = parse_query(line, NOW)
     again = parse_query(format_query(query), NOW)
     assert replace(again, hint="", matches_nothing=False) == replace(
         query, hint="", matches_nothing=False

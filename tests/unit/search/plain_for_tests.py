@@ -81,9 +81,10 @@ def _ways(query_term: QueryTerm) -> Iterable[list[_Holds]]:
             yield [_Holds(expansion.compile_fuzzy(last))]
         case _:
             parts = [_forms(word) for word in before]
-            yield [*parts, _forms(last)]
-            if before:
-                yield [_forms(query_term.compound)]
+            if query_term.has_forms:
+                yield [*parts, _forms(last)]
+                if before:
+                    yield [_forms(query_term.compound)]
             if query_term.last_is_prefix:
                 yield [*parts, _begun(last)]
                 if before:

@@ -52,7 +52,8 @@ def query(draw: random.Random) -> list[Term]:
         elif kind is TermKind.FUZZY:
             at = draw.randrange(len(word))
             word = word[:at] + draw.choice("xyz") + word[at + draw.randint(0, 1) :]
-        terms.append(Term(word, kind, negated=draw.random() < 0.15))
+        is_open = kind is TermKind.PREFIX and len(word) % 2 == 0
+        terms.append(Term(word, kind, negated=draw.random() < 0.15, is_open=is_open))
     return terms
 
 

@@ -103,6 +103,14 @@ def test_last_word_is_a_prefix_while_typing(text: str, expected: list[int]) -> N
     assert found(TEXTS, text, typing=True) == expected
 
 
+def test_a_typed_asterisk_finds_words_that_begin_so_and_a_word_being_typed_its_forms_too() -> None:
+    texts = ["the bell", "two bells", "version 3.1", "3 belfries"]
+    assert found(texts, "bells*") == [1]
+    assert found(texts, "-bells*") == [0, 2, 3]
+    assert found(texts, "bells", typing=True) == [0, 1]
+    assert found(texts, "3.*") == [2]
+
+
 def test_question_words_alone_are_looked_for() -> None:
     assert found(["to be or not", "nothing here"], "to be") == [0]
 

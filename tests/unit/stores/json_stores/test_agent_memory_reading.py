@@ -197,6 +197,7 @@ def _link_out(path: Path) -> None:
     [
         (lambda path: path.write_bytes(b""), "the file is empty (0 bytes)"),
         (_truncate, "not valid JSON at line 9"),
+        (lambda path: path.write_text('["a\n'), "column 4: Invalid control character"),
         (lambda path: path.write_text("{}"), "no list"),
         (lambda path: path.write_text("[] []"), "not valid JSON at line 1, column 4"),
         (lambda path: path.write_bytes(b"\0" * 50), "NUL"),
@@ -216,6 +217,7 @@ def test_a_file_that_cannot_be_read_is_named_and_stops_nothing(
     assert [memory.id for memory in opened.memories] == [good]
     assert [fault.file for fault in opened.unreadable] == [str(programs.items("bad"))]
     assert reason in opened.unreadable[0].reason
+    assert not opened.unreadable[0].reason.endswith(" at")
 
 
 def test_one_bad_record_of_many_is_named_and_the_others_shown(
