@@ -46,8 +46,6 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 ALL = Query(conditions=(Condition("status", ("all",)),))
 LONGEST_SHOWING = 1.0
 """Seconds for which reading waits until the screen shows what was read so far."""
-WAIT_STEP = 0.05
-"""Seconds between two questions of a waiting job whether it is cancelled."""
 MAX_TAGGED = 500
 """Newest memories whose tags are offered: to read them all would cost a second at 100,000."""
 
@@ -83,7 +81,7 @@ class LibraryWorker:
         self.shown = Event()
         """Set when a search of the rows that were last announced is on the screen."""
         self._is_read = Event()
-        """Set when opening has read all stores."""
+        """Opening has read all stores."""
         self._losses: LossDetector | None = None
         """Made once the stores have been read: what was unreadable then is no news."""
         self._has_own_change = False
@@ -135,7 +133,7 @@ class LibraryWorker:
 
         Raises Cancelled.
         """
-        while not self._is_read.wait(WAIT_STEP):
+        while not self._is_read.wait(0.05):
             if job.is_cancelled():
                 raise Cancelled
         if self._views is None:
@@ -166,10 +164,8 @@ class LibraryWorker:
             self.shown.wait(LONGEST_SHOWING)  # to read on meanwhile would make a key wait longer
 
         try:
-            try:
-                library.load(report, job.is_cancelled)
-            finally:
-                self._is_read.set()
+            library.load(report, job.is_cancelled)
+            self._is_read.set()
             job.post(messages.RowsChanged(complete=True))
             self._last_memories = library.current_memories()
             from memtui.library.broken_files import LossDetector
@@ -183,6 +179,7 @@ class LibraryWorker:
             library.index(job.report, job.is_cancelled)
         except MemtuiError as error:
             job.post(messages.WorkFailed(str(error)))
+        self._is_read.set()  # as far as they could be
         job.post(messages.Progressed(None))
         if not job.is_cancelled():
             job.post(messages.IndexReady())
