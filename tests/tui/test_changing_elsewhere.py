@@ -379,7 +379,7 @@ async def test_an_export_is_named_after_its_format_and_says_what_is_lost_before(
         name.value = "mine.json"
         await on.keys("left", "left", "left")
         assert name.value == "mine.csv"
-        assert "left out: links" in on.text()
+        assert "left out: further entities, links" in on.text()
 
 
 async def test_moving_retires_the_original_in_the_same_action(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.tui.layout import SMALLEST, Pane, Shape, arrange, measure, resized, row_columns
+from memtui.tui.widgets.inputs import TextInput
 
 from .gallery import gallery, resize
 from .sample_stage import changing
@@ -269,3 +270,19 @@ async def test_a_window_made_small_says_how_to_leave_the_pane(root: Path) -> Non
         assert "esc back" in on.text().splitlines()[-1]
         await on.resize(120, 35)
         assert "esc back" not in on.text().splitlines()[-1]
+
+
+async def test_a_text_in_a_form_is_whole_after_a_resize(tmp_path: Path) -> None:
+    """Lines that are as many as before, but wrap at other words, were not drawn anew."""
+    words = (
+        "The foundry casts the third bell on the first Tuesday after the frost has left the ground"
+    )
+    async with changing(tmp_path, "agent-memory", size=(80, 24)) as on:
+        await on.stand(on.first("agent-memory", kind="fact", status="active").ref)
+        await on.keys("e")
+        on.app.screen.query_one(TextInput).set_raw(words)
+        for size in ((60, 20), (80, 24), (58, 20)):
+            await on.resize(*size)
+            await on.settle()
+            shown = " ".join(line.strip("│▐ ") for line in on.text().splitlines()[1:4])
+            assert shown.strip() == words, size

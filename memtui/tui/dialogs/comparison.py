@@ -190,6 +190,7 @@ class ComparisonScreen(PageDialog[str]):
             self.if_open(done),
             self.if_open(failed),
             present=True,
+            only_reads=True,
         )
         self._list.show((), "comparing …")
         self._say_head()
