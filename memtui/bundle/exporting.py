@@ -51,15 +51,15 @@ class ExportForm:
 
 
 _LOST_IN_MARKDOWN = (
-    *("tags", "links", "supersedes", "superseded_by"),
+    *("also_entities", "tags", "links", "supersedes", "superseded_by"),
     *("pinned", "confidence", "source", "extra"),
 )
 _FORMS = (
     ExportForm(
         "bundle", "for memtui itself: every field, checked byte by byte when it is read", ".zip"
     ),
-    ExportForm("jsonl", "one record per line, every field", ".jsonl"),
-    ExportForm("csv", "a table for spreadsheets", ".csv", ("links", "extra")),
+    ExportForm("jsonl", "one record per line, every field; files only in a bundle", ".jsonl"),
+    ExportForm("csv", "a table for spreadsheets", ".csv", ("also_entities", "links", "extra")),
     ExportForm("markdown", "to be read by people", ".md", _LOST_IN_MARKDOWN),
 )
 
@@ -204,6 +204,7 @@ def _with_progress(
 
 
 _WORDS = {
+    "also_entities": "further entities",
     "supersedes": "what they supersede",
     "superseded_by": "what superseded them",
     "pinned": "pins",
@@ -261,8 +262,8 @@ def encode_jsonl(memories: Iterable[Memory]) -> Iterator[str]:
 
 
 def _cell(value: object) -> str:
-    if isinstance(value, list):
-        value = " ".join(str(item) for item in value)
+    if isinstance(value, tuple):
+        value = ", ".join(value)
     text = "" if value is None else str(value)
     text = text.encode("utf-8", "replace").decode("utf-8")
     return f"'{text}" if _FORMULA.match(text) else text

@@ -131,7 +131,7 @@ def lay_out(
         return beside
     root = _fit(neighbourhood, most_per_layer, height, outlined=True)
     below = _place(neighbourhood, root, label_of, width, outlined=True)
-    return below if below.hidden <= beside.hidden else beside
+    return below if below.hidden <= beside.hidden or beside.width > width else beside
 
 
 def draw(layout: GraphLayout) -> list[list[GraphPiece]]:

@@ -84,6 +84,12 @@ class LinkEntry(NamedTuple):
     def store(self) -> str:
         return self.ref.partition(":")[0]
 
+    @property
+    def has_plain_name(self) -> bool:
+        """Whether its ref and its entity say all that a link could name it by; a document's stem
+        and a further entity are more."""
+        return not (self.own_id or len(self.entities) > 1 or self.ref.endswith(".md"))
+
 
 def read_entry(memory: Memory) -> LinkEntry:
     """Return what a memory states."""
@@ -208,6 +214,11 @@ def source_links(source: str) -> tuple[LinkStatement, ...]:
         for name in (source.split(", ") if source else ())
         if name and " " not in name
     )
+
+
+def source_refs(store: str, source: str) -> tuple[str, ...]:
+    """The refs that a source may mean: of a memory of its store, of any, of a session there."""
+    return f"{store}:{source}", source, f"{store}:{SESSION}{source}"
 
 
 def find_text_links(text: str) -> list[tuple[str, str]]:

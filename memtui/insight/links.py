@@ -38,6 +38,7 @@ from memtui.insight.link_statements import (
     LinkEntry,
     LinkStatement,
     StatementTable,
+    source_refs,
     stem_of,
 )
 
@@ -205,12 +206,13 @@ class LinkIndex:
         of an entity, or its last part if only one of the store, or of all, has it; for links in
         texts, the stem of a file's name; for sources, the id of a session.
         """
-        for ref in (f"{store}:{name}", name):
+        own_ref, any_ref, session = source_refs(store, name)
+        for ref in (own_ref, any_ref):
             if ref in self._refs:
                 return Node(NodeKind.MEMORY, ref)
         if origin is EdgeOrigin.SOURCE:
-            ref = f"{store}:{SESSION}{name}"
-            return Node(NodeKind.MEMORY if ref in self._refs else NodeKind.UNKNOWN, ref)
+            kind = NodeKind.MEMORY if session in self._refs else NodeKind.UNKNOWN
+            return Node(kind, session)
         label, colon, rest = name.partition(":")
         path = rest if colon and label in self._entities.labels else name
         if path in self._entities.stores:

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from memtui.changes import Act, Change
@@ -34,6 +35,11 @@ if TYPE_CHECKING:
     from memtui.library.reverted_edits import RevertedEdit, RevertWatcher
     from memtui.upkeep.checks import Finding, TextChecks
     from memtui.upkeep.similar_memories import StoreComparison
+
+
+_OPENING = RLock()
+"""Held while a journal is opened or closed; not the lock of the rows, which may be held for seconds
+that leaving memtui would wait for."""
 
 
 class Library(LibraryReader):
@@ -100,7 +106,7 @@ class Library(LibraryReader):
 
     def close(self) -> None:
         """Close the journal; it is opened again when needed."""
-        with self.loaded.lock:
+        with _OPENING:
             if self._journal is not None:
                 self._journal.close()
 
@@ -294,7 +300,7 @@ class Library(LibraryReader):
     @property
     def _change_writer(self) -> ChangeWriter:
         """Made when first needed, so that browsing creates no journal. Raises Refused."""
-        with self.loaded.lock:
+        with _OPENING:
             if self._writer is None:
                 if self.state_folder is None:
                     raise Refused("this library was opened read-only")
@@ -349,7 +355,7 @@ class Library(LibraryReader):
 
         if self.state_folder is None:
             return []
-        with self.loaded.lock:
+        with _OPENING:
             if self._peeking is None:
                 self._peeking = reverted_edits.watch_unchanged(self.state_folder)
         return reverted_edits.peek_reverted(self._peeking, self.stores)

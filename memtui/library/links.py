@@ -1,11 +1,7 @@
 """The link index of the open stores: built when first asked for, then updated by what changed.
 
-What the cached rows state is kept beside them, so that no row is decoded for its links:
-`links.jsonl` in the folder of a generation (see `memtui.search.catalog`), which is removed with it,
-has a line with the version and the number of rows, lines with up to `ENTRIES_PER_LINE` entries
-each, then `"end"`. An entry is [row, ref, own id, entities, time, statements], and of a memory that
-is not in use also end, successors and whether the end is stated. Rows that state nothing, and that
-no other has as its successor, have none (`_is_plain`); the index knows their names only.
+What the cached rows state is kept beside them, so that no row is decoded for its links
+(`memtui.library.link_files`).
 """
 
 from __future__ import annotations
@@ -13,30 +9,28 @@ from __future__ import annotations
 import json
 import logging
 import re
-import sys
 from bisect import bisect_left
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Container, Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from threading import RLock
-from typing import Any
 
-from memtui import __version__
 from memtui.errors import RefError
 from memtui.insight.link_graph import Node, NodeKind
 from memtui.insight.link_statements import (
     EdgeOrigin,
     LinkEntry,
-    LinkStatement,
     read_entry,
     source_links,
+    source_refs,
 )
 from memtui.insight.links import LinkIndex, Names
+from memtui.library.link_files import LINKS_FILE, read_entries, write_entries
 from memtui.library.loaded_stores import LoadedState, LoadedStores
 from memtui.model import Memory, from_record
-from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search import aggregates, cache_files, numbering
+from memtui.progress import IsCancelled, never
+from memtui.search import aggregates, numbering
 from memtui.text import visible
 
 log = logging.getLogger(__name__)
@@ -45,6 +39,9 @@ CHECK_EVERY = 128
 """Rows between two questions whether to go on: some milliseconds."""
 SAVED_FROM = 512
 """Rows that had to be read for their links from which these are saved at once."""
+MAX_MISSING = 3000
+"""Refs of missing sources that are noted. Sources that all memories share are few; the memories of
+others keep their entries."""
 _SOURCE = re.compile(rb',"source":"([^"\\]*)"')
 _CREATED = re.compile(rb',"created":"([^"\\]*)"')
 _NO_LINKS = (b',"supersedes":[]', b',"superseded_by":[]', b',"links":[]', b',"also_entities":[]')
@@ -77,6 +74,9 @@ class StoreLinks:
         """Refs of memories that replaced others: the others end when they came."""
         self._serials = numbering.NO_SERIALS
         self._revision = -1
+        self._missing: frozenset[str] = frozenset()
+        """Refs that sources of memories without an entry would mean. In many stores each memory
+        says `conversation`, which is none: a million such entries take 700 MB."""
 
     @contextmanager
     def reading(self, cancelled: IsCancelled = never) -> Iterator[LinkIndex]:
@@ -131,10 +131,16 @@ class StoreLinks:
             caches = self._loaded.caches if self._present is None else ()
             bases = {cache.catalog.folder: cache.base for cache in caches if cache.catalog}
             slot_of = self._loaded.slots()
+        if any(ref in slot_of for ref in self._missing):
+            self._index, self._serials = LinkIndex(), numbering.NO_SERIALS
+            self._revision, self._missing = -1, frozenset()
         is_first = self._revision < 0 and self._present is None
         if self._present is not None and self._revision < 0:
             with self._present.reading(cancelled) as index:
-                self._index, self._serials = index.copy(), self._present._serials
+                missing = self._present._missing
+                if not any(ref in slot_of for ref in missing):
+                    self._index, self._serials = index.copy(), self._present._serials
+                    self._missing = missing
             self._index.is_past = True
         rows = state.snapshot.rows
         serials = rows.serials[state.columns.alive]
@@ -144,9 +150,13 @@ class StoreLinks:
         self._serials = numbering.without_serials(self._serials, removed)
         saved: dict[int, LinkEntry] = {}
         read_bases = []
+        sources = _MissingSources(slot_of, self._missing)
         for folder, base in bases.items() if is_first or len(added) >= SAVED_FROM else ():
-            if base and (found := _read_entries(folder, base, cancelled)) is not None:
-                saved.update(found)
+            if not base or (found := read_entries(folder, base, cancelled)) is None:
+                continue
+            if not any(ref in slot_of for ref in found.missing):
+                saved.update(found.entries)
+                sources.refs.update(found.missing)
                 read_bases.append(base)
         read = 0
         changes: dict[tuple[str, str], datetime] | None = None
@@ -157,6 +167,7 @@ class StoreLinks:
             if number % CHECK_EVERY == 0 and cancelled():
                 done = added[: bisect_left(added, serial)]
                 self._serials = numbering.with_serials(self._serials, done)
+                self._missing = frozenset(sources.refs)
                 return
             entry = saved.get(slot)
             if entry is None:
@@ -167,7 +178,7 @@ class StoreLinks:
                 changed = changes.get((roots[entry.store], entry.id))
                 if changed is not None:
                     entry = self._find_end(entry, changed)
-            if not (is_first and _is_plain(entry)):
+            if not (is_first and sources.states_nothing(entry)):
                 self._index.add_entry(serial, entry)
                 self._successors.update(f"{entry.store}:{name}" for name in entry.successors)
         for ref in sorted(self._successors):
@@ -176,6 +187,7 @@ class StoreLinks:
         labels, entities = aggregates.list_stores(state.columns)
         self._index.set_names(Names(slot_of, entities, labels))
         self._serials = serials
+        self._missing = frozenset(sources.refs)
         self._revision = state.snapshot.revision
         if read >= SAVED_FROM:
             self.save()
@@ -211,7 +223,7 @@ class StoreLinks:
                 found = map(self._index.entry, state.snapshot.rows.serials[slots])
                 entries = [(row, entry) for row, entry in enumerate(found) if entry is not None]
                 try:
-                    write_entries(cache.catalog.folder, len(slots), entries)
+                    write_entries(cache.catalog.folder, len(slots), entries, self._missing)
                 except OSError as error:
                     log.warning("links of %s are not cached: %s", cache.store.label, error)
 
@@ -268,100 +280,31 @@ def _has_plain_fields(record: bytes) -> bool:
     )
 
 
-LINKS_FILE = "links.jsonl"
-FORMAT_VERSION = 5
-"""Incremented when the lines or their meaning change."""
-ENTRIES_PER_LINE = 256
-"""Entries of a line: the parser holds up all other threads while it reads one."""
-_END = "end"
-_FIELDS_IN_USE = LinkEntry._fields.index("ended")
-"""Fields of an entry that are saved if the memory is in use; the others say how it ended."""
-_ORIGINS = {str(origin): origin for origin in EdgeOrigin}
+class _MissingSources:
+    """Tells which memories have no links, as their sources are no memories, and notes the refs
+    that these sources would mean: with such a memory the links are built anew."""
 
+    def __init__(self, refs: Container[str], missing: Collection[str]) -> None:
+        """`refs`: of all memories."""
+        self._refs = refs
+        self.refs = set(missing)
+        self._is_missing: dict[tuple[str, str], bool] = {}
+        """Store and source -> whether it is noted."""
 
-def write_entries(folder: Path, count: int, entries: Sequence[tuple[int, LinkEntry]]) -> None:
-    """Write the entries of a generation of `count` rows, given with their rows. Raises OSError."""
-    path = folder / LINKS_FILE
-    new = path.with_suffix(".new")
-    with cache_files.create(new) as stream:
-        for values in _lines(count, entries):
-            line = json.dumps(values, separators=(",", ":"), default=datetime.isoformat)
-            stream.write(line.encode("ascii") + b"\n")
-    new.replace(path)
-
-
-def _is_plain(entry: LinkEntry) -> bool:
-    """Whether nothing but the ref and the entity of a memory counts; a link may name the stem of a
-    document."""
-    is_document = entry.ref.endswith(".md")
-    return not (entry.statements or entry.own_id or len(entry.entities) > 1 or is_document)
-
-
-def _lines(count: int, entries: Sequence[tuple[int, LinkEntry]]) -> Iterator[object]:
-    yield [FORMAT_VERSION, __version__, count]
-    chunk: list[object] = []
-    successors = {name for _, entry in entries for name in entry.successors}
-    for row, entry in entries:
-        if _is_plain(entry) and entry.id not in successors:
-            continue
-        chunk.append([row, *(entry if entry.ended is not None else entry[:_FIELDS_IN_USE])])
-        if len(chunk) == ENTRIES_PER_LINE:
-            yield chunk
-            chunk = []
-    yield chunk
-    yield _END
-
-
-def _read_entries(folder: Path, base: range, cancelled: IsCancelled) -> dict[int, LinkEntry] | None:
-    """Slot -> its entry; None if they are not saved, or damaged. Raises Cancelled."""
-    path = folder / LINKS_FILE
-    try:
-        with path.open("rb") as stream:
-            if json.loads(stream.readline()) != [FORMAT_VERSION, __version__, len(base)]:
-                raise ValueError("of another version, or of other rows")
-            found: dict[int, LinkEntry] = {}
-            shared: dict[Hashable, Any] = {}
-            while (chunk := json.loads(stream.readline())) != _END:
-                if cancelled():
-                    raise Cancelled
-                for entry in chunk:
-                    found[base.start + entry[0]] = _decode(entry, shared)
-            return found
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, TypeError, LookupError) as error:
-        log.warning("%s is not used: %r", path, error)
-        with suppress(OSError):
-            path.unlink()
-        return None
-
-
-def _decode(saved: Sequence[Any], shared: dict[Hashable, Any]) -> LinkEntry:
-    """The entry of a row; values that many rows have are the same objects in all (`shared`)."""
-    _, ref, own_id, entities, since, stated, *end = saved
-    share = shared.setdefault
-    statements = tuple(
-        LinkStatement(
-            share(source, source),
-            sys.intern(relation),
-            share(target, target),
-            _ORIGINS[origin],
-            _time(begin),
-            _time(end),
-            note,
+    def states_nothing(self, entry: LinkEntry) -> bool:
+        """Whether nothing but the ref and the entity of a memory counts; a link may name the stem
+        of a document."""
+        return entry.has_plain_name and all(
+            stated.origin is EdgeOrigin.SOURCE and self._note(entry.store, stated.target)
+            for stated in entry.statements
         )
-        for source, relation, target, origin, begin, end, note in stated
-    )
-    names = tuple(share(name, name) for name in entities)
-    stated_once = share(statements, statements)
-    entry = LinkEntry(ref, own_id, share(names, names), _time(since), stated_once)
-    if not end:
-        return entry
-    ended, successors, is_end_stated = end
-    return entry._replace(
-        ended=_time(ended), successors=tuple(successors), is_end_stated=is_end_stated
-    )
 
-
-def _time(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text)
+    def _note(self, store: str, source: str) -> bool:
+        known = self._is_missing.get((store, source))
+        if known is None:
+            refs = source_refs(store, source)
+            known = len(self.refs) < MAX_MISSING and not any(ref in self._refs for ref in refs)
+            if known:
+                self.refs.update(refs)
+            self._is_missing[store, source] = known
+        return known

@@ -292,12 +292,11 @@ def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence
 def add(
     store: WritableStore,
     known: Mapping[str, Sequence[str]],
+    start: Values | None = None,
     *,
-    entity: str = "",
-    type: str = "",
     kinds: Sequence[str] = (),
 ) -> Form:
-    """Add a memory to a store."""
+    """Add a memory to a store; `start`: what the fields begin with."""
 
     def changes(values: Values, force: bool) -> list[Change]:
         if not values.get("content", "").strip():
@@ -308,7 +307,7 @@ def add(
             filled_in.pop("importance")
         return [Change(Act.ADD, store.label, "", filled_in, force)]
 
-    start = {"entity": entity, "type": type, "importance": "medium"}
+    start = {"importance": "medium", **(start or {})}
     names = [name for name in _ORDER if name in store.editable or name in ("entity", "type")]
     fields = [_field(name, start.get(name, ""), known) for name in names]
     if len(kinds) > 1:

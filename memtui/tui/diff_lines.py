@@ -250,17 +250,28 @@ def without_joints(
 
 
 def wrap_pieces(pieces: Sequence[tuple[Style, str]], width: int) -> list[list[Segment]]:
-    """Wrap styled pieces to lines of at most `width` cells."""
+    """Wrap styled pieces at words to lines of at most `width` cells; an indent is kept."""
     lines: list[list[Segment]] = [[]]
     used = 0
     for style, piece in pieces:
+        if "\n" not in piece and used + text.width(piece) <= width:
+            lines[-1].append(Segment(piece, style))
+            used += text.width(piece)
+            continue
         for word in re.findall(r"\n|[^\S\n]+|\S+", piece):
+            if word == "\n":
+                lines.append([])
+                used = 0
+                continue
+            if word.isspace() and used + text.width(word) > width:
+                if used:  # the next word begins a line
+                    used = width
+                    continue
+                word = word[: width // 2]
             for part in [word] if word.isspace() else text.wrap(word, width):
-                if word == "\n" or (used + text.width(part) > width and used):
+                if used and used + text.width(part) > width:
                     lines.append([])
                     used = 0
-                if word == "\n" or (not used and part.isspace()):
-                    continue
                 lines[-1].append(Segment(part, style))
                 used += text.width(part)
     return lines

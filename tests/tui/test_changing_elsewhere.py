@@ -379,7 +379,7 @@ async def test_an_export_is_named_after_its_format_and_says_what_is_lost_before(
         name.value = "mine.json"
         await on.keys("left", "left", "left")
         assert name.value == "mine.csv"
-        assert "left out: links" in on.text()
+        assert "left out: further entities, links" in on.text()
 
 
 async def test_moving_retires_the_original_in_the_same_action(tmp_path: Path) -> None:
@@ -527,6 +527,18 @@ async def test_an_ambient_event_changes_in_every_file_that_holds_it(tmp_path: Pa
         assert not any(event.content.encode() in data for data in on.files().values())
         await on.keys("u")
         assert on.files() == before
+
+
+async def test_a_new_memory_of_a_whole_project_begins_as_its_store_takes_it(tmp_path: Path) -> None:
+    """Ambient keeps only high events for a whole project: the form began with medium, refused."""
+    async with changing(tmp_path, "ambient") as on:
+        await on.stand(on.first("ambient", entity="towerd", status="active").ref)
+        await on.keys("n")
+        assert isinstance(on.app.screen, FormScreen)
+        on.app.screen.query_one(TextInput).set_raw("Zebra stripes are painted at dawn")
+        await on.rest()
+        await on.keys("ctrl+s")
+        assert on.first("ambient", content="Zebra stripes are painted at dawn").entity == "towerd"
 
 
 async def test_marks_stay_on_memories_of_a_file_that_a_program_writes_again(tmp_path: Path) -> None:

@@ -44,7 +44,9 @@ async def test_a_link_has_a_relation_that_the_store_allows(tmp_path: Path) -> No
         await on.rest()
         assert on.app.screen.query_one(ChoiceInput).raw == "related"
         assert "conflicts_with" in on.text()
-        await on.keys("shift+tab", "right", "enter")
+        await on.keys("tab")
+        assert isinstance(on.app.focused, ChoiceInput), "`tab` goes to the other field"
+        await on.keys("right", "enter")
         assert "Linked" in on.toasts[-1]
         await on.stand(on.first("simple-memory", status="active").ref)
         await on.keys("L")

@@ -123,7 +123,7 @@ async def test_a_version_that_engram_keeps_is_shown_and_restored(tmp_path: Path)
         await on.stand("engram:2")
         await on.keys("H")
         assert "Stays of ash" in on.text()
-        assert "kept version" in on.text()
+        assert "former text  version 1" in on.text()
         await on.keys("j", "r", "enter")
         assert on.memory("engram:2").content == "Stays of ash"
         assert on.memory("engram:2").title == "Old title"

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.tui.layout import SMALLEST, Pane, Shape, arrange, measure, resized, row_columns
+from memtui.tui.widgets.inputs import TextInput
 
 from .gallery import gallery, resize
 from .sample_stage import changing
@@ -259,3 +260,52 @@ async def test_a_resize_keeps_what_is_read_in_view(tmp_path: Path) -> None:
         for size in ((120, 40), (200, 50), (160, 45)):
             await on.resize(*size)
             assert before & paragraphs(), size
+
+
+async def test_a_window_made_small_says_how_to_leave_the_pane(root: Path) -> None:
+    """The keys were those of the wide window until the next key."""
+    async with stage(root) as on:
+        await on.press("enter")
+        await on.resize(40, 12)
+        assert "esc back" in on.text().splitlines()[-1]
+        await on.resize(120, 35)
+        assert "esc back" not in on.text().splitlines()[-1]
+
+
+async def test_a_text_in_a_form_is_whole_after_a_resize(tmp_path: Path) -> None:
+    """Lines that are as many as before, but wrap at other words, were not drawn anew."""
+    words = (
+        "The foundry casts the third bell on the first Tuesday after the frost has left the ground"
+    )
+    async with changing(tmp_path, "agent-memory", size=(80, 24)) as on:
+        await on.stand(on.first("agent-memory", kind="fact", status="active").ref)
+        await on.keys("e")
+        on.app.screen.query_one(TextInput).set_raw(words)
+        for size in ((60, 20), (80, 24), (58, 20)):
+            await on.resize(*size)
+            await on.settle()
+            shown = " ".join(line.strip("│▐ ") for line in on.text().splitlines()[1:4])
+            assert shown.strip() == words, size
+
+
+@pytest.mark.slow
+async def test_a_detail_at_its_beginning_stays_there_after_a_resize(tmp_path: Path) -> None:
+    """A text that was expected to fit, and did not by a line, lost its first line."""
+    async with changing(tmp_path, "agent-memory", size=(80, 24)) as on:
+        await on.stand(on.first("agent-memory", title="2026-11-20").ref)
+        await on.keys("enter")
+        for size in ((60, 20), (40, 12), (60, 20), (80, 24)):
+            await on.resize(*size)
+            await on.settle()
+            assert on.browse.detail.top == 0, size
+
+
+async def test_a_calendar_made_wide_again_shows_as_many_weeks_as_before(tmp_path: Path) -> None:
+    async with changing(tmp_path, "agent-memory", size=(80, 24)) as on:
+        await on.keys("4", "space")
+        before = on.text()
+        await on.resize(40, 12)
+        assert "Sun" in on.text()
+        await on.resize(80, 24)
+        await on.settle()
+        assert on.text() == before

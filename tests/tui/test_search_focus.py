@@ -88,3 +88,21 @@ async def test_a_window_that_was_too_small_for_a_moment_goes_on_with_the_search(
         await on.resize(80, 24)
         await on.type("sbon")
         assert on.browse.view.text == "lisbon"
+
+
+@pytest.mark.parametrize("pane", ["1", "3", "4", "5"])
+async def test_where_one_pane_fits_a_search_shows_what_it_finds(root: Path, pane: str) -> None:
+    async with stage(root, size=(60, 20)) as on:
+        await on.press(pane, "/")
+        await on.type("tea")
+        assert on.browse.memories.display
+        assert on.browse.search_bar.line.has_focus
+        assert "tea" in on.text()
+
+
+async def test_the_suggestion_for_a_wrong_filter_is_whole(root: Path) -> None:
+    async with stage(root, size=(40, 12)) as on:
+        await on.press("/")
+        await on.type("type:persn")
+        words = " ".join(on.text().replace("│", " ").split())
+        assert "did you mean" in words, words

@@ -142,3 +142,12 @@ async def test_the_order_has_several_keys(root: Path) -> None:
         await on.press("enter")
         await on.sees("by importance, then oldest first")
         assert on.headlines()[0].startswith("Use Postgres"), "all are of one importance"
+
+
+async def test_raw_fields_are_scrolled_to_where_they_begin(root: Path) -> None:
+    """`.` seemed to do nothing where the fields are below the end of the window."""
+    async with stage(root, (80, 24)) as on:
+        await on.press("enter", ".")
+        assert "Raw fields" in on.text()
+        await on.press(".")
+        assert "Raw fields" in on.text()

@@ -93,6 +93,7 @@ class ContextActions:
             lambda library, job: build_requested(library, job, request, former, settings, now),
             done,
             failed,
+            only_reads=True,
         )
 
     def as_of(self) -> str:

@@ -13,6 +13,7 @@ from memtui.errors import MemtuiError
 from memtui.model import IMPORTANCES, STATUSES, UNTYPED
 from memtui.tui import appearance
 from memtui.tui.app_interface import Choice
+from memtui.tui.layout import Pane
 from memtui.tui.view_state import OPPOSITES, ORDER_WORDS, ViewState, next_order
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class FilterActions:
         }
 
     def _search(self) -> None:
+        if self._screen.is_single and not self._screen.zoomed:
+            self._screen.focus_pane(Pane.MEMORIES)  # else what is found would not be seen
         line = self._screen.search_bar.line
         line.focus()
         line.select_all()

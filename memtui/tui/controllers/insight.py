@@ -121,6 +121,7 @@ class InsightActions:
             lambda library, _: [_explain_hit(library, found, at) for at in positions],
             explained,
             holds_keys=True,
+            only_reads=True,
         )
 
     def _similar(self) -> None:
@@ -145,6 +146,7 @@ class InsightActions:
             show,
             lambda error: screen.app.notify(str(error), severity="warning"),
             holds_keys=True,
+            only_reads=True,
         )
 
 

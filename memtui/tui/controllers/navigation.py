@@ -135,6 +135,7 @@ class NavigationActions:
             show,
             present=True,
             holds_keys=True,
+            only_reads=True,
         )
 
     def _suspend(self) -> None:

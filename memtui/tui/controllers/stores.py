@@ -53,7 +53,7 @@ class StoreActions:
             catalog = make()
             return catalog, catalog.known() if catalog.is_looking else []
 
-        self._screen.worker.jobs.start("stores-look", work, self._looked)
+        self._screen.worker.jobs.start("stores-look", work, self._looked, only_reads=True)
 
     def _looked(self, found: tuple[StoreCatalog, list[KnownStore]]) -> None:
         catalog, known = found
@@ -84,14 +84,16 @@ class StoreActions:
             self._catalog, dialog.places = catalog, catalog.places()
             dialog.set_stores(stores, counted=False)
             show = dialog.if_open(partial(dialog.set_stores, counted=True))
-            screen.worker.jobs.start("stores-read", lambda _: catalog.summarize(library), show)
+            screen.worker.jobs.start(
+                "stores-read", lambda _: catalog.summarize(library), show, only_reads=True
+            )
 
         def describe(_: Job) -> tuple[StoreCatalog, list[StoreSummary]]:
             known = make()
             return known, known.describe(known.known())
 
         screen.app.push_screen(dialog, self._open)
-        screen.worker.jobs.start("stores-find", describe, dialog.if_open(found))
+        screen.worker.jobs.start("stores-find", describe, dialog.if_open(found), only_reads=True)
 
     def _open(self, keys: tuple[str, ...] | None) -> None:
         """Open the stores with these keys, if they are not the open ones."""

@@ -256,6 +256,8 @@ class PackScreen(FittingDialog[str]):
         if self.app.size.width < WIDE_FROM:
             shown = [name for name in shown if name not in _WIDE_ONLY]
         labels = {name: BY_ID[name].label for name in shown} | {"search": "task"}
+        if self.is_comparing:
+            labels["pack.compare"] = "end comparison"
         keys.show(
             [(key, labels[name], name) for name in shown if (key := self.app.key_of(name))],
             [(self.app.key_of("help"), "help", "help"), *back],
@@ -270,6 +272,8 @@ class PackScreen(FittingDialog[str]):
             return self._host.refusal(action_id)
         if action_id in ("pack.copy", "pack.copy.exact", "pack.save"):
             return "" if self.built is not None and self.built.pack.text else "the pack is empty"
+        if action_id == "pack.more":
+            return "" if self._slider.value is not None else "there is no limit already"
         if action_id == "pack.types":
             is_typed = self.request.recipe == TYPED and self.built is not None
             return "" if is_typed else f"only the recipe {TYPED} prefers types"

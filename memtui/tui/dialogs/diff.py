@@ -184,26 +184,32 @@ class CompareScreen(TextDialog[None]):
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         left, right = self._left, self._right
+        same = frozenset(name for name in FIELDS if getattr(left, name) == getattr(right, name))
         beside = width >= COMPARED_SIDE_BY_SIDE_FROM
         column = (width - 2) // 2 if beside else width
         before, after = left.content[:MAX_COMPARED_CHARS], right.content[:MAX_COMPARED_CHARS]
         columns = []
-        for memory, other, own in ((left, right, "gone"), (right, left, "new")):
+        for memory, own in ((left, "gone"), (right, "new")):
+            lines = [[Segment(f" {text.cut_line(memory.headline, column - 1)}", palette.heading)]]
+            for name in FIELDS:
+                if beside or name not in same:
+                    style = palette.dim if name in same else palette.text
+                    lines.append([Segment(_field(memory, name, column), style)])
             drawn = draw_text_diff(before, after, palette, column - 2, frozenset({own}))
-            body = [[Segment(" "), *line] for line in drawn]
-            columns.append([*_about(memory, other, palette, column), [], *body, []])
+            columns.append([*lines, [], *([Segment(" "), *line] for line in drawn), []])
         if beside:
             return join_columns(columns, column, palette)
-        return [line for one in columns for line in one]
+        both = [
+            [Segment(_field(left, name, width), palette.dim)] for name in FIELDS if name in same
+        ]
+        return [*columns[0], *columns[1], [Segment(" Same in both", palette.heading)], *both]
 
 
-def _about(memory: Memory, other: Memory, palette: Palette, width: int) -> list[list[Segment]]:
-    """Return headline and fields of a memory; fields that both have are dim."""
-    lines = [[Segment(f" {text.cut_line(memory.headline, width - 1)}", palette.heading)]]
-    for name in ("store", "entity", "type", "importance", "status", "tags", "created"):
-        value, same = getattr(memory, name), getattr(memory, name) == getattr(other, name)
-        words = ", ".join(value) if isinstance(value, tuple) else value
-        words = text.date(memory.created) if name == "created" else str(words or "none")
-        shown = text.cut(f" {name:<11}{text.one_line(words)}", width)
-        lines.append([Segment(shown, palette.dim if same else palette.text)])
-    return lines
+FIELDS = ("store", "entity", "type", "importance", "status", "tags", "created")
+"""What is compared beside the texts."""
+
+
+def _field(memory: Memory, name: str, width: int) -> str:
+    value = text.date(memory.created) if name == "created" else getattr(memory, name)
+    words = ", ".join(value) if isinstance(value, tuple) else str(value)
+    return text.cut(f" {name:<11}{text.one_line(words) or 'none'}", width)

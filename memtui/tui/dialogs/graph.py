@@ -121,6 +121,7 @@ class GraphScreen(PageDialog[str]):
             self.if_open(failed),
             present=self._fixed is None,
             holds_keys=True,
+            only_reads=True,
         )
 
     @on(GraphView.Resized)

@@ -11,7 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 
 from memtui import text
-from memtui.insight.versions import TextVersion, VersionHistory
+from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin
 from memtui.model import Memory
 from memtui.tui import appearance, key_bindings
 from memtui.tui.appearance import Palette
@@ -161,8 +161,9 @@ class HistoryScreen(FittingDialog[str]):
             status = Segment(f"  {sign} {memory.status}", palette.status(memory.status))
         else:
             status = Segment("  former text", palette.faint)
-        by = [str(version.origin), version.note, version.author]
-        provenance = "  ".join(text.one_line(word) for word in by if word and word != "store")
+        is_of_store = version.origin in (VersionOrigin.STORE, VersionOrigin.KEPT)
+        by = ["" if is_of_store else str(version.origin), version.note, version.author]
+        provenance = "  ".join(text.one_line(word) for word in by if word)
         tail: list[Segment] = [
             status,
             Segment("  this one" if is_own else "", palette.accent),

@@ -91,6 +91,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         self.searching = False
         """The list does not yet show the results for the last input."""
         self._list = MemoryChoices(now, memory.store)
+        self._list.can_focus = False  # its keys work in the fields: `tab` is for these
         self._relation: ChoiceInput | LineInput
 
     def content(self) -> ComposeResult:
@@ -131,6 +132,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
             partial(self._found, words),
             self.if_open(partial(self._show, self._number)),
             self.if_open(self._failed),
+            only_reads=True,
         )
 
     def _found(self, words: str, library: Library, _: Job) -> list[Memory]:

@@ -38,9 +38,10 @@ DETAIL_FROM = 16
 """Rows from which the proposal is shown with the queue; below, space shows it alone."""
 
 SCANNING = "Looking for what could be tidied …"
-LISTED_HERE = """\
-Near-duplicates, contradictions, expired memories, secrets and
-more are listed here when a scan finds them."""
+LISTED_HERE = (
+    "Near-duplicates, contradictions, expired memories, secrets and more are listed here when a "
+    "scan finds them."
+)
 
 
 class ReviewHost(Protocol):

@@ -240,8 +240,6 @@ class ExportScreen(TransferScreen):
             if form == "bundle":
                 words += "; importing to a new folder restores identical files"
             lines.append(OutcomeLine(words, Tone.QUIET))
-        elif form != "bundle" and "bundle" in self._forms:
-            lines.append(OutcomeLine("only a bundle holds everything", Tone.QUIET))
         library = self.writer.library
         formats = [store.format for store in library.stores] if library else []
         if lost := self._forms[form].describe_unsupported(formats):

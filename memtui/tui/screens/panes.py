@@ -311,6 +311,7 @@ class PaneScreen(SelectingScreen[None]):
     @on(Resize)
     def _resized(self) -> None:
         self.lay_out()
+        self.update_keys()
 
     # Focus
 

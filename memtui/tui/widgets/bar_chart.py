@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 _MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-AXIS_FROM = 40
+AXIS_FROM = 30
 """Columns from which the count of the highest bar is written at the left."""
 SPANS_FROM = 5
 """Rows from which sessions, episodes and daily notes have a line below the bars."""

@@ -125,9 +125,14 @@ class Detail(ListWindow):
         self._lay_out()
 
     def toggle_fields(self) -> None:
-        """Show or hide the raw fields."""
+        """Show the raw fields, scrolled to where they begin, or hide them."""
         self._folded = not self._folded
         self._lay_out()
+        if not self._folded:
+            heading = next((at for at in self._lines.targets if self._lines[at].folds), 0)
+            self.top = max(self.top, min(heading, len(self._lines) - self.page))
+            self._settle()
+            self.redraw()
 
     @property
     def targets(self) -> int:

@@ -15,7 +15,7 @@ from memtui.tui.text_blocks import is_markdown, link_definitions, split_blocks
 from memtui.tui.widgets.text_window import WrappedLines
 
 _SIGNS = {"same": " ", "gone": "-", "new": "+", "note": "·"}
-_BOLD = Style(bold=True)
+_CHANGED = Style(bold=True, reverse=True)
 
 
 class DiffView(WrappedLines):
@@ -56,8 +56,10 @@ def draw_diff(line: DiffLine, palette: Palette, width: int) -> list[list[Segment
     style = _style(line, palette)
     sign = f" {_SIGNS.get(line.kind, ' ')} "
     lines = []
-    for number, piece in enumerate(_wrapped(line, width - 3, style)):
-        lines.append([Segment(sign if not number else "   ", style), *piece])
+    inks = {True: style + _CHANGED, False: style}
+    pieces = [(inks[is_changed], words) for is_changed, words in line.pieces]
+    for number, row in enumerate(wrap_pieces(pieces or [(style, line.words)], width - 3)):
+        lines.append([Segment(sign if not number else "   ", style), *row])
     return lines
 
 
@@ -104,36 +106,6 @@ def join_columns(
             line += [*cells, Segment(" " * max(0, width - used))]
         lines.append(line)
     return lines
-
-
-def _wrapped(line: DiffLine, width: int, style: Style) -> list[list[Segment]]:
-    """Wrap a line to `width` cells, with its changed pieces in bold reverse."""
-    pieces = line.pieces or ((bool(line.kind in ("gone", "new")), line.words),)
-    whole = not line.pieces
-    rows: list[list[Segment]] = [[]]
-    used = 0
-    for changed, words in pieces:
-        ink = style if whole or not changed else style + _BOLD + Style(reverse=True)
-        while words:
-            part = _fitting(words, width - used)
-            if not part:
-                rows.append([])
-                used = 0
-                part = _fitting(words, width) or words[:1]
-            rows[-1].append(Segment(part, ink))
-            used += text.width(part)
-            words = words[len(part) :]
-    return rows
-
-
-def _fitting(words: str, cells: int) -> str:
-    """The beginning that fits into `cells`; a wide character is never split."""
-    if cells <= 0:
-        return ""
-    if words.isascii():
-        return words[:cells]
-    cut = text.cut(words, cells)
-    return words if cut == words else words[: len(cut) - 1]
 
 
 def draw_text(

@@ -51,6 +51,11 @@ class TextInput(TextArea):
         self._sanitizer = InputSanitizer()
         self.text = self._sanitizer.encode(raw)
 
+    def _rewrap_and_refresh_virtual_size(self) -> None:
+        # Textual draws anew only if the number of lines has changed, not if their words have.
+        super()._rewrap_and_refresh_virtual_size()
+        self.refresh()
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return "page" not in action or self.max_scroll_y > 0  # else the dialog takes page keys
 

@@ -373,10 +373,11 @@ class MemoryList(ListWindow):
         return passage
 
     def draw_empty(self, y: int, width: int) -> Strip:
-        first = max(0, (self.size.height - len(self._empty)) // 2 - 1)
-        if not first <= y < first + len(self._empty):
+        lines = text.wrap(text.visible("\n".join(self._empty)), width)
+        first = max(0, (self.size.height - len(lines)) // 2 - 1)
+        if not first <= y < first + len(lines):
             return Strip.blank(width)
-        line = text.cut(text.visible(self._empty[y - first]), width)
+        line = lines[y - first]
         style = self.palette.text if y == first else self.palette.dim
         left = max(0, (width - text.width(line)) // 2)
         return Strip([Segment(" " * left), Segment(line, style)])

@@ -163,7 +163,7 @@ def _find_item(items: Sequence[PackItem], before: PackItem | None) -> int | None
     return None
 
 
-BESIDE_FROM = 56
+BESIDE_FROM = 90
 """Columns from which two packs stand side by side; below, one line says both."""
 
 
@@ -191,7 +191,8 @@ class PackComparisonList(RowList[ComparedEntry]):
 
 
 def _cut(entry: PackEntry | None, cells: int) -> str:
-    return "" if entry is None else text.cut_line(entry.text.strip(), cells)
+    # A list's dash beside the sign of what only the left pack has would read as another sign.
+    return "" if entry is None else text.cut_line(entry.text.strip().removeprefix("- "), cells)
 
 
 class BudgetSlider(FocusableWidget):

@@ -170,7 +170,7 @@ class TimelinePane(BarChart):
             return None
         weeks = min(timelines.MAX_WEEKS, max(1, self.size.width - bar_chart.LABEL_CELLS))
         heat = self._heat
-        if heat is None or len(heat.weeks) > weeks or not heat.first <= self._day:
+        if heat is None or len(heat.weeks) != weeks or not heat.first <= self._day:
             last = newest
             if self._day < newest - timedelta(weeks=weeks - 1):
                 last = self._day + timedelta(weeks=weeks // 2)
@@ -259,7 +259,13 @@ class TimelinePane(BarChart):
             return Strip([])
         cursor = self._day if self.has_focus else None
         cells = bar_chart.cells_of_day(heat, self.size.width)
+        y += self._rows_above
         return bar_chart.draw_calendar(heat, y, self.palette, cursor, self._filter, cells)
+
+    @property
+    def _rows_above(self) -> int:
+        """Rows of the calendar that are left out: the months, where they would hide Sunday."""
+        return int(self.size.height <= len(bar_chart.DAY_NAMES))
 
     # Mouse
 
@@ -299,7 +305,8 @@ class TimelinePane(BarChart):
         if self.view == CALENDAR:
             heat = self._calendar()
             cells = bar_chart.cells_of_day(heat, self.size.width) if heat else 1
-            day = bar_chart.day_at(heat, offset.x, offset.y, cells) if heat else None
+            y = offset.y + self._rows_above
+            day = bar_chart.day_at(heat, offset.x, y, cells) if heat else None
             if day is not None:
                 self._day = day
                 self._update_subtitle()

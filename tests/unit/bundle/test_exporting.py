@@ -68,3 +68,10 @@ def test_no_cell_is_taken_for_a_formula(begin: str, sign: str) -> None:
     plain = Memory("a:1", "1", "a", "fact", content=f"{begin}1 = 1")
     (row,) = csv.DictReader(io.StringIO("".join(exporting.encode_csv([plain])), newline=""))
     assert row["content"].removeprefix("'") == plain.content
+
+
+def test_a_table_has_the_values_of_a_list_as_a_person_types_them() -> None:
+    memory = Memory("a:1", "1", "a", "fact", tags=("tea", "early morning"))
+    (row,) = csv.DictReader(io.StringIO("".join(exporting.encode_csv([memory])), newline=""))
+    assert row["tags"] == "tea, early morning"
+    assert row["supersedes"] == ""

@@ -235,3 +235,12 @@ def test_hostile_labels_stay_text_in_every_export(hostile: str) -> None:
     root = ElementTree.fromstring(graph_export.to_svg(found, say))
     kinds = {element.tag.rpartition("}")[2] for element in root.iter()}
     assert kinds == {"svg", "rect", "path", "text"}
+
+
+def test_a_drawing_that_would_be_too_wide_is_an_outline() -> None:
+    """Links of a memory with ten neighbours showed one of them at 40 columns."""
+    layout = lay_out(tree(), lambda node: f"{node.name}, a headline", width=40, height=5)
+    check_no_overlap(layout)
+    assert layout.width <= 40
+    assert layout.height <= 5
+    assert [node.row for node in layout.nodes] == list(range(len(layout.nodes)))

@@ -8,6 +8,7 @@ import re
 import shutil
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -338,3 +339,12 @@ def test_a_store_that_was_taken_away_is_not_told(tmp_path: Path) -> None:
     session.do(Act.ADD, content="A new one.", title="New", type="goal")
     session.root.rename(tmp_path / "elsewhere")
     assert session.reverted() == []
+
+
+def test_reverted_edits_are_looked_for_while_rows_are_numbered(tmp_path: Path) -> None:
+    """Leaving memtui waits for this look, and at a million memories the rows are busy for long."""
+    session = EditSession(tmp_path, "agent-memory")
+    session.do(Act.EDIT, session.first(of("fact")), content="Mine")
+    again = Library.open([session.root], cache=None, state=tmp_path / "state")
+    with ThreadPoolExecutor() as pool, again.loaded.lock:
+        assert pool.submit(again.find_reverted, 0).result(timeout=20) == []

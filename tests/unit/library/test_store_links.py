@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memtui.changes import Act, Change
 from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.link_statements import read_entry
 from memtui.insight.links import LinkIndex
@@ -87,6 +88,52 @@ def test_saved_links_are_what_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
         assert [edge.relation for edge in index.outgoing(node)] == ["quotes"]
         other = Node(NodeKind.MEMORY, f"agent-memory:{fact(2, '')['id']}")
         assert (index.outgoing(other), index.incoming(other)) == ((), ())
+
+
+@pytest.mark.parametrize("is_open", [True, False], ids=["open", "closed and saved"])
+def test_a_source_that_becomes_a_memory_is_linked_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_open: bool
+) -> None:
+    monkeypatch.setattr(store_links, "SAVED_FROM", 1)
+    source = fact(9, "the talk")
+    facts = [fact(1, "tea", source=source["id"]), fact(2, "no coffee", source=source["id"])]
+    write_facts(tmp_path / "m", "bo", [*facts, fact(3, "see [[bo]]")])
+    opened(tmp_path, tmp_path / "m").links.build()
+    library = opened(tmp_path, tmp_path / "m")
+    node = Node(NodeKind.MEMORY, f"agent-memory:{source['id']}")
+    with library.links.reading() as index:
+        assert index.incoming(node) == ()
+        assert not index.has_entry(f"agent-memory:{facts[0]['id']}"), "what names nothing is kept"
+    assert list(tmp_path.rglob(LINKS_FILE))
+    write_facts(tmp_path / "m", "talks", [source])
+    if is_open:
+        library.refresh()
+    else:
+        library = opened(tmp_path, tmp_path / "m")
+    with library.links.reading() as index:
+        sources = {edge.source.name for edge in index.incoming(node)}
+    assert sources == {f"agent-memory:{one['id']}" for one in facts}
+    past = PastViews(library).at(datetime(2026, 3, 20, tzinfo=UTC))
+    with past.links.reading() as index:
+        assert {edge.source.name for edge in index.incoming(node)} == sources
+
+
+def test_in_the_past_a_source_that_is_gone_since_is_linked_to(tmp_path: Path) -> None:
+    source = fact(9, "the talk")
+    facts = [fact(1, "tea", source=source["id"]), fact(2, "no coffee", source=source["id"])]
+    write_facts(tmp_path / "m", "bo", facts)
+    write_facts(tmp_path / "m", "talks", [source])
+    library = opened(tmp_path, tmp_path / "m")
+    done, ref = datetime.now(UTC), f"agent-memory:{source['id']}"
+    library.apply(library.plan([Change(Act.DELETE, "agent-memory", ref)]))
+    later = opened(tmp_path, tmp_path / "m")
+    node = Node(NodeKind.MEMORY, ref)
+    with later.links.reading() as index:
+        assert index.incoming(node) == ()
+    with PastViews(later).at(done).links.reading() as index:
+        assert {edge.source.name for edge in index.incoming(node)} == {
+            f"agent-memory:{one['id']}" for one in facts
+        }
 
 
 def test_as_of_a_time_the_links_are_those_of_the_memories_of_then(

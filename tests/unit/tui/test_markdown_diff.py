@@ -13,8 +13,8 @@ from memtui import text
 from memtui.paths import bundled_folder
 from memtui.testing.hostile_values import ALL, FORBIDDEN
 from memtui.tui.appearance import ThemeRegistry
-from memtui.tui.diff_lines import BOTH_SIDES
-from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
+from memtui.tui.diff_lines import BOTH_SIDES, DiffLine
+from memtui.tui.widgets.diff_view import draw_diff, draw_text, draw_text_diff
 
 PALETTE = ThemeRegistry([bundled_folder("themes")]).palette("dusk")
 NOTE = """# Ledger
@@ -137,3 +137,34 @@ def test_text_of_a_store_stays_text(value: str) -> None:
             assert not FORBIDDEN & set(segment.text)
             assert not re.search("[\ue000-\ue003]", segment.text)
             assert not (segment.style and (segment.style.link or segment.style.meta))
+
+
+@given(
+    words=st.lists(st.sampled_from(["tea", "日本語の文", '"status":', "x" * 90, "  ", "\u0301"])),
+    indent=st.integers(0, 60),
+    width=st.integers(12, 80),
+)
+def test_a_line_of_a_diff_is_wrapped_at_words(words: list[str], indent: int, width: int) -> None:
+    line = " " * indent + " ".join(words)
+    drawn = draw_diff(DiffLine("new", line), PALETTE, width)
+    rows = ["".join(segment.text for segment in row) for row in drawn]
+    assert max(text.width(row) for row in rows) <= width
+    assert "".join("".join(rows).split()) == "+" + "".join(line.split()), "nothing is lost"
+    for word in ("tea", '"status":'):
+        assert " ".join(rows).count(word) == line.count(word), "no short word is cut in two"
+    if words and indent < (width - 3) // 2:
+        assert rows[0].startswith(" + " + " " * indent)
+
+
+def test_changed_words_of_a_wrapped_line_stay_marked() -> None:
+    pieces = (
+        (False, '"at": '),
+        (True, '"2026-11-23"'),
+        (False, ', "status": '),
+        (True, '"retired"'),
+    )
+    line = DiffLine("new", "".join(words for _, words in pieces), pieces)
+    drawn = draw_diff(line, PALETTE, 24)
+    assert len(drawn) > 1
+    marked = [piece.text for row in drawn for piece in row if piece.style and piece.style.reverse]
+    assert "".join(marked) == '"2026-11-23""retired"'
