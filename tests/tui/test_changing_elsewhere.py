@@ -372,6 +372,7 @@ async def test_an_export_is_named_after_its_format_and_says_what_is_lost_before(
         assert "left out of memories of other formats: tags, links" in on.text()
         await on.keys("right")
         assert name.value.endswith("-engram.json")
+        assert "no embeddings or former versions" in on.text()
         assert "-ambient" not in name.value
         await on.keys("enter")
         assert "filter by that store first" in on.text()
