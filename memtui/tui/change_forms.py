@@ -261,7 +261,7 @@ def several(
         if name == "tags":
             return FormField(name, label, hint=TAG_CHANGES_HINT, note=note)
         values = {value_of(memory, name) for memory in can}
-        now = f"{len(values)} different" if len(values) > 1 else text.one_line(*values)
+        now = f"{len(values)} different" if len(values) > 1 else text.one_line(values.pop())
         hint = f"{UNCHANGED}: {now or empty_word(name)}"
         return FormField(name, label, known=tuple(known.get(name, ())), hint=hint, note=note)
 
