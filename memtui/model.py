@@ -23,7 +23,7 @@ UNTYPED = "untyped"
 
 
 def empty_word(field: str) -> str:
-    """What the screen shows in place of an empty value of this field."""
+    """Return what the screen shows in place of an empty value of this `field`."""
     return UNTYPED if field == "type" else "none"
 
 
