@@ -135,8 +135,9 @@ def _time(kind: DifferenceKind, memory: Memory) -> datetime | None:
 
 
 def text_of(memory: Memory) -> str:
-    """Title and text of a memory, which are compared."""
-    if memory.title and memory.title != memory.content:
+    """Title and text of a memory, which are compared; a text that begins with the title, once."""
+    first_line = memory.content.lstrip("# ").partition("\n")[0].strip()
+    if memory.title and memory.title != first_line:
         return f"{memory.title}\n\n{memory.content}"
     return memory.content
 

@@ -39,19 +39,18 @@ def compare_times(
         cancelled: Asked while git is read.
     """
     present = views.library
-    before = views.at(since, cancelled)
-    after: Library = present if until is None else views.at(until, cancelled)
     until_seconds = (until or present.now()).timestamp()
-    old, new = before.loaded.state, after.loaded.state
+    while True:
+        before = views.at(since, cancelled)
+        after: Library = present if until is None else views.at(until, cancelled)
+        old, new, now = before.loaded.state, after.loaded.state, present.loaded.state
+        if old.snapshot.revision == new.snapshot.revision == now.snapshot.revision:
+            break  # else the stores were read again in between: slots differ
     slots = past_columns.find_differences(
-        old.columns,
-        new.columns,
-        len(present.loaded.state.columns),
-        since.timestamp(),
-        until_seconds,
+        old.columns, new.columns, len(now.columns), since.timestamp(), until_seconds
     )
-    first = {memory.ref: memory for memory in _rows(before, slots[0])}
-    second = {memory.ref: memory for memory in _rows(after, slots[1])}
+    first = {memory.ref: memory for memory in map(old.snapshot.rows.__getitem__, slots[0])}
+    second = {memory.ref: memory for memory in map(new.snapshot.rows.__getitem__, slots[1])}
     for ref in first.keys() ^ second.keys():  # a row of its own on one side only
         for library, found in ((before, first), (after, second)):
             at = library.loaded.slots().get(ref) if ref not in found else None
@@ -68,11 +67,6 @@ def compare_times(
         since=since,
         by=lambda memory: MEMTUI if memory.ref in own else memory.source,
     )
-
-
-def _rows(library: Library, slots: Iterable[int]) -> Iterable[Memory]:
-    rows = library.loaded.state.snapshot.rows
-    return (rows[slot] for slot in slots)
 
 
 def _matching(library: Library, query: Query) -> set[str]:

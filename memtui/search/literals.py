@@ -50,7 +50,9 @@ def compile_literal(
     if whole_words and _is_word_character(begin):
         # After the first word: `re` looks for the letters that a pattern begins with at once, a
         # tenth of the time on long texts.
-        first = rf"{first}(?<!\w{first})"
+        # A version is the same number with a `v` and without, as in the index.
+        inside = r"[^\Wv]" if begin.isdigit() else r"\w"
+        first = rf"{first}(?<!{inside}{first})"
     pattern = r"\s+".join((first, *rest))
     if whole_words and not is_prefix and _is_word_character(end):
         pattern = rf"{pattern}(?!\w)"

@@ -169,7 +169,12 @@ class FileStore(ABC, Generic[AnyContext]):
             is_decision = act in (Act.ACCEPT, Act.DECLINE)
             other = NO_PROPOSALS if is_decision else "this format has no way to do it"
             return self.acts.unsupported.get(act, other)
-        return "" if memory is None else self.acts.not_on(act, memory)
+        if memory is None:
+            return ""
+        is_native = act not in SIDECAR_ACTS
+        return self.acts.not_on(act, memory) or (
+            explain_read_only_file(memory) if is_native else ""
+        )
 
     def plan(self, change: Change, view: StoreView) -> Plan:
         """The exact edits of a change. Raises Refused, Conflict or RefError; writes nothing."""
@@ -248,6 +253,16 @@ class ListedTextStore(TextFileStore[ListContext]):
         for name in path.split("/"):
             file = safe_join(file, name)
         return file
+
+
+def explain_read_only_file(memory: Memory) -> str:
+    """Return why the file of a memory cannot be replaced; empty when it can, or is gone."""
+    folder, may_write = os.path.dirname(memory.origin.file), os.W_OK | os.X_OK
+    if os.access(folder, may_write) or not os.path.isdir(folder):
+        return ""
+    target = os.path.dirname(os.path.realpath(memory.origin.file))  # a link is followed
+    is_writable = os.access(target, may_write)
+    return "" if is_writable else "the folder of its file is read-only for this user"
 
 
 def explain_read_only(folder: Path) -> str:

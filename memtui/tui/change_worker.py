@@ -71,13 +71,13 @@ def preview_possible(library: Library, changes: Sequence[Change], job: Job) -> P
     possible: list[Change] = []
     refused: dict[tuple[str, str], None] = {}
     for change in stoppable(changes, job.is_cancelled):
-        if not _why_impossible(library, change):
+        if not why_impossible(library, change):
             possible.append(change)
             continue
         fields: dict[str, object] = {}
         for name, value in change.fields.items() or [("", None)]:
             one = replace(change, fields={name: value} if name else {})
-            if why := _why_impossible(library, one):
+            if why := why_impossible(library, one):
                 refused[why, change.ref] = None
             else:
                 fields[name] = value
@@ -89,7 +89,8 @@ def preview_possible(library: Library, changes: Sequence[Change], job: Job) -> P
     return replace(preview(library, possible, job), left_out=left_out)
 
 
-def _why_impossible(library: Library, change: Change) -> str:
+def why_impossible(library: Library, change: Change) -> str:
+    """Return why the change cannot be planned now; empty if it can."""
     try:
         library.plan([change])
     except Refused as error:

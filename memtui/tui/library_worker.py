@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
+from memtui.progress import Cancelled
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import messages, view_state
 from memtui.tui.jobs import Failed, FileWatcher, Job, JobRunner
@@ -79,6 +80,8 @@ class LibraryWorker:
         """The memories that were there at the last look, whatever their status."""
         self.shown = Event()
         """Set when a search of the rows that were last announced is on the screen."""
+        self._is_read = Event()
+        """Opening has read all stores."""
         self._losses: LossDetector | None = None
         """Made once the stores have been read: what was unreadable then is no news."""
         self._has_own_change = False
@@ -105,7 +108,7 @@ class LibraryWorker:
 
     def prepare_past(self) -> None:
         """Read ahead what `go_to` needs."""
-        self.run("past", lambda library, _: self.past_views(library).prepare(), present=True)
+        self.run("past", lambda library, job: self.past_views(library, job).prepare(), present=True)
 
     def go_to(self, at: TimeCondition, done: Callable[[object], object]) -> None:
         """Show the stores as of a time; calls `done` once they are shown."""
@@ -116,7 +119,7 @@ class LibraryWorker:
 
         self.run(
             "past",
-            lambda library, job: self.past_views(library).at(at.time, job.is_cancelled),
+            lambda library, job: self.past_views(library, job).at(at.time, job.is_cancelled),
             went,
             present=True,
         )
@@ -125,8 +128,14 @@ class LibraryWorker:
         """Show the stores as they are now."""
         self.past = self.past_time = None
 
-    def past_views(self, library: Library) -> PastViews:
-        """The stores at other times; call it in a background job."""
+    def past_views(self, library: Library, job: Job) -> PastViews:
+        """The stores at other times, once all are read; call it in this background job.
+
+        Raises Cancelled.
+        """
+        while not self._is_read.wait(0.05):
+            if job.is_cancelled():
+                raise Cancelled
         if self._views is None:
             from memtui.library.past_library import PastViews
 
@@ -156,6 +165,7 @@ class LibraryWorker:
 
         try:
             library.load(report, job.is_cancelled)
+            self._is_read.set()
             job.post(messages.RowsChanged(complete=True))
             self._last_memories = library.current_memories()
             from memtui.library.broken_files import LossDetector
@@ -169,6 +179,7 @@ class LibraryWorker:
             library.index(job.report, job.is_cancelled)
         except MemtuiError as error:
             job.post(messages.WorkFailed(str(error)))
+        self._is_read.set()  # as far as they could be
         job.post(messages.Progressed(None))
         if not job.is_cancelled():
             job.post(messages.IndexReady())

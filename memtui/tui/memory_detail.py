@@ -140,7 +140,7 @@ class DetailLines:
 
     def settle(self, top: int, rows: int) -> int:
         """Draw the lines in view and return the top line at which the view stays."""
-        at_end = 0 < top >= len(self) - rows
+        at_end = top > 0 and top >= len(self) - rows  # what fits whole stays at its beginning
         top = self._body.settle(top - len(self._head), rows) + len(self._head)
         while at_end and top != (end := max(0, len(self) - rows)):
             top = self._body.settle(end - len(self._head), rows) + len(self._head)

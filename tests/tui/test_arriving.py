@@ -109,6 +109,21 @@ async def test_a_cursor_that_was_moved_stays_on_its_memory(disk: SlowDisk) -> No
         assert on.browse.detail.memory == memory
 
 
+async def test_what_changed_is_asked_of_all_stores(disk: SlowDisk) -> None:
+    """`N` while stores were still being read compared those that were there, and said no word."""
+    async with stage(disk.roots[0], open_library=disk.open) as on:
+        disk.let(0)
+        await rows(on, ROWS)
+        await on.handle("N", "t", *"2026", "minus", *"01", "minus", *"01", "enter")
+        await on.pilot.pause(0.2)
+        waiting = on.text()
+        for number in (1, 2):
+            disk.let(number)
+        assert "comparing" in waiting
+        await on.ready()
+        await on.sees(f"{STORES * ROWS} added")
+
+
 async def test_every_batch_of_rows_is_shown_before_the_next_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -302,7 +302,7 @@ async def test_an_import_without_a_place_leads_to_the_field_that_chooses_one(
         on.app.screen.query_one(LineInput).value = str(bundle)
         await on.keys("enter")
         assert "no open store has the format of agent-memory" in on.text()
-        assert "choose another at Into" in on.text()
+        assert "choose the store to import into" in on.text()
         assert "--into" not in on.text()
 
 
@@ -373,9 +373,10 @@ async def test_an_export_is_named_after_its_format_and_says_what_is_lost_before(
         assert "left out of memories of other formats: tags, links" in on.text()
         await on.keys("right")
         assert name.value.endswith("-engram.json")
+        assert "no embeddings or former versions" in on.text()
         assert "-ambient" not in name.value
         await on.keys("enter")
-        assert "filter by it first" in on.text()
+        assert "filter by that store first" in on.text()
         assert "--store" not in on.text()
         name.value = "mine.json"
         await on.keys("left", "left", "left")
@@ -528,6 +529,18 @@ async def test_an_ambient_event_changes_in_every_file_that_holds_it(tmp_path: Pa
         assert not any(event.content.encode() in data for data in on.files().values())
         await on.keys("u")
         assert on.files() == before
+
+
+async def test_a_new_memory_of_a_whole_project_begins_as_its_store_takes_it(tmp_path: Path) -> None:
+    """Ambient keeps only high events for a whole project: the form began with medium, refused."""
+    async with changing(tmp_path, "ambient") as on:
+        await on.stand(on.first("ambient", entity="towerd", status="active").ref)
+        await on.keys("n")
+        assert isinstance(on.app.screen, FormScreen)
+        on.app.screen.query_one(TextInput).set_raw("Zebra stripes are painted at dawn")
+        await on.rest()
+        await on.keys("ctrl+s")
+        assert on.first("ambient", content="Zebra stripes are painted at dawn").entity == "towerd"
 
 
 async def test_marks_stay_on_memories_of_a_file_that_a_program_writes_again(tmp_path: Path) -> None:

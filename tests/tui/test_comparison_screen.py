@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from textual.widgets import Input
 
+from memtui.changes import Act, Change
 from memtui.tui.dialogs.comparison import ComparisonScreen
 
 from .sample_stage import changing
@@ -48,8 +50,6 @@ async def test_since_i_last_looked_only_what_came_later(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_change_is_shown_and_saved_as_markdown(tmp_path: Path) -> None:
-    from memtui.changes import Act, Change
-
     async with changing(tmp_path, "agent-memory") as on:
         memory = on.first("agent-memory", status="active")
         words = f"{memory.content} zebra"
@@ -67,6 +67,15 @@ async def test_a_change_is_shown_and_saved_as_markdown(tmp_path: Path) -> None:
         on.app.screen.query_one(Input).value = str(report)
         await on.keys("enter")
         assert report.read_text().startswith("# Memories from")
+
+
+@pytest.mark.slow
+async def test_counts_that_do_not_fit_are_counted(tmp_path: Path) -> None:
+    stores = ("agent-memory", "ambient", "engram", "simple-memory", "workspace", "codex")
+    async with changing(tmp_path, *stores) as on:
+        await on.keys("N")
+        head = on.text().split("\n")[0].rstrip()
+        assert re.search(r" · [a-z-]+ \d+ · \d more stores?$", head), head
 
 
 @pytest.mark.slow

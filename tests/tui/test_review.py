@@ -18,6 +18,7 @@ from memtui.library import review as library_review
 from memtui.library.review import ReviewQueue
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
+from memtui.tui.controllers import review as controllers_review
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.review import ProposalTextScreen, ReviewScreen, SendScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen, UnreadableScreen
@@ -156,17 +157,20 @@ async def test_what_an_entity_lacks_is_no_sign_on_its_memories() -> None:
 
 
 @pytest.mark.slow
-async def test_accept_writes_and_undo_gives_the_same_bytes(on: Stage, root: Path) -> None:
+async def test_accept_writes_and_undo_gives_the_same_bytes(
+    on: Stage, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = files(root)
     await select(on, "Alice works")
     await on.press("a")
     await review(on)
     assert files(root) != before
     assert not [title for title in titles(on) if "Alice works" in title]
+    monkeypatch.setattr(controllers_review, "RESCAN_AFTER", 3600.0)
     await on.press("u")
-    await on.press("f5")
     await review(on)
     assert files(root) == before
+    assert "3 to review" in on.text(), "the chip too, at once"
     assert [title for title in titles(on) if "Alice works" in title]
 
 

@@ -286,3 +286,26 @@ async def test_a_text_in_a_form_is_whole_after_a_resize(tmp_path: Path) -> None:
             await on.settle()
             shown = " ".join(line.strip("│▐ ") for line in on.text().splitlines()[1:4])
             assert shown.strip() == words, size
+
+
+@pytest.mark.slow
+async def test_a_detail_at_its_beginning_stays_there_after_a_resize(tmp_path: Path) -> None:
+    """A text that was expected to fit, and did not by a line, lost its first line."""
+    async with changing(tmp_path, "agent-memory", size=(80, 24)) as on:
+        await on.stand(on.first("agent-memory", title="2026-11-20").ref)
+        await on.keys("enter")
+        for size in ((60, 20), (40, 12), (60, 20), (80, 24)):
+            await on.resize(*size)
+            await on.settle()
+            assert on.browse.detail.top == 0, size
+
+
+async def test_a_calendar_made_wide_again_shows_as_many_weeks_as_before(tmp_path: Path) -> None:
+    async with changing(tmp_path, "agent-memory", size=(80, 24)) as on:
+        await on.keys("4", "space")
+        before = on.text()
+        await on.resize(40, 12)
+        assert "Sun" in on.text()
+        await on.resize(80, 24)
+        await on.settle()
+        assert on.text() == before

@@ -192,13 +192,17 @@ class FormActions(WritingController):
         types = queries.filter_values(self._screen.view.query(self._screen.now()), "type")
         type = types[0] if len(types) == 1 else ""
 
-        def known(values: KnownValues) -> None:
+        def look(library: Library, _: Job) -> Form:
+            values = self._known(library, store.label)
             kinds = [kind for kind in values.get("kind", ()) if kind in _RECORDS]
             if memory and memory.kind in kinds:
                 kinds = [memory.kind, *(kind for kind in kinds if kind != memory.kind)]
-            self._show(change_forms.add(store, values, entity=entity, type=type, kinds=kinds))
+            start = {"entity": entity, "type": type}
+            if entity and "importance" in store.editable:
+                start["importance"] = _possible_importance(library, store, entity)
+            return change_forms.add(store, values, start, kinds=kinds)
 
-        self._ask_known(store.label, known)
+        self._look(look, self._show)
 
     def _merge(self) -> None:
         memories, current = self._selection.memories(), self._selection.current()
@@ -319,6 +323,15 @@ class FormActions(WritingController):
         store = library.store(memory.store)
         form = change_forms.edit(memory, store, {}, content=content)
         self._show(form, changed=True, draft=draft)
+
+
+def _possible_importance(library: Library, store: WritableStore, entity: str) -> str:
+    """The importance that a new memory of an entity begins with: some take high ones only."""
+    for importance in ("medium", "high"):
+        fields = {"content": "x", "entity": entity, "importance": importance}
+        if not change_worker.why_impossible(library, Change(Act.ADD, store.label, "", fields)):
+            return importance
+    return "medium"
 
 
 def _form_again(

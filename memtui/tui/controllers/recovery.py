@@ -84,14 +84,21 @@ class JournalActions(WritingController):
 
     # Undo and redo
 
-    def reverse(self, action_id: str, number: int | None = None) -> None:
-        """Undo the last change, redo the last undone one, or either for that with this number."""
+    def reverse(
+        self, action_id: str, number: int | None = None, then: Callable[[], None] | None = None
+    ) -> None:
+        """Undo the last change, redo the last undone one, or either for that with this number.
+
+        `then` is called once it is written.
+        """
         is_undo, app = action_id == "undo", self._screen.app
 
         def done(action: JournalAction) -> None:
             word, title = actions.BY_ID[action_id].done, quoted(action.title)
             note = self._undo_note(action)
             app.report(f"{word}: {title}{note}", "redo" if is_undo else "undo")
+            if then is not None:
+                then()
 
         def work(library: Library, report: Report) -> JournalAction:
             reverse = library.undo if is_undo else library.redo

@@ -181,7 +181,7 @@ class ComparisonScreen(PageDialog[str]):
         self._worker.run(
             "compare",
             lambda library, job: compare_times(
-                self._worker.past_views(library),
+                self._worker.past_views(library, job),
                 span.since,
                 span.until,
                 self._filter,
@@ -208,16 +208,24 @@ class ComparisonScreen(PageDialog[str]):
         span = self._span
         until = text.date(span.until) if span.until else "now"
         parts = [f"{span.name or 'changes'}: {text.date(span.since)} to {until}"]
+        parts += ["filtered"] if self._filter is not None else []
         if not self.working:
             counts = Counter(each.kind for each in self._shown)
             parts += [f"{text.number(counts[kind])} {kind}" for kind in counts]
             stores = count_by_store(self._shown)
             if len(stores) > 1:
-                parts += [
+                named = [
                     f"{text.one_line(store)} {text.number(sum(kinds.values()))}"
                     for store, kinds in stores.items()
                 ]
-        self.say_head([*parts, *(["filtered"] if self._filter is not None else [])])
+                last: list[str] = []
+                while (
+                    named and text.width(" · ".join([*parts, *named, *last])) > self.size.width - 2
+                ):
+                    named.pop()
+                    last = [text.counted(len(stores) - len(named), "more store")]
+                parts += [*named, *last]
+        self.say_head(parts)
 
     @on(DifferenceList.Moved)
     def _moved(self) -> None:

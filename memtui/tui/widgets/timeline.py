@@ -170,7 +170,7 @@ class TimelinePane(BarChart):
             return None
         weeks = min(timelines.MAX_WEEKS, max(1, self.size.width - bar_chart.LABEL_CELLS))
         heat = self._heat
-        if heat is None or len(heat.weeks) > weeks or not heat.first <= self._day:
+        if heat is None or len(heat.weeks) != weeks or not heat.first <= self._day:
             last = newest
             if self._day < newest - timedelta(weeks=weeks - 1):
                 last = self._day + timedelta(weeks=weeks // 2)

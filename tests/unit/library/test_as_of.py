@@ -19,7 +19,7 @@ from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
 from memtui.library.past_library import PastViews
-from memtui.library.time_views import read_times
+from memtui.library.time_views import compare_times, read_times
 from memtui.model import CURRENT, Memory
 from memtui.query import Query, parse_query
 from memtui.testing.fixtures import sample
@@ -136,6 +136,24 @@ def test_what_engram_replaced_and_deleted_ends_when_its_database_says(tmp_path: 
         ref = f"engram:{id}"
         assert ref in believed(views.at(at - timedelta(seconds=1)))
         assert ref not in believed(views.at(at))
+
+
+def test_rows_that_come_in_between_two_views_are_compared_too(tmp_path: Path) -> None:
+    """It failed with a ValueError, and `N` ended the screen."""
+    facts = [fact(n, f"came {n}", createdAt=iso(10 * n)) for n in range(3)]
+    write_facts(tmp_path, "places", facts[:1])
+
+    class BusyViews(PastViews):
+        def at(self, *args: Any) -> Any:
+            view, count = super().at(*args), self.library.snapshot.count
+            if count < len(facts):
+                write_facts(tmp_path, "places", facts[: count + 1])
+                self.library.refresh()
+            return view
+
+    views = BusyViews(loaded(tmp_path))
+    found = compare_times(views, START + timedelta(days=5))
+    assert {each.memory.content for each in found} == {"came 1", "came 2"}
 
 
 def _make_some_change(library: Library, dice: random.Random, number: int) -> bool:

@@ -185,6 +185,12 @@ def test_quoted_text_is_exact_with_its_punctuation(line: str, content: str, othe
         assert list(ask(texts(other, content), line).slots) == [1]
 
 
+def test_a_quoted_number_finds_the_version_with_a_v() -> None:
+    memories = texts("gone since v2.6)", "as of 2.6", "12.6", "v2.60", "v2.6.1", "rev2.6", "2-6")
+    assert set(ask(memories, '"2.6"').slots) == set(ask(memories, "2.6").slots) == {0, 1}
+    assert set(ask(memories, '"v2.6"').slots) == {0}
+
+
 @pytest.mark.parametrize(
     "typed",
     ["jonas@example.com", "v1.2.3", "cargo test -p lease", "+47 555 02 777", "src/queue/lease.ts"],

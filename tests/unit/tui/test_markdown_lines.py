@@ -192,13 +192,6 @@ def test_of_a_large_note_only_what_is_seen_is_drawn(kind: str) -> None:
     assert "Kind" in "".join(s.text for n in range(top, len(lines)) for s in lines[n].segments)
 
 
-def test_a_text_that_is_longer_than_was_expected_is_shown_from_its_first_line() -> None:
-    """Else the detail of a memory that just did not fit began at its third line."""
-    source = "# a\n- b\n- c\n\n" * 4
-    for rows in range(1, 2 * len(detail(source))):
-        assert detail(source).settle(0, rows) == 0
-
-
 @pytest.mark.slow
 @given(
     source=st.lists(

@@ -19,6 +19,7 @@ from .programs import AgentMemoryPrograms, AmbientProgram
 LOOK = """
 import json, os, sys
 from pathlib import Path
+from memtui.acts import Act
 from memtui.stores import registry
 import memtui.stores.agent_memory.store, memtui.stores.ambient.store  # while Python may be read
 if os.geteuid() == 0:
@@ -33,13 +34,17 @@ print(json.dumps({
     "unreadable": [fault.file for fault in scan.unreadable]
     + [fault.file for reading in readings for fault in reading.unreadable],
     "read_only": store.read_only,
+    "refusals": [
+        store.refusal(act, memory)
+        for reading in readings for memory in reading.memories for act in (Act.EDIT, Act.PIN)
+    ],
 }))
 """
 
 
-def look(folder: Path) -> dict[str, object]:
+def look(folder: Path, mode: int = 0o755) -> dict[str, object]:
     """What a user without rights sees of the store in this folder."""
-    folder.chmod(0o755)
+    folder.chmod(mode)
     home = Path(memtui.__file__).parents[1]
     done = subprocess.run(
         [sys.executable, "-c", LOOK],
@@ -69,6 +74,18 @@ def test_agent_memory(tmp_path: Path) -> None:
     assert found["read"] == [good]
     assert found["unreadable"] == ["entities/closed", "entities/shut/items.json"]
     assert found["read_only"] == "the folder is read-only for this user"
+
+
+def test_a_folder_of_somebody_else_in_a_store_of_ones_own(tmp_path: Path) -> None:
+    programs = AgentMemoryPrograms(tmp_path / "work")
+    programs.add_fact("alice", "person", "everybody may read this")
+    programs.items("alice").parent.chmod(0o555)
+    try:
+        found = look(programs.home, 0o777)
+    finally:
+        programs.items("alice").parent.chmod(0o755)
+    assert found["read_only"] == ""
+    assert found["refusals"] == ["the folder of its file is read-only for this user", ""]
 
 
 def test_ambient(tmp_path: Path) -> None:
