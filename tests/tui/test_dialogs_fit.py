@@ -20,6 +20,7 @@ from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog, Reply
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.text_window import OutcomeLine
 
+from .sample_stage import changing
 from .stage import Stage, fact, stage, write_store
 
 SIZES = [(160, 45), (80, 24), (40, 12)]
@@ -334,3 +335,15 @@ def test_a_terminal_that_cannot_show_the_screen_is_refused() -> None:
 
 def test_added_words_are_underlined_without_colours() -> None:
     assert "underline" in themes.mono().paints["added"].attributes
+
+
+@pytest.mark.slow
+async def test_a_narrow_review_gives_its_rows_to_the_words(tmp_path: Path) -> None:
+    """A cut name of a store took a quarter of each row."""
+    async with changing(tmp_path, "simple-memory", "agent-memory", size=(60, 20)) as on:
+        await on.keys("V")
+        await on.sees("Contradictions")
+        assert "… simple-memory" in on.text()
+        await on.resize(40, 12)
+        await on.settle()
+        assert "simple" not in on.text()

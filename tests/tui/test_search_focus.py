@@ -106,3 +106,11 @@ async def test_the_suggestion_for_a_wrong_filter_is_whole(root: Path) -> None:
         await on.type("type:persn")
         words = " ".join(on.text().replace("│", " ").split())
         assert "did you mean" in words, words
+
+
+async def test_marks_of_a_list_without_matches_are_counted_alone(root: Path) -> None:
+    async with stage(root) as on:
+        await on.press("space", "/")
+        await on.type("type:persn")
+        await on.press("enter")
+        assert "1 marked ─" in on.text()

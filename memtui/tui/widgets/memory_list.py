@@ -243,9 +243,9 @@ class MemoryList(ListWindow):
 
     def _update_subtitle(self) -> None:
         count = len(self.slots)
-        marks = f"{text.number(len(self.marked))} marked · " if self.marked else ""
+        marks = f"{text.number(len(self.marked))} marked" if self.marked else ""
         place = f"{text.number(self.cursor + 1)} of {text.number(count)}" if count else ""
-        self.say_below(Content(marks + place))
+        self.say_below(Content(" · ".join(filter(None, (marks, place)))))
 
     def draw(self, index: int, width: int, *, selected: bool) -> Strip:
         slot = int(self.slots[index])

@@ -23,6 +23,8 @@ from memtui.tui.widgets.diff_view import (
 from memtui.tui.widgets.text_window import RowList
 from memtui.upkeep.proposals import RULES, Proposal
 
+STORE_FROM = 50
+"""Columns of a row that names its store."""
 SIDE_BY_SIDE_FROM = 60
 """Columns from which two texts, and the two sides of a diff, stand side by side."""
 _LONGEST = 6_000
@@ -52,7 +54,8 @@ class ReviewList(RowList[ReviewRow]):
                 (count, palette.dim),
             ]
         sign = "·" if row.is_hint else "◆"
-        store = text.cut_line(row.proposal.store, width // 4) if self.names_stores else ""
+        names_store = self.names_stores and width >= STORE_FROM
+        store = text.cut_line(row.proposal.store, width // 4) if names_store else ""
         room = max(8, width - 6 - text.width(store) - 1)
         return [
             (f"  {sign} ", palette.accent),
