@@ -72,10 +72,6 @@ class Refused(StoreError):
     """The store or its format cannot do what was asked, and why."""
 
 
-class NoTarget(Refused):
-    """A command does not say which of the open stores it is for."""
-
-
 class SaveError(MemtuiError):
     """Nothing was saved; the caller still has the text."""
 

@@ -22,6 +22,11 @@ UNTYPED = "untyped"
 """The name of the empty type in a filter and on the screen."""
 
 
+def empty_word(field: str) -> str:
+    """Return what the screen shows in place of an empty value of this `field`."""
+    return UNTYPED if field == "type" else "none"
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where a memory is stored: a file and, where known, the line and the position in it."""

@@ -22,7 +22,7 @@ from memtui.bundle import OpenStores
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.changes import Act, Change, Edit, Outcome, Plan, SidecarEdit, StoreEdits, TextEdit
 from memtui.dataclass import dataclass, field, fields, replace
-from memtui.errors import MemtuiError, NoTarget, RefError, Refused
+from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import encode
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
@@ -250,9 +250,9 @@ def _find_target(incoming: IncomingStore, library: OpenStores) -> WritableStore:
     if len(chosen) == 1:
         return chosen[0]
     which = "several open stores have" if chosen else "no open store has"
-    raise NoTarget(
+    raise Refused(
         f"{which} the format of {incoming.label}{f', {format}' * (format != incoming.label)}",
-        do="choose the store with --into STORE",
+        do="choose the store to import into",
     )
 
 

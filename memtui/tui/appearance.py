@@ -107,7 +107,9 @@ class Palette:
         """Style of a kind of token in code: the colours of types, which a theme sets apart."""
         if kind in _CODE_TYPES:
             return self.type(_CODE_TYPES[kind]) + _UPRIGHT
-        return {"comment": self.faint + _SLANTED, "operator": self.dim}.get(kind, self.text)
+        changed = {"added": self.added, "removed": self.removed + Style(strike=False)}
+        others = {"comment": self.faint + _SLANTED, "operator": self.dim, **changed}
+        return others.get(kind, self.text)
 
     def glyph(self, field: str, value: str) -> Style:
         """Style of the glyph before a filter value."""

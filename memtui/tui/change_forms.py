@@ -10,7 +10,7 @@ from memtui import text
 from memtui.changes import Act, Change
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict
-from memtui.model import IMPORTANCES, Memory
+from memtui.model import IMPORTANCES, Memory, empty_word
 from memtui.stores.base import WritableStore
 
 Values = Mapping[str, str]
@@ -148,7 +148,8 @@ def _field(
     kind = {"content": Kind.PROSE, "importance": Kind.ONE_OF}.get(name, Kind.LINE)
     offered = IMPORTANCES if name == "importance" else tuple(known.get(name, ()))
     hint = TAGS_HINT if name == "tags" else ""
-    return FormField(name, LABELS[name], kind, value, offered, locked, hint)
+    shown = value or (empty_word(name) if locked else "")
+    return FormField(name, LABELS[name], kind, shown, offered, locked, hint)
 
 
 def _form(
@@ -259,19 +260,14 @@ def several(
             return FormField(name, label, Kind.ONE_OF, UNCHANGED, choices, note=note)
         if name == "tags":
             return FormField(name, label, hint=TAG_CHANGES_HINT, note=note)
-        hint = _present([value_of(memory, name) for memory in can])
+        values = {value_of(memory, name) for memory in can}
+        now = f"{len(values)} different" if len(values) > 1 else text.one_line(values.pop())
+        hint = f"{UNCHANGED}: {now or empty_word(name)}"
         return FormField(name, label, known=tuple(known.get(name, ())), hint=hint, note=note)
 
     fields = [field(name, able[name]) for name in SEVERAL if able[name]]
     title = f"Edit {text.counted(len(memories), 'memory')}"
     return _form(title, fields, changes, memories, Act.EDIT, as_possible=True)
-
-
-def _present(values: Sequence[str]) -> str:
-    """Describe the present values of a field of several memories, as its hint."""
-    count = len(set(values))
-    now = text.one_line(values[0]) or "none" if count == 1 else f"{count} different"
-    return f"{UNCHANGED}: {now}"
 
 
 def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence[str]]) -> Form:

@@ -43,6 +43,8 @@ _TOKENS: Mapping[str, tuple[str, ...]] = {
     "name": ("Name.Function", "Name.Class", "Name.Tag"),
     "builtin": ("Name.Builtin", "Name.Decorator", "Name.Attribute"),
     "operator": ("Operator", "Punctuation"),
+    "added": ("Generic.Inserted",),
+    "removed": ("Generic.Deleted",),
 }
 """Style of the palette -> the kinds of tokens that are drawn in it; the first that fits."""
 PARSER = MarkdownIt("commonmark", {"html": False, "maxNesting": 100}).enable(
@@ -169,11 +171,10 @@ class MarkdownRenderer:
 
     def _code(self, source: str, language: str, width: int) -> Lines:
         """Code behind a bar, wrapped where it is wider than the room."""
-        source = text.visible(source).strip("\n")
+        source = text.visible(source).strip("\n") + "\n"  # some lexers need the last one
         bar = Segment("│ ", self._palette.rule)
-        pieces = _split_lines(list(_highlighted(source, language, self._palette)))
-        wrapped = [part for line in pieces for part in self._wrapped(line, width - 2) or [[]]]
-        return [[bar, *part] for part in wrapped]
+        pieces = _split_lines(list(_highlighted(source, language, self._palette)))[:-1]
+        return [[bar, *part] for line in pieces for part in self._wrapped(line, width - 2) or [[]]]
 
     def _table(self, node: SyntaxTreeNode, width: int) -> Lines:
         palette = self._palette
@@ -182,6 +183,7 @@ class MarkdownRenderer:
             [self._inline(cell.children, palette.title if not n else self._base) for cell in row]
             for n, row in enumerate([row.children for row in rows])
         ]
+        sides = [str(head.attrs.get("style", "")).rpartition(":")[2] for head in rows[0].children]
         count = max((len(row) for row in cells), default=0)
         natural = [
             max((_cells(row[at]) for row in cells if at < len(row)), default=1) or 1
@@ -200,16 +202,14 @@ class MarkdownRenderer:
                 line: list[Segment] = []
                 for at, column in enumerate(columns):
                     words = column[y] if y < len(column) else []
-                    used = sum(text.width(segment.text) for segment in words)
-                    if at:
-                        line.append(edge)
-                    line += words
+                    gap = widths[at] - sum(text.width(segment.text) for segment in words)
+                    before = {"right": gap, "center": gap // 2}.get(sides[at], 0)
+                    line += [*[edge][:at], Segment(" " * before), *words]
                     if at < count - 1:
-                        line.append(Segment(" " * (widths[at] - used)))
+                        line.append(Segment(" " * (gap - before)))
                 lines.append(line)
             if not number:
-                rule = "─┼─".join("─" * cells for cells in widths)
-                lines.append([Segment(rule, palette.rule)])
+                lines.append([Segment("─┼─".join("─" * cells for cells in widths), palette.rule)])
         return lines
 
     def _records(self, cells: Sequence[Sequence[Pieces]], width: int) -> Lines:

@@ -156,7 +156,8 @@ async def test_an_editor_that_changes_nothing_or_is_missing(tmp_path: Path) -> N
         await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         lent(on)
         await on.keys("E")
-        assert "Cannot start the editor" in on.toasts[-1]
+        assert "Cannot start /no/such/editor" in on.toasts[-1]
+        assert "the setting editor" in on.toasts[-1], "it comes before $EDITOR"
         on.app.settings = type(on.app.settings)(editor=script(tmp_path, "pass"))
         await on.keys("E")
         assert "No changes" in on.toasts[-1]
@@ -301,7 +302,7 @@ async def test_an_import_without_a_place_leads_to_the_field_that_chooses_one(
         on.app.screen.query_one(LineInput).value = str(bundle)
         await on.keys("enter")
         assert "no open store has the format of agent-memory" in on.text()
-        assert "choose another at Into" in on.text()
+        assert "choose the store to import into" in on.text()
         assert "--into" not in on.text()
 
 
@@ -372,9 +373,10 @@ async def test_an_export_is_named_after_its_format_and_says_what_is_lost_before(
         assert "left out of memories of other formats: tags, links" in on.text()
         await on.keys("right")
         assert name.value.endswith("-engram.json")
+        assert "no embeddings or former versions" in on.text()
         assert "-ambient" not in name.value
         await on.keys("enter")
-        assert "filter by it first" in on.text()
+        assert "filter by that store first" in on.text()
         assert "--store" not in on.text()
         name.value = "mine.json"
         await on.keys("left", "left", "left")

@@ -55,7 +55,7 @@ FORMAT = Format(
         identity="sync_id", convert=lazy_function("memtui.stores.engram.importing", "convert")
     ),
     document=ExchangeDocument(
-        description="the JSON of `engram export`; memories of one Engram store",
+        description="the JSON of `engram export`: one store, no embeddings or former versions",
         name="an Engram export",
         member="observations",
         export=lazy_function("memtui.stores.engram.export_document", "export_memories"),

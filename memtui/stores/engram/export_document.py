@@ -21,7 +21,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memtui.errors import NoTarget
+from memtui.errors import Refused
 from memtui.stores.engram import NAME, database_file, rules
 from memtui.stores.engram.connection import read_or_raise
 from memtui.stores.engram.rebuild import lines_of
@@ -59,12 +59,12 @@ Row = Mapping[str, Any]
 def export_memories(request: ExportRequest) -> ExportedDocument:
     """The export of the one store that the memories lie in (`Format.document`).
 
-    Raises NoTarget when they lie in several, or in one of another format; StoreError.
+    Raises Refused when they lie in several, or in one of another format; StoreError.
     """
     labels = {memory.store for memory in request.memories}
     stores = [store for store in request.stores if store.label in labels or not labels]
     if len(stores) != 1 or stores[0].format != NAME:
-        raise NoTarget("this form is for one Engram store", do="choose it with --store STORE")
+        raise Refused("this form is for one Engram store", do="filter by that store first")
     complete = stores[0].label in request.complete
     ids = None if complete else {memory.id for memory in request.memories}
     file = database_file(stores[0].root)

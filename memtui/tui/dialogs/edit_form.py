@@ -93,7 +93,7 @@ class FormScreen(FittingDialog[Planned]):
 
     def _row(self, field: FormField) -> Widget:
         if field.locked:
-            words = f"{text.one_line(field.value) or 'none'} · {field.locked}"
+            words = f"{text.one_line(field.value)} · {field.locked}"
             shown = Static(Content(words), classes="locked", markup=False)
             return labelled_row(field.label, shown)
         if field.kind is Kind.PROSE:

@@ -20,7 +20,7 @@ from memtui.bundle.bundle_reader import ImportDocument, describe_importable_file
 from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.changes import Act, Change
-from memtui.errors import BundleError, MemtuiError, NoTarget, Refused
+from memtui.errors import BundleError, MemtuiError
 from memtui.files.reading import read_bytes
 from memtui.journal import JournalAction
 from memtui.library import Library
@@ -121,10 +121,7 @@ class ImportScreen(TransferScreen):
                 raise BundleError(reason, where=str(path)) from error
             if place is not None:
                 return plan_restore(document, place, stopped)
-            try:
-                return plan_import(document, library, into, report, stopped)
-            except NoTarget as error:
-                raise Refused(error.what, do="choose another at Into") from error
+            return plan_import(document, library, into, report, stopped)
 
         self.work(plan, self._planned)
 

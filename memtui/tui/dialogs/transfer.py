@@ -17,7 +17,7 @@ from textual.widgets import Input
 
 from memtui import text
 from memtui.bundle import exporting
-from memtui.errors import MemtuiError, NoTarget, Refused
+from memtui.errors import MemtuiError
 from memtui.files.staging import write_file
 from memtui.library import Library
 from memtui.model import Memory
@@ -264,11 +264,7 @@ class ExportScreen(TransferScreen):
         form, chosen = self._form.raw, self._groups[self._what.raw]
 
         def export(library: Library, report: Report, stopped: IsCancelled) -> exporting.Export:
-            try:
-                made = exporting.export_memories(library, form, chosen, report, stopped)
-            except NoTarget as error:
-                do = "filter by it first, then export what is shown"
-                raise Refused(error.what, do=do) from error
+            made = exporting.export_memories(library, form, chosen, report, stopped)
             write_file(path, made.pieces)
             return made
 

@@ -147,6 +147,26 @@ def test_code_is_highlighted_and_search_words_are_marked() -> None:
     assert any(s.text == "tea" and s.style == palette.text + palette.match for s in marked)
 
 
+def test_a_column_is_aligned_as_its_dashes_say() -> None:
+    source = "|left|centre|right|\n|:-|:-:|-:|\n|a|b|1|\n|a word|in the middle|1,000|"
+    assert plain(source) == [
+        "left   │    centre     │ right",
+        "───────┼───────────────┼──────",
+        "a      │       b       │     1",
+        "a word │ in the middle │ 1,000",
+    ]
+
+
+def test_lines_of_a_diff_have_the_colours_of_what_was_added_and_removed() -> None:
+    palette = PALETTES.palette("dusk")
+    segments = [s for line in drawn("```diff\n-tea\n+coffee\n```", 60) for s in line]
+    styles = {s.text: s.style for s in segments}
+    assert styles["+coffee"] == palette.added
+    assert styles["-tea"] is not None
+    assert styles["-tea"].color == palette.removed.color
+    assert plain("```diff\n-tea\n+coffee\n```", theme="mono") == ["│ -tea", "│ +coffee"]
+
+
 def test_without_colours_inline_code_keeps_its_signs() -> None:
     assert plain("run `make all` now", theme="mono") == ["run `make all` now"]
 
