@@ -233,3 +233,17 @@ def test_two_memtui_keep_each_others_choice_of_stores(home: Path, tmp_path: Path
     first.choose(first.known(), {stores[0].key})
     second.choose(second.known(), {stores[1].key})
     assert catalog().chosen() == []
+
+
+@pytest.mark.slow
+async def test_stores_of_one_program_can_be_told_apart_in_a_small_window(home: Path) -> None:
+    """Their labels were cut before the number in which they differ."""
+    project = home / "code" / "harbour"
+    facts = {"people/bob": [fact(1, "Bob prefers coffee", "2026-03-02")]}
+    write_store(project / "other-facts", facts)
+    async with started(home, (60, 20), project) as on:
+        await on.press("0")
+        for size in ((60, 20), (40, 12)):
+            await on.resize(*size)
+            await on.settle()
+            assert "agent-memory-2" in on.text(), size

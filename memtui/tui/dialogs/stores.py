@@ -25,6 +25,8 @@ from memtui.tui.dialogs.import_ import copy_at_once, preview_copy
 from memtui.tui.widgets.text_window import RowList, TextWindow
 from memtui.upkeep.similar_memories import StoreComparison
 
+PROGRAM_FROM = 60
+"""Columns of a row that says the program and the age; below, the label and its folder need them."""
 PROGRAM_CELLS = 18
 COUNT_CELLS = 9
 AGE_CELLS = 6
@@ -89,17 +91,19 @@ class StoreList(RowList[StoreSummary | str]):
         is_chosen = row.store.key in self.chosen
         count = text.number(row.count) if self.is_counted else "…"
         age = text.short_ago(row.last_write, self._now) if self.is_counted else ""
-        room = max(0, width - 5 - PROGRAM_CELLS - COUNT_CELLS - AGE_CELLS - 2)
-        remarks = text.cut(_remarks(row, is_new=row.store.key in self._fresh), max(0, room - 2))
-        room -= text.width(remarks) + 2
-        label = text.cut_line(row.store.label, max(0, room))
-        path = text.cut_line(_path_in(row), max(0, room - text.width(label) - 2))
-        program = text.column(row.program, PROGRAM_CELLS)
+        program, age = text.column(row.program, PROGRAM_CELLS), f"{age:>{AGE_CELLS}}"
+        if width < PROGRAM_FROM:
+            program = age = ""
+        room = max(0, width - 5 - len(age) - COUNT_CELLS - text.width(program) - 2)
+        label = text.cut_line(row.store.label, room)
+        room = max(0, room - text.width(label) - 2)
+        remarks = text.cut(_remarks(row, is_new=row.store.key in self._fresh), room)
+        path = text.cut_line(_path_in(row), max(0, room - text.width(remarks) - 2))
         return [
             ("[✓] ", palette.chosen) if is_chosen else ("[ ] ", palette.faint),
             (program, palette.text if is_chosen else palette.dim),
             (f"{count:>{COUNT_CELLS}}", palette.dim),
-            (f"{age:>{AGE_CELLS}}  ", palette.faint),
+            (f"{age}  ", palette.faint),
             (label, palette.dim),
             (f"  {path}" if path else "", palette.faint),
             (f"  {remarks}" if remarks else "", palette.warning),
