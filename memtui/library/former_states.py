@@ -46,12 +46,13 @@ def find_former_states(
     """
     memories: dict[str, Memory] = {}
     absent: set[str] = set()
-    later = [
-        # done and undone since: what it found is how it was
-        replace(a, state=ActionState.DONE) if a.time > at.timestamp() else a
-        for a in read_actions(library.state_folder)
-        if a.changed > at.timestamp()
-    ]
+    moment = at.timestamp()
+    actions = [a for a in read_actions(library.state_folder) if a.changed > moment]
+    # What was done since found how it was, also if it is undone now.
+    since = [replace(a, state=ActionState.DONE) for a in actions if a.time > moment]
+    # What was undone since left how it was, also if it is redone now; the newest was undone first.
+    undone = [replace(a, state=ActionState.UNDONE) for a in actions if a.time <= moment]
+    later = [*since, *sorted(undone, key=lambda action: action.time)]
     for store in library.stores:
         reader = FormerReader(store)
         journal = _JournalStates(library, store, reader)

@@ -269,6 +269,12 @@ def test_linked_in_the_query_has_both_ends_and_the_memories_that_say_so(
     # The chain of carillon-score: the middle one is linked to both others, which are not current.
     found = ask("search", "linked:a59fe3d8", "status:all", *store)
     assert sorted(memory["id"][:8] for memory in found) == ["41fc1ac1", "d768edf2"]
+    # The whole id of a note is not that of the observations in it, whose ids begin so.
+    store = ("--store", sample / "markdown-folder")
+    found = ask("search", "linked:bells/salva-terra.md", *store)
+    assert (
+        len([memory for memory in found if memory["id"].startswith("bells/salva-terra.md#")]) == 3
+    )
     call("search", "linked:nobody-there", *store)
     assert "no entity is called" in capsys.readouterr().err
 

@@ -257,6 +257,25 @@ def test_what_was_done_and_undone_since_then_leaves_the_past_as_it_was(
     assert believed(PastViews(library).at(then)) == before
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("known", FORMATS, ids=lambda known: known.name)
+def test_what_was_undone_and_redone_since_then_was_done_then(known: Any, tmp_path: Path) -> None:
+    if known.name == "workspace":
+        pytest.skip("a document that is made again was made, for all one knows, at its file's time")
+    library = loaded(sample(known, tmp_path / "store"), state=tmp_path / "state")
+    dice = random.Random(5)
+    done = sum(_make_some_change(library, dice, number) for number in range(8))
+    before, then = believed(library), datetime.now(UTC)
+    time.sleep(0.002)
+    assert done > 1
+    for step in (library.undo, library.redo):
+        for _ in range(done):
+            step()
+        past = believed(PastViews(library).at(then))  # an id may be that of another text
+        assert sorted(past.values()) == sorted(before.values())
+    assert believed(library) == before
+
+
 TIMED = [f for f in FORMATS if f.name not in ("claude-code", "mcp-memory", "gemini", "hermes")]
 """Formats whose memories say when they were made; a file's time is none."""
 
