@@ -19,6 +19,8 @@ FILE = "session.json"
 MAX_SETS = 20
 """Sets of stores with an entry; the least recently used is deleted first."""
 MAX_SEARCHES = 100
+LONGEST_SEARCH = 1_000
+"""Characters of a search that is kept; the file is not read if pasted texts make it huge."""
 
 
 class Session(NamedTuple):
@@ -66,7 +68,10 @@ def update(state: Path, key: str, change: Callable[[Session], Session]) -> bool:
         entries = read_private(state / FILE)
         values = entries.pop(key, None)
         session = change(_session(values) if isinstance(values, dict) else Session())
-        entries[key] = {**session._asdict(), "searches": session.searches[-MAX_SEARCHES:]}
+        searches = [text for text in session.searches if len(text) <= LONGEST_SEARCH]
+        query = session.query if len(session.query) <= LONGEST_SEARCH else ""
+        kept = session._replace(query=query, searches=tuple(searches[-MAX_SEARCHES:]))
+        entries[key] = kept._asdict()
         newest = dict(list(entries.items())[-MAX_SETS:])
         write_private(state / FILE, json.dumps(newest, indent=1) + "\n")
         return True
