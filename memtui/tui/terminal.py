@@ -234,8 +234,10 @@ def _run_reported(
         app.report_error(error)
     except (OSError, ValueError) as error:
         reason = text.one_line(getattr(error, "strerror", "") or str(error))
-        words = f"Cannot start the {name}: {reason}. Set ${name.upper()}."
-        app.notify(words, severity="error")
+        program = text.one_line(str(getattr(error, "filename", None) or f"the {name}"))
+        is_set = bool(getattr(app.settings, name, ""))
+        do = f"Change the setting {name}" if is_set else f"Set ${name.upper()}"
+        app.notify(f"Cannot start {program}: {reason}. {do}.", severity="error")
     return None
 
 

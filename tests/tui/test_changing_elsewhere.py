@@ -156,7 +156,8 @@ async def test_an_editor_that_changes_nothing_or_is_missing(tmp_path: Path) -> N
         await on.stand(on.first(AGENT, kind="fact", status="active").ref)
         lent(on)
         await on.keys("E")
-        assert "Cannot start the editor" in on.toasts[-1]
+        assert "Cannot start /no/such/editor" in on.toasts[-1]
+        assert "the setting editor" in on.toasts[-1], "it comes before $EDITOR"
         on.app.settings = type(on.app.settings)(editor=script(tmp_path, "pass"))
         await on.keys("E")
         assert "No changes" in on.toasts[-1]

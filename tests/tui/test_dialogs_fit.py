@@ -98,6 +98,7 @@ async def test_what_the_help_finds_is_whole_where_there_is_room(root: Path) -> N
         await on.press("?", "/")
         await on.type("bookmark")
         await on.sees("bookmark.go")
+        assert "enter done" not in on.text(), "there is nothing to scroll"
         await on.press("escape", "escape")
         assert on.app.screen is on.browse
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtui.tui.dialogs.history import VersionList
 from memtui.tui.layout import SMALLEST, Pane, Shape, arrange, measure, resized, row_columns
 from memtui.tui.widgets.inputs import TextInput
 
@@ -309,3 +310,17 @@ async def test_a_calendar_made_wide_again_shows_as_many_weeks_as_before(tmp_path
         await on.resize(80, 24)
         await on.settle()
         assert on.text() == before
+
+
+async def test_the_history_stays_at_its_version_after_a_resize(root: Path) -> None:
+    async with stage(root, (120, 35)) as on:
+        await on.press("/")
+        await on.type("lisbon")
+        await on.press("enter", "H")
+        versions = on.app.screen.query_one(VersionList)
+        assert versions.number == 0
+        await on.press("down")
+        assert versions.number == 1
+        await on.resize(60, 20)
+        await on.settle()
+        assert versions.number == 1, "and not at the memory's own"

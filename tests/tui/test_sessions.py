@@ -251,7 +251,7 @@ async def test_the_pager_gets_the_text_without_escape_sequences(
         monkeypatch.setenv("PAGER", "no-such-pager")
         await on.press("$")
         (told,) = [toast.message for toast in on.app._notifications]
-        assert told == "Cannot start the pager: No such file or directory. Set $PAGER."
+        assert told == "Cannot start no-such-pager: No such file or directory. Set $PAGER."
 
 
 async def test_copying_says_what_it_leaves_out_and_offers_the_exact_text(tmp_path: Path) -> None:

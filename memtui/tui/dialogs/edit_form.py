@@ -36,6 +36,7 @@ PREVIEW_DELAY = 0.15
 """Seconds after the last key until the preview is computed."""
 _STOPPED = frozenset({Outcome.DEDUPE, Outcome.REJECTED})
 DELETED = "another program deleted this memory"
+KEPT = "; your text is still here."
 UNRESOLVED = OutcomeLine("another program changed this memory: ^s shows both texts", Tone.WARNING)
 NO_CHANGES = OutcomeLine("No changes yet", Tone.QUIET)
 
@@ -271,7 +272,7 @@ class FormScreen(FittingDialog[Planned]):
         if not planned.has_edits:
             self._previewed(self._number, found)
             word = str(planned.outcome) if planned.outcome in _STOPPED else "Not saved"
-            self.app.notify(f"{word}: {text.one_line(planned.reason)}", severity="warning")
+            self.app.notify(f"{word}{KEPT}", severity="warning")
             return
         acts = {change.act for change in planned.changes}
         many = len(planned.plans) > 1 or len(planned.refs) > 2
@@ -314,8 +315,7 @@ class FormScreen(FittingDialog[Planned]):
             self.say(OutcomeLine(DELETED, Tone.BAD, "error:"))
         else:
             self._failed(self._number, error)
-        reason = f"{DELETED}; your text is still here." if is_deleted else error
-        self.app.notify(f"Not saved: {reason}", severity="error", timeout=8)
+        self.app.notify(f"Not saved{KEPT}", severity="error")
 
     # Conflicts
 

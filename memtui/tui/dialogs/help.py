@@ -81,8 +81,9 @@ class HelpScreen(TextDialog[None]):
         self.query_one(FilterInput).display = False
 
     def keys(self) -> list[tuple[str, str]]:
-        searching = self.query_one(FilterInput).has_focus
-        return [*super().keys(), ("enter", "done") if searching else ("/", "search")]
+        if self.query_one(FilterInput).has_focus:  # `enter` lets other keys scroll
+            return [*super().keys(), *[("enter", "done")] * self.is_cut]
+        return [*super().keys(), ("/", "search")]
 
     def action_search(self) -> None:
         line = self.query_one(FilterInput)

@@ -113,7 +113,7 @@ class HistoryScreen(FittingDialog[str]):
         """Show the texts as they are written, or with their Markdown rendered."""
         if action_id == "detail.raw":
             self._is_raw = not self._is_raw
-            self.fill(self.query_one(VersionList).number)
+            self.fill()
         else:
             super().action_act(action_id)
 
@@ -123,8 +123,9 @@ class HistoryScreen(FittingDialog[str]):
             self.dismiss(None)
             restore(former)
 
-    def fill(self, number: int = -1) -> None:
-        """Lay out the versions, with the cursor on one of them, else on the memory's own."""
+    def fill(self) -> None:
+        """Lay out the versions; the cursor stays on its version, and begins on the memory's own."""
+        number = self.query_one(VersionList).number
         found, palette = self._history, self.app.palette
         width = max(20, self.inner_width - 3)
         rows: list[VersionLine] = []
