@@ -19,7 +19,7 @@ FILE = "session.json"
 MAX_SETS = 20
 """Sets of stores with an entry; the least recently used is deleted first."""
 MAX_SEARCHES = 100
-LONGEST_SEARCH = 1_000
+LONGEST_SEARCH = 2_000
 """Characters of a search that is kept; the file is not read if pasted texts make it huge."""
 
 
@@ -68,10 +68,13 @@ def update(state: Path, key: str, change: Callable[[Session], Session]) -> bool:
         entries = read_private(state / FILE)
         values = entries.pop(key, None)
         session = change(_session(values) if isinstance(values, dict) else Session())
-        searches = [text for text in session.searches if len(text) <= LONGEST_SEARCH]
+        searches = [each for each in session.searches if len(each) <= LONGEST_SEARCH]
         query = session.query if len(session.query) <= LONGEST_SEARCH else ""
-        kept = session._replace(query=query, searches=tuple(searches[-MAX_SEARCHES:]))
-        entries[key] = kept._asdict()
+        entries[key] = {
+            **session._asdict(),
+            "query": query,
+            "searches": searches[-MAX_SEARCHES:],
+        }
         newest = dict(list(entries.items())[-MAX_SETS:])
         write_private(state / FILE, json.dumps(newest, indent=1) + "\n")
         return True
