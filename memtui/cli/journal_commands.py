@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -12,6 +13,7 @@ import click
 from memtui.cli.options import DEFAULT_LIMIT, json_option, limit_option, store_option
 from memtui.cli.output import confirm_owner, print_json
 from memtui.cli.store_selection import open_library
+from memtui.errors import StoreError
 from memtui.model import format_time
 from memtui.text import date, one_line
 from memtui.tui.actions import BY_ID
@@ -25,7 +27,18 @@ def _open_journal(stores: Sequence[str]) -> Library:
     from memtui import paths
     from memtui.library import Library
 
-    return open_library(stores) if stores else Library((), state=paths.state_folder())
+    every = Library((), state=paths.state_folder())
+    if not stores:
+        return every
+    try:
+        return open_library(stores)
+    except StoreError as error:  # perhaps a change of memtui took its last file away
+        roots = {str(Path(name).absolute()) for name in stores}
+        for action in every.log(DEFAULT_LIMIT, anywhere=True, void=False):
+            if not roots.isdisjoint(part.store for part in action.parts):
+                do = f"its last change: memtui undo --number {action.id}"
+                raise StoreError(error.what, where=error.where, do=do) from error
+        raise
 
 
 @click.command("log")

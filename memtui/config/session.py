@@ -19,6 +19,8 @@ FILE = "session.json"
 MAX_SETS = 20
 """Sets of stores with an entry; the least recently used is deleted first."""
 MAX_SEARCHES = 100
+LONGEST_SEARCH = 2_000
+"""Characters of a search that is kept; the file is not read if pasted texts make it huge."""
 
 
 class Session(NamedTuple):
@@ -66,7 +68,13 @@ def update(state: Path, key: str, change: Callable[[Session], Session]) -> bool:
         entries = read_private(state / FILE)
         values = entries.pop(key, None)
         session = change(_session(values) if isinstance(values, dict) else Session())
-        entries[key] = {**session._asdict(), "searches": session.searches[-MAX_SEARCHES:]}
+        searches = [each for each in session.searches if len(each) <= LONGEST_SEARCH]
+        query = session.query if len(session.query) <= LONGEST_SEARCH else ""
+        entries[key] = {
+            **session._asdict(),
+            "query": query,
+            "searches": searches[-MAX_SEARCHES:],
+        }
         newest = dict(list(entries.items())[-MAX_SETS:])
         write_private(state / FILE, json.dumps(newest, indent=1) + "\n")
         return True

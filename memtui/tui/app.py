@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 import signal
 from collections.abc import Callable, Sequence
@@ -54,6 +55,9 @@ MOUNT_WAIT = 0.01
 """Seconds between two looks whether the screen is made, when the app is to end before."""
 NOT_SAVED = "memtui: bookmarks and past searches were not saved: the state folder cannot be written"
 """Printed at the end, where nothing is seen of a notification any more."""
+TOAST_CELLS, TOAST_LINES = 57, 6
+"""Columns of a toast's text, and lines that it may have in a low window too."""
+log = logging.getLogger(__name__)
 _FOLDER = Path(__file__).parent
 STYLE_SHEETS = (_FOLDER / "app.tcss", _FOLDER / "screens" / "browse.tcss")
 
@@ -121,10 +125,14 @@ class MemtuiApp(AppInterface):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a toast; its text is shown as it is, without markup or escape sequences."""
-        super().notify(
-            text.visible(message), title=title, severity=severity, timeout=timeout, markup=False
-        )
+        """Show a toast; its text is shown as it is, without markup or escape sequences, and cut
+        to a third of the screen."""
+        words, most = text.visible(message), max(TOAST_LINES, self.size.height // 3)
+        lines = text.wrap(words, min(TOAST_CELLS, self.size.width - 3))
+        if len(lines) > most:
+            log.warning("%s", words)
+            words = "\n".join([*lines[: most - 1], "… the whole text is in memtui.log"])
+        super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
     # Output to the terminal
 

@@ -202,6 +202,17 @@ async def test_an_input_shows_its_cursor_at_every_size(root: Path) -> None:
             assert "END" in on.text()
 
 
+async def test_a_long_toast_leaves_most_of_the_screen_and_says_where_to_read_on(
+    root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with stage(root, (80, 24), toasts=True) as on:
+        words = "\n".join(f"left out: file {number}" for number in range(40))
+        on.app.notify(words)
+        await on.sees("the whole text is in memtui.log")
+        assert on.text().count("left out: file") == 7
+        assert words in caplog.text
+
+
 @pytest.mark.slow
 async def test_a_long_choice_can_be_read_whole(root: Path) -> None:
     async with stage(root, SIZES[0]) as on:

@@ -153,3 +153,11 @@ async def test_a_long_list_leaves_its_dialog_the_keys(root: Path) -> None:
         on.app.push_screen(Picker("Many", choices))
         await on.sees("value 3")
         assert "esc cancel" in on.text()
+
+
+@pytest.mark.slow
+async def test_counts_past_999_take_their_room_from_the_bars(tmp_path: Path) -> None:
+    facts = [fact(n, f"We chose tea {n}", "2026-03-02", "decision") for n in range(1000)]
+    async with stage(write_store(tmp_path, {"shop": facts}), (120, 35)) as on:
+        await on.sees("decision ██ 1,000")
+        assert "medium" in on.text()

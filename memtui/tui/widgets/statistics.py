@@ -17,6 +17,7 @@ from memtui.tui.widgets.list_window import ListWindow
 
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 BAR_MIN = 3
+"""Cells of a bar; one less beside counts past 999, which need the room of the names."""
 LABEL_ROOM = 36
 """Columns for words and count; bars take the rest of a wide pane, a quarter of a narrow one."""
 
@@ -123,7 +124,8 @@ class StatisticsPane(ListWindow):
         sign = f"{row.sign} " if row.sign else ""
         room = width - count_width - len(sign) - 4
         spare = width - count_width - 4 - self._words_width
-        bar_width = max(BAR_MIN, min(max(width // 4, width - LABEL_ROOM), spare))
+        bar_min = BAR_MIN - (count_width > 3)
+        bar_width = max(bar_min, min(max(width // 4, width - LABEL_ROOM), spare))
         room = max(1, room - bar_width)
         words = text.pad(text.one_line(row.words), room)
         edge = palette.accent if self.has_focus else palette.faint

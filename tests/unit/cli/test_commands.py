@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -237,7 +238,11 @@ def test_the_last_note_of_a_folder_comes_back(run: Run, tmp_path: Path) -> None:
     note.write_text("# Dusk\n\nThe bell rings at ten.\n", encoding="utf-8")
     assert run("delete", "dusk.md", "--force", "--store", folder).returncode == 0
     assert not note.exists()
-    undone = run("undo")
+    named = run("undo", "--store", folder)
+    assert named.returncode == 1
+    advice = re.search(r"memtui undo --number (\d+)", named.stderr)
+    assert advice, named.stderr
+    undone = run("undo", "--number", advice[1])
     assert undone.returncode == 0, undone.stderr
     assert note.read_text(encoding="utf-8") == "# Dusk\n\nThe bell rings at ten.\n"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from memtui.config.session import FILE, MAX_SETS, Session, key_for, load, update
+from memtui.paths import MAX_FILE_BYTES
 
 LEFT = Session(
     query="tea type:decision",
@@ -61,6 +62,12 @@ def test_a_spoilt_file_is_forgotten(tmp_path: Path, data: bytes) -> None:
 def test_a_place_that_cannot_be_written_is_let_go(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     assert not update(tmp_path / "file" / "state", "a", lambda _: LEFT)
+
+
+def test_pasted_texts_do_not_make_the_file_too_large_to_be_read(tmp_path: Path) -> None:
+    huge = "a" * MAX_FILE_BYTES
+    assert update(tmp_path, "a", lambda _: LEFT._replace(query=huge, searches=("tea", huge)))
+    assert load(tmp_path, "a") == LEFT._replace(query="", searches=("tea",))
 
 
 def test_programs_that_end_at_the_same_moment_lose_nothing(tmp_path: Path) -> None:
