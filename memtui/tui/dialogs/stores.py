@@ -91,9 +91,8 @@ class StoreList(RowList[StoreSummary | str]):
         is_chosen = row.store.key in self.chosen
         count = text.number(row.count) if self.is_counted else "…"
         age = text.short_ago(row.last_write, self._now) if self.is_counted else ""
-        program, age = text.column(row.program, PROGRAM_CELLS), f"{age:>{AGE_CELLS}}"
-        if width < PROGRAM_FROM:
-            program = age = ""
+        program = text.column(row.program, PROGRAM_CELLS) if width >= PROGRAM_FROM else ""
+        age = f"{age:>{AGE_CELLS}}" if program else ""
         room = max(0, width - 5 - len(age) - COUNT_CELLS - text.width(program) - 2)
         label = text.cut_line(row.store.label, room)
         room = max(0, room - text.width(label) - 2)
@@ -183,8 +182,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
     def show_current(self) -> None:
         """Below the list: the path of the store under the cursor, and what cannot be read."""
         current = self._list.store
-        line = self.query_one("#store-path", Static)
-        width = max(20, self.inner_width - 2)
+        line, width = self.query_one("#store-path", Static), max(20, self.inner_width - 2)
         words: list[str] = []
         if current is not None:
             words = [text.cut(text.file_name(str(current.store.root)), width)]
@@ -208,9 +206,7 @@ class StoreChooser(FittingDialog[tuple[str, ...]]):
             if places:
                 name = text.pad(program, PROGRAM_CELLS)
                 where = text.cut(", ".join(places), width - PROGRAM_CELLS - 4)
-                lines.append(
-                    [Segment(f"   {name} ", palette.dim), Segment(where, palette.text)],
-                )
+                lines.append([Segment(f"   {name} ", palette.dim), Segment(where, palette.text)])
         explanation = (
             "They appear here as soon as an agent writes one. `memtui PATH` opens a store that "
             "lies elsewhere, `memtui demo` the sample data."
