@@ -18,7 +18,7 @@ def finished(node: Node) -> Node:
     if isinstance(node, Group):
         return replace(node, parts=tuple(map(finished, node.parts)))
     if isinstance(node, Term) and node.kind is TermKind.PREFIX:
-        return replace(node, kind=TermKind.WORD)
+        return replace(node, kind=TermKind.WORD, is_open=False)
     return node
 
 
@@ -33,6 +33,7 @@ def asked_nodes(query: Query) -> set[Node]:
 
 @given(LINES)
 @example("0 AND /0/ PREFER:0 1")
+@example("0 /0/")
 def test_chips_ask_what_the_line_asked_and_can_all_be_removed(line: str) -> None:
     settled = ViewState(line).settled(NOW)
     asked, now_asked = ViewState(line).query(NOW), settled.query(NOW)
