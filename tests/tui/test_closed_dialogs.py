@@ -42,7 +42,8 @@ async def test_of_many_closed_dialogs_no_part_stays(
                 gc.collect()
                 counts.append(sum(isinstance(one, StylesCache) for one in gc.get_objects()))
         alive = [ref() for ref in opened if ref() is not None]
-        assert len(alive) <= 2  # what the last jobs had to tell
+        # The last message of each queue and the last jobs know one; a kind that stays makes six.
+        assert len(alive) <= 4
         assert counts[1] <= counts[0] + 10
 
 
