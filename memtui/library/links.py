@@ -35,8 +35,8 @@ from memtui.text import visible
 
 log = logging.getLogger(__name__)
 
-CHECK_EVERY = 128
-"""Rows between two questions whether to go on: some milliseconds."""
+CHECK_EVERY = 24
+"""Rows between two questions whether to go on: a millisecond, which a key may have to wait."""
 SAVED_FROM = 512
 """Rows that had to be read for their links from which these are saved at once."""
 MAX_MISSING = 3000
