@@ -114,6 +114,19 @@ class Memory:
         return words.strip() or line if words.startswith((" ", "\t")) else line
 
     @property
+    def is_title_in_text(self) -> bool:
+        """Whether the content begins with the title, as a heading or as it is."""
+        text = self.content.lstrip("# \n")
+        end = text.find("\n")  # a text of a megabyte is not copied
+        return text[: None if end < 0 else end].strip() == self.title.strip()
+
+    @property
+    def full_text(self) -> str:
+        """Title and content; a title that the content begins with is said once."""
+        is_said = not self.title or self.is_title_in_text
+        return self.content if is_said else f"{self.title}\n\n{self.content}"
+
+    @property
     def when(self) -> datetime | None:
         """The time of the last change, else of creation; memories are sorted by it."""
         return self.updated or self.created

@@ -51,8 +51,8 @@ class Difference:
 
     def text_diff(self) -> list[tuple[str, str]]:
         """The texts word by word, as (`same` | `gone` | `new`, piece) pairs."""
-        before = text_of(self.before) if self.before is not None else ""
-        after = text_of(self.after) if self.after is not None else ""
+        before = self.before.full_text if self.before is not None else ""
+        after = self.after.full_text if self.after is not None else ""
         return diff_words(before, after)
 
     def as_record(self) -> dict[str, Any]:
@@ -68,8 +68,8 @@ class Difference:
             "time": format_time(self.time),
             "by": self.by,
             "fields": list(self.fields),
-            "before": None if self.before is None else text_of(self.before),
-            "after": None if self.after is None else text_of(self.after),
+            "before": None if self.before is None else self.before.full_text,
+            "after": None if self.after is None else self.after.full_text,
             "superseded_by": list(memory.superseded_by),
             "diff": [list(piece) for piece in self.text_diff()],
         }
@@ -134,14 +134,6 @@ def _time(kind: DifferenceKind, memory: Memory) -> datetime | None:
     return memory.created if kind is DifferenceKind.ADDED else memory.updated
 
 
-def text_of(memory: Memory) -> str:
-    """Title and text of a memory, which are compared; a text that begins with the title, once."""
-    first_line = memory.content.lstrip("# ").partition("\n")[0].strip()
-    if memory.title and memory.title != first_line:
-        return f"{memory.title}\n\n{memory.content}"
-    return memory.content
-
-
 def count_by_store(differences: Sequence[Difference]) -> dict[str, dict[str, int]]:
     """Store -> kind -> number."""
     counts: dict[str, Counter[str]] = {}
@@ -179,7 +171,7 @@ def _markdown_item(each: Difference) -> list[str]:
         details.append(f"changed: {', '.join(each.fields)}")
     marks = {"same": ("", ""), "gone": ("~~", "~~"), "new": ("**", "**")}
     if each.kind is not DifferenceKind.CHANGED:
-        pieces = [("same", text_of(memory))]
+        pieces = [("same", memory.full_text)]
     else:
         pieces = each.text_diff()
     text = "".join(_marked(piece, *marks[kind]) for kind, piece in pieces)

@@ -236,10 +236,11 @@ class LinkIndex:
     def find_folded(self, name: str) -> list[Node]:
         """The nodes that a name in lower case means: all memories whose ref or id it is, else whose
         id begins so, and all entities of which it is the path or the last part."""
-        begun = [ref for ref in self._refs if name in ref.casefold()]
-        ids = {ref: ref.partition(":")[2].casefold() for ref in begun}
-        exact = [ref for ref in begun if name in (ref.casefold(), ids[ref])]
-        refs = exact or [ref for ref in begun if ids[ref].startswith(name)]
+        ids = {
+            ref: ref.partition(":")[2].casefold() for ref in self._refs if name in ref.casefold()
+        }
+        exact = [ref for ref, id in ids.items() if name in (ref.casefold(), id)]
+        refs = exact or [ref for ref, id in ids.items() if id.startswith(name)]
         nodes = [Node(NodeKind.MEMORY, ref) for ref in refs]
         nodes += [
             Node(NodeKind.ENTITY, path)

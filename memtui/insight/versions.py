@@ -20,7 +20,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from memtui.dataclass import dataclass, field, replace
-from memtui.insight.comparison import text_of
 from memtui.insight.lineage import FindMemory, Lineage
 from memtui.insight.link_statements import SUPERSEDES, last_change, stated_end
 from memtui.model import CURRENT, Memory
@@ -61,7 +60,7 @@ class TextVersion:
     @property
     def text(self) -> str:
         """Title and content as one text, to compare."""
-        return text_of(self.memory)
+        return self.memory.full_text
 
 
 @dataclass(frozen=True, slots=True)

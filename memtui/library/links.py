@@ -10,7 +10,7 @@ import json
 import logging
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Container, Iterator
+from collections.abc import Callable, Collection, Iterator, KeysView
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -131,14 +131,15 @@ class StoreLinks:
             caches = self._loaded.caches if self._present is None else ()
             bases = {cache.catalog.folder: cache.base for cache in caches if cache.catalog}
             slot_of = self._loaded.slots()
-        if any(ref in slot_of for ref in self._missing):
+        refs = slot_of.keys()
+        if not refs.isdisjoint(self._missing):
             self._index, self._serials = LinkIndex(), numbering.NO_SERIALS
             self._revision, self._missing = -1, frozenset()
         is_first = self._revision < 0 and self._present is None
         if self._present is not None and self._revision < 0:
             with self._present.reading(cancelled) as index:
                 missing = self._present._missing
-                if not any(ref in slot_of for ref in missing):
+                if refs.isdisjoint(missing):
                     self._index, self._serials = index.copy(), self._present._serials
                     self._missing = missing
             self._index.is_past = True
@@ -150,11 +151,11 @@ class StoreLinks:
         self._serials = numbering.without_serials(self._serials, removed)
         saved: dict[int, LinkEntry] = {}
         read_bases = []
-        sources = _MissingSources(slot_of, self._missing)
+        sources = _MissingSources(refs, self._missing)
         for folder, base in bases.items() if is_first or len(added) >= SAVED_FROM else ():
             if not base or (found := read_entries(folder, base, cancelled)) is None:
                 continue
-            if not any(ref in slot_of for ref in found.missing):
+            if refs.isdisjoint(found.missing):
                 saved.update(found.entries)
                 sources.refs.update(found.missing)
                 read_bases.append(base)
@@ -284,7 +285,7 @@ class _MissingSources:
     """Tells which memories have no links, as their sources are no memories, and notes the refs
     that these sources would mean: with such a memory the links are built anew."""
 
-    def __init__(self, refs: Container[str], missing: Collection[str]) -> None:
+    def __init__(self, refs: KeysView[str], missing: Collection[str]) -> None:
         """`refs`: of all memories."""
         self._refs = refs
         self.refs = set(missing)
@@ -303,7 +304,7 @@ class _MissingSources:
         known = self._is_missing.get((store, source))
         if known is None:
             refs = source_refs(store, source)
-            known = len(self.refs) < MAX_MISSING and not any(ref in self._refs for ref in refs)
+            known = len(self.refs) < MAX_MISSING and self._refs.isdisjoint(refs)
             if known:
                 self.refs.update(refs)
             self._is_missing[store, source] = known

@@ -188,7 +188,7 @@ class MemoryDetail(NamedTuple):
         memory, palette = self.memory, self.palette
         yield from self._breadcrumb()
         title = text.one_line(memory.title)
-        if title and not self._is_title_in_text():
+        if title and not memory.is_title_in_text:
             for part in text.wrap(title, self.width):
                 yield _line(*marked_segments(part, self.words, palette.title, palette.match))
         kind = text.one_line(memory.type) or UNTYPED
@@ -228,11 +228,6 @@ class MemoryDetail(NamedTuple):
             Segment(text.cut(words, self.width - 4), self.palette.dim),
             Segment(" ›", self.palette.accent),
         )
-
-    def _is_title_in_text(self) -> bool:
-        """The text begins with the title, as a heading or as it is."""
-        first = self.memory.content.lstrip()[: len(self.memory.title) + 20].split("\n", 1)[0]
-        return first.lstrip("#").strip() == self.memory.title.strip()
 
     def _wrap_pieces(self, bits: Sequence[tuple[str, Style]]) -> Iterator[DetailLine]:
         """Short pieces separated by dots, wrapped to lines."""

@@ -112,9 +112,7 @@ class NavigationActions:
     def _page(self) -> None:
         memory = self._screen.detail.memory
         if memory is not None:
-            is_in_text = memory.content.lstrip("# \n").startswith(memory.title)
-            title = "" if is_in_text else f"{memory.title}\n\n"
-            terminal.page_text(self._screen.app, f"{title}{memory.content}")
+            terminal.page_text(self._screen.app, memory.full_text)
 
     def _history(self) -> None:
         from memtui.tui.dialogs.history import HistoryScreen

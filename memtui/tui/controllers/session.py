@@ -273,23 +273,26 @@ class SessionState:
         """Set a bookmark, and save it at once."""
         bookmarks = {**self._unsaved.bookmarks, letter: ref}
         self._unsaved = self._unsaved._replace(bookmarks=bookmarks)
-        self._update(lambda saved: saved)
+        self._update()
 
     def add_search(self, search: str) -> None:
         """Add a search to the history, and save it at once."""
         searches = (*self._unsaved.searches, search)
         self._unsaved = self._unsaved._replace(searches=searches)
-        self._update(lambda saved: saved)
+        self._update()
 
-    def _update(self, change: Callable[[Session], Session]) -> bool:
-        """Change what is on disk, with what was set since; False when it could not be written."""
+    def _update(self, ended: Session | None = None) -> bool:
+        """Save what was set since, into the session on disk or, at its end, into this one.
+
+        False when it could not be written.
+        """
         if self._launch.state is None:
             return True
         unsaved = self._unsaved
 
         def merge(saved: Session) -> Session:
             older = (search for search in saved.searches if search not in unsaved.searches)
-            return change(saved)._replace(
+            return (ended or saved)._replace(
                 bookmarks={**saved.bookmarks, **unsaved.bookmarks},
                 searches=(*older, *dict.fromkeys(unsaved.searches)),
             )
@@ -317,7 +320,7 @@ class SessionState:
             commands=screen.recent_commands,
             seen=now.isoformat(),
         )
-        return self._update(lambda _: ended)
+        return self._update(ended)
 
 
 def status_values(chosen: Sequence[str]) -> tuple[str, ...]:

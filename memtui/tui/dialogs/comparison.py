@@ -18,7 +18,6 @@ from memtui.insight.comparison import (
     Difference,
     DifferenceKind,
     count_by_store,
-    text_of,
     to_markdown,
 )
 from memtui.library.time_views import compare_times
@@ -113,7 +112,7 @@ def describe(each: Difference, palette: Palette, width: int) -> list[list[Segmen
     now = (memory.content or memory.title)[:LONGEST]
     then = now
     if each.kind is DifferenceKind.CHANGED and each.before is not None:
-        then, now = text_of(each.before)[:LONGEST], text_of(memory)[:LONGEST]
+        then, now = each.before.full_text[:LONGEST], memory.full_text[:LONGEST]
     lines += [[Segment(" "), *line] for line in draw_text_diff(then, now, palette, width)]
     if each.kind is DifferenceKind.SUPERSEDED and memory.superseded_by:
         names = ", ".join(map(text.one_line, memory.superseded_by))
@@ -212,19 +211,7 @@ class ComparisonScreen(PageDialog[str]):
         if not self.working:
             counts = Counter(each.kind for each in self._shown)
             parts += [f"{text.number(counts[kind])} {kind}" for kind in counts]
-            stores = count_by_store(self._shown)
-            if len(stores) > 1:
-                named = [
-                    f"{text.one_line(store)} {text.number(sum(kinds.values()))}"
-                    for store, kinds in stores.items()
-                ]
-                last: list[str] = []
-                while (
-                    named and text.width(" · ".join([*parts, *named, *last])) > self.size.width - 2
-                ):
-                    named.pop()
-                    last = [text.counted(len(stores) - len(named), "more store")]
-                parts += [*named, *last]
+            parts = _with_stores(parts, self._shown, self.size.width - 2)
         self.say_head(parts)
 
     @on(DifferenceList.Moved)
@@ -290,3 +277,19 @@ class ComparisonScreen(PageDialog[str]):
             name = f"changes-{until.date().isoformat()}.md"
             writers = {".md": lambda: to_markdown(shown, span.since, until)}
             ask_file(self.app, self._worker.jobs, "Save as Markdown", name, writers)
+
+
+def _with_stores(parts: list[str], shown: Sequence[Difference], width: int) -> list[str]:
+    """Add the number in each of several stores, as many as fit into `width` cells."""
+    stores = count_by_store(shown)
+    if len(stores) < 2:
+        return parts
+    named = [
+        f"{text.one_line(store)} {text.number(sum(kinds.values()))}"
+        for store, kinds in stores.items()
+    ]
+    more: list[str] = []
+    while named and text.width(" · ".join([*parts, *named, *more])) > width:
+        named.pop()
+        more = [text.counted(len(stores) - len(named), "more store")]
+    return [*parts, *named, *more]

@@ -134,14 +134,11 @@ def _heading_of(memory: Memory) -> str:
     return text.one_line(f"{memory.entity or memory.store} · {day} · {memory.status}")
 
 
-def _text_of(memory: Memory) -> str:
-    is_in_text = memory.content.lstrip("# \n").startswith(memory.title)
-    return (memory.content if is_in_text else f"{memory.title}\n\n{memory.content}")[:_LONGEST]
-
-
 def _draw_memory(memory: Memory, palette: Palette, width: int) -> list[list[Segment]]:
     lines = [[Segment(text.cut(f" {_heading_of(memory)}", width), palette.dim)]]
-    lines += [[Segment(" "), *line] for line in draw_text(_text_of(memory), palette, width - 2)]
+    lines += [
+        [Segment(" "), *line] for line in draw_text(memory.full_text[:_LONGEST], palette, width - 2)
+    ]
     return [*lines, []]
 
 
@@ -149,7 +146,7 @@ def _draw_comparison(
     first: Memory, second: Memory, palette: Palette, width: int
 ) -> list[list[Segment]]:
     """Two memories with their differences marked, side by side where there is room."""
-    texts = (_text_of(second), _text_of(first))
+    texts = (second.full_text[:_LONGEST], first.full_text[:_LONGEST])
     beside = width >= SIDE_BY_SIDE_FROM
     column = (width - 3) // 2 if beside else width
     sides = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from memtui.insight.comparison import text_of
 from memtui.model import Memory
 
 
@@ -21,4 +20,4 @@ def test_a_title_that_the_text_begins_with_is_said_once(
     title: str, content: str, compared: str
 ) -> None:
     memory = Memory(ref="s:1", id="1", store="s", kind="document", title=title, content=content)
-    assert text_of(memory) == compared
+    assert memory.full_text == compared
