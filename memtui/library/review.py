@@ -160,11 +160,11 @@ class ReviewQueue:
         checks = self._library.check(report, cancelled, rows)
         checked = tuple(proposals_from(checks, self._library.get, context))
         found = (*checked, *(proposal for group in groups.values() for proposal in group.proposals))
-        self.findings = Findings(stamp if kinds is None else "", found)
+        findings = self.findings = Findings(stamp if kinds is None else "", found)
         if self._file is not None:
             texts = self._library.text_checks.to_record()
-            self._file.write(CachedReview(self.findings.stamp, groups, checked, texts))
-        return self.findings
+            self._file.write(CachedReview(findings.stamp, groups, checked, texts))
+        return findings
 
     def last(self) -> Queue | None:
         """What the last scan found, from the cache, without looking at the memories; None if no

@@ -52,6 +52,7 @@ class Job:
         self._host = host
         self._on_progress = on_progress
         self._is_stopped = False
+        self._is_replaced = False
         self._worker: Worker[None] | None = None
         self.ended = Event()
         """Set when its thread has nothing more to do."""
@@ -62,8 +63,12 @@ class Job:
 
     @property
     def is_replaced(self) -> bool:
-        """Whether nobody waits for the result: a newer job of its group runs, or the app ends."""
-        return self._worker is not None and self._worker.is_cancelled
+        """Whether nobody waits for the result: a newer job of its group began, or the app ends."""
+        return self._is_replaced or (self._worker is not None and self._worker.is_cancelled)
+
+    def replace(self) -> None:
+        """Drop its result, even one that is on its way to the screen's thread."""
+        self._is_replaced = True
 
     def rest(self) -> bool:
         """Wait while the user presses keys; returns `is_cancelled`.
@@ -111,6 +116,8 @@ class JobRunner:
         self._host = host
         self._needed: set[Job] = set()
         """Jobs that run and must come to their end."""
+        self._untold: dict[str, list[Job]] = {}
+        """Group -> its jobs whose results have not been handled yet."""
 
     def start(
         self,
@@ -139,11 +146,19 @@ class JobRunner:
         job = Job(self._host, on_progress)
         if not only_reads:
             self._needed = {other for other in self._needed if not other.ended.is_set()} | {job}
+        untold = self._untold.setdefault(group, [])
+        if replaces:
+            for other in untold:
+                other.replace()
+            untold.clear()
+        untold.append(job)
         release = self._host.app.key_queue.hold() if holds_keys else None
 
         def end(tell: Callable[[], object] | None) -> None:
             def told() -> None:
-                if tell is not None:
+                if job in untold:
+                    untold.remove(job)
+                if tell is not None and not job.is_replaced:
                     tell()
                 if release is not None:
                     release()
@@ -161,20 +176,19 @@ class JobRunner:
             try:
                 answer = work(job)
             except (MemtuiError, Cancelled) as error:
-                if job.is_replaced or (isinstance(error, Cancelled) and failed is None):
+                if isinstance(error, Cancelled) and failed is None:
                     end(None)
                     return
                 words = str(error) or "stopped"
                 reason = error if isinstance(error, MemtuiError) else MemtuiError(words)
                 if failed is None:
-                    job.post(messages.WorkFailed(str(reason)))
-                    end(None)
+                    end(lambda: job.post(messages.WorkFailed(str(reason))))
                 else:
                     end(lambda: failed(reason))
             except Exception as error:
                 job.post(messages.Faulted(error))
             else:
-                end(None if done is None or job.is_replaced else lambda: done(answer))
+                end(None if done is None else lambda: done(answer))
 
         self._host.run_worker(run, group=group, exclusive=replaces, thread=True, name=group)
         return job

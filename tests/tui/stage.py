@@ -279,7 +279,7 @@ class Stage:
                 still = self.app.key_queue.is_idle and all(map(is_waiting, pumps))
                 quiet = quiet + 1 if still else 0
             top, behind = self.app.screen, self.app._background_screens
-            waiting = [one for one in behind if _wants_layout(one)]
+            waiting = [one for one in behind if _wants_layout(one) or one._dirty_widgets]
             if _wants_layout(top) or top._repaint_required or top._dirty_widgets:
                 waiting.append(top)
             if not waiting:

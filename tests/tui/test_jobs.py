@@ -171,3 +171,25 @@ async def test_links_backups_and_foreign_changes_wait_for_a_held_key(
         on.app.key_queue.last_input -= 3600
         await until(lambda: worker.has_links and backups.exists())
         await until(lambda: "Written meanwhile" in on.headlines())
+
+
+async def test_a_result_on_its_way_is_dropped_for_a_newer_job(root: Path) -> None:
+    async with stage(root) as on:
+        told: list[str] = []
+        begun, may_end = threading.Event(), threading.Event()
+
+        def work(_: Job) -> str:
+            begun.set()
+            may_end.wait()
+            return "first"
+
+        begin = on.browse.worker.jobs.start
+        first = begin("test", work, told.append)
+        await until(begun.is_set)
+        may_end.set()
+        first.ended.wait()  # its result is posted, and nothing has handled it
+        begin("test", lambda _: "second", told.append)
+        begin("other", lambda _: "of another group", told.append)
+        begin("test", lambda _: "beside it", told.append, replaces=False)
+        await on.settle()
+        assert sorted(told) == ["beside it", "of another group", "second"]
