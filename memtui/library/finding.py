@@ -190,6 +190,8 @@ def find(
     )
     if hits.filtered.filters.rest is not None:  # memories are read for it, as they are now
         found.__dict__["hidden"] = finder.count_hidden(query, hits, leaves)
+    for segment in scope.segments:
+        segment.release()
     return found
 
 

@@ -144,7 +144,7 @@ class StoreLinks:
                     self._missing = missing
             self._index.is_past = True
         rows = state.snapshot.rows
-        serials = rows.serials[state.columns.alive]
+        serials = numbering.living(rows.serials, state.columns.alive)
         removed, added = numbering.diff_serials(self._serials, serials)
         for serial in removed:
             self._index.remove(serial)

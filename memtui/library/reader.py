@@ -383,7 +383,7 @@ class LibraryReader:
         """The set of memories there are now, for `diff_memories`."""
         loaded = self.loaded.state
         rows = loaded.snapshot.rows
-        return MemorySet(rows, rows.serials[loaded.columns.alive])
+        return MemorySet(rows, numbering.living(rows.serials, loaded.columns.alive))
 
     def diff_memories(
         self, before: MemorySet | None, after: MemorySet

@@ -106,14 +106,14 @@ def add_context(
     at = _find_best(worth, MAX_SCORED)
     slots, session = shown.slots.take(at), session.take(at)
     count = len(slots)
-    near = groups.windows.take(slots, axis=0).T
+    near = groups.windows(slots)
     whole_terms = sum(not term.is_open for term in terms)
     if shown.is_plain and whole_terms >= MIN_TERMS_TO_JOIN:
         leads = near.take(_find_best(worth.take(at), MAX_LEADS), axis=1)
         if len(beside := _find_beside(whole, leads)):
             slots = np.concatenate([slots, beside])
             session = np.concatenate([session, by_session.take(groups.of_slot.take(beside))])
-            near = np.concatenate([near, groups.windows.take(beside, axis=0).T], axis=1)
+            near = np.concatenate([near, groups.windows(beside)], axis=1)
     window, around = _score_windows(terms, whole.size, near, count)
     window *= np.float32(weights.window)
     text = whole.text_by_slot

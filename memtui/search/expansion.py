@@ -44,9 +44,9 @@ def expand_wildcard(segment: Segment, pattern: str, cancelled: IsCancelled = nev
     `*` stands for any letters, `?` for one. Raises Cancelled.
     """
     head = re.split(r"[*?]", pattern, maxsplit=1)[0]
-    first, last = segment.prefix_range(head)
+    words = segment.terms.numbered(*segment.terms.prefix_range(head))
     matches = compile_pattern(pattern)
-    found = [at for at in stoppable(range(first, last), cancelled) if matches(segment.terms[at])]
+    found = [at for at, word in stoppable(words, cancelled) if matches(word)]
     return np.array(found, np.int32)
 
 
@@ -68,9 +68,9 @@ def mask_with_parts(segments: Sequence[Segment], size: int, parts: Iterable[str]
     found = np.zeros(size, np.bool_)
     parts = tuple(parts)
     for segment in segments:
-        numbers = set(segment.cut_words().tolist())
+        numbers = set(segment.cut_words())
         for part in parts:
-            numbers.update(segment.words_containing(part))
+            numbers.update(segment.terms.containing(part))
         for at in numbers:
             found[segment.first + segment.ids[segment.indptr[at] : segment.indptr[at + 1]]] = True
     return found
@@ -86,9 +86,9 @@ def expand_fuzzy(segment: Segment, word: str, cancelled: IsCancelled = never) ->
 
     They begin with the same letter. Raises Cancelled.
     """
-    first, last = segment.prefix_range(word[:1])
+    words = segment.terms.numbered(*segment.terms.prefix_range(word[:1]))
     is_near = compile_fuzzy(word)
-    found = [at for at in stoppable(range(first, last), cancelled) if is_near(segment.terms[at])]
+    found = [at for at, other in stoppable(words, cancelled) if is_near(other)]
     return np.array(found, np.int32)
 
 
@@ -210,7 +210,8 @@ def _find_held_words(
 
 def _add(found: Held, segment: Segment, at: int, alive: Mask | None) -> None:
     if count := hits.count_holders(segment, at, alive):
-        found[segment.terms[at]] = found.get(segment.terms[at], 0) + count
+        word = segment.terms[at]
+        found[word] = found.get(word, 0) + count
 
 
 def _containing(
@@ -223,7 +224,7 @@ def _containing(
     for segment in segments:
         if cancelled():
             raise Cancelled
-        for at in segment.words_containing(word):
+        for at in segment.terms.containing(word):
             _add(found, segment, at, alive)
     return found
 
@@ -267,8 +268,8 @@ def _misspelt_beginning(
         return found
     size = len(word)
     for segment in segments:
-        for at in stoppable(range(*segment.prefix_range(word[:2])), cancelled):
-            other = segment.terms[at]
+        words = segment.terms.numbered(*segment.terms.prefix_range(word[:2]))
+        for at, other in stoppable(words, cancelled):
             if len(other) >= size - 1 and any(
                 edit_distance(word, other[:length], 1) <= 1 for length in (size, size + 1, size - 1)
             ):

@@ -66,7 +66,7 @@ def read_prefix(segment: Segment, prefix: str) -> TermHits:
     """The hits of all words of a `segment` that begin with `prefix`, summed."""
     if (stored := segment.prefixes.find(prefix)) is not None:
         return _to_hits(segment, *stored, _QUARTER)
-    return read_range(segment, *segment.prefix_range(prefix))
+    return read_range(segment, *segment.terms.prefix_range(prefix))
 
 
 def read_range(segment: Segment, first: int, last: int) -> TermHits:

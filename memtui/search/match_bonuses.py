@@ -219,7 +219,7 @@ def _passage_widths(
     """For each slot the words from first to last of the narrowest place with all terms."""
     global _last_widths
     looked_up = [
-        [each.prefix_range(term.parts[0]) for each in segments]
+        [each.terms.prefix_range(term.parts[0]) for each in segments]
         if term.last_is_prefix and len(term.parts) == 1
         else term[1:]
         for term in terms
@@ -261,7 +261,7 @@ def _narrowest(tokens: Ints, starts: Longs, segment: Segment, terms: Sequence[Qu
 def _holds(tokens: Ints, segment: Segment, part: str, term: QueryTerm) -> Mask:
     """Whether each token is this word, or another form or completion of it."""
     if term.last_is_prefix and part == term.parts[-1]:
-        first, last = segment.prefix_range(part)
+        first, last = segment.terms.prefix_range(part)
         return (tokens >= first) & (tokens < last)
     forms = segment.words_with_stem(analysis.stem(part)).tolist()
     if not forms and (number := segment.find_word(part)) is not None:

@@ -193,7 +193,7 @@ class _Search:
         if term.last_is_prefix:
             words.update(dict.fromkeys(term.highlights))
             forms = self._forms(word, words)
-            ranges = [segment.prefix_range(word) for segment in self.segments]
+            ranges = [segment.terms.prefix_range(word) for segment in self.segments]
             key = ("begun", word if len(forms.slots) else str(ranges))
 
         def compute() -> _CachedScore:

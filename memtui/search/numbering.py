@@ -26,6 +26,11 @@ def append_range(numbers: Serials, first: int, count: int) -> Serials:
     return np.concatenate([numbers, np.arange(first, first + count)])
 
 
+def living(serials: Serials, alive: Mask) -> Serials:
+    """The `serials` of the rows that are `alive`; not a copy where all are: 8 MB at a million."""
+    return serials if alive.all() else serials[alive]
+
+
 def find_slot(serials: Serials, serial: int) -> int:
     """The slot of the row with this `serial` in a table with these `serials`; -1 if it has none."""
     slot = int(np.searchsorted(serials, serial))

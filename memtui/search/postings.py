@@ -10,6 +10,7 @@ small segment.
     weights    occurrences weighted by field, in quarters, at most 255
     stream     the words of every text in order, as word numbers, -1 after each field: for phrases
     starts     where the stream of each memory begins
+    first_words   the first token of each memory's stream: to look there would map all of it
     prefixes   merged postings of frequent prefixes
     stems      stems that several words share, sorted; stem_ptr, stem_terms: which words
 
@@ -27,7 +28,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +40,7 @@ from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis
 from memtui.search.array_types import Ints, Longs
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
+from memtui.search.word_list import WordList
 
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
 LENGTH_WORDS = 8.0
@@ -59,15 +61,15 @@ MAX_WEIGHT = 255
 class PrefixPostings:
     """Sorted prefixes; for each the memories, ascending, and their weights."""
 
-    names: list[str]
+    names: WordList
     ptr: Longs
     ids: Ints
     weights: NDArray[np.uint8]
 
     def find(self, prefix: str) -> tuple[Ints, NDArray[np.uint8]] | None:
         """The memories and their weights; None where the prefix is not stored."""
-        at = bisect_left(self.names, prefix)
-        if at == len(self.names) or self.names[at] != prefix:
+        at = self.names.find(prefix)
+        if at is None:
             return None
         begin, end = int(self.ptr[at]), int(self.ptr[at + 1])
         return self.ids[begin:end], self.weights[begin:end]
@@ -88,7 +90,7 @@ def _merge_prefixes(
     ptr = np.zeros(len(found) + 1, np.int64)
     np.cumsum([len(memories) for _, memories, _ in found], out=ptr[1:])
     return PrefixPostings(
-        [start for start, _, _ in found],
+        WordList.of(start for start, _, _ in found),
         ptr,
         np.concatenate([np.empty(0, np.int32), *(memories for _, memories, _ in found)]),
         np.concatenate([np.empty(0, np.uint8), *(often for _, _, often in found)]),
@@ -125,40 +127,40 @@ class Segment:
 
     first: int
     count: int
-    terms: list[str]
+    terms: WordList
     indptr: Longs
     ids: Ints
     weights: NDArray[np.uint8]
     stream: Ints
     starts: Longs
-    stems: list[str]
+    first_words: Ints
+    stems: WordList
     stem_ptr: Ints
     stem_terms: Ints
     prefixes: PrefixPostings
     is_complete: bool = True
     """Whether stems and prefixes were computed; if not, stems are computed when asked for."""
+    release: Callable[[], None] = field(default=lambda: None, repr=False)
+    """Gives back the memory in which a search has read the arrays, where they are mapped files."""
     cached_hits: dict[tuple[str, str], Any] = field(default_factory=dict, repr=False)
     """Hits of the last words; see `memtui.search.hits.get_cached`."""
 
     @cached_property
     def titles(self) -> tuple[Longs, Ints]:
         """The memories that have a title and the first word of each, in the order of the words."""
-        first_words = self.stream[self.starts[:-1]]
-        memories = first_words.argsort(kind="stable")
-        first_words = first_words.take(memories)
+        memories = self.first_words.argsort(kind="stable")
+        first_words = self.first_words.take(memories)
         titled = slice(first_words.searchsorted(np.int32(FIELD_END), side="right"), None)
         return memories[titled], first_words[titled]
 
     def find_word(self, word: str) -> int | None:
         """The number of this word, or None if no memory holds it."""
-        at = bisect_left(self.terms, word)
-        return at if at < len(self.terms) and self.terms[at] == word else None
+        return self.terms.find(word)
 
     def first_completion(self, start: str) -> str:
         """The first word with this prefix; empty if there is none."""
-        at = bisect_left(self.terms, start)
-        found = self.terms[at] if at < len(self.terms) else ""
-        return found if found.startswith(start) else ""
+        first, last = self.terms.prefix_range(start)
+        return self.terms[first] if first < last else ""
 
     @cached_property
     def lengths(self) -> NDArray[np.float32]:
@@ -171,47 +173,25 @@ class Segment:
         """The highest of `lengths`."""
         return float(self.lengths.max(initial=0.0))
 
-    @cached_property
-    def _joined_terms(self) -> tuple[str, Longs]:
-        """All words, one on each line, and where each line starts."""
-        lengths = np.fromiter(map(len, self.terms), np.int64, len(self.terms))
-        return "\n".join(self.terms), np.concatenate([[0], np.cumsum(lengths + 1)])
-
-    def words_containing(self, part: str) -> list[int]:
-        """The numbers of the words with this part (.3 ms at 63,000 words)."""
-        joined, starts = self._joined_terms
-        found: dict[int, None] = {}
-        at = joined.find(part)
-        while at >= 0:
-            number = int(np.searchsorted(starts, at, side="right")) - 1
-            found[number] = None
-            at = joined.find(part, int(starts[number + 1]))
-        return list(found)
-
-    def cut_words(self) -> Longs:
+    def cut_words(self) -> list[int]:
         """The numbers of the words of which only the beginning is indexed."""
-        _, starts = self._joined_terms
-        return np.flatnonzero(np.diff(starts) > analysis.MAX_WORD_CHARS)
-
-    def prefix_range(self, start: str) -> tuple[int, int]:
-        """The half-open range of the words with this prefix."""
-        return bisect_left(self.terms, start), bisect_left(self.terms, start + _LAST_CHARACTER)
+        return self.terms.at_least(analysis.MAX_WORD_CHARS)
 
     def word_range(self, word: str, is_prefix: bool) -> tuple[int, int]:
         """The half-open range of the number of a `word`; `is_prefix`: of all that begin so."""
         if is_prefix:
-            return self.prefix_range(word)
+            return self.terms.prefix_range(word)
         number = self.find_word(word)
         return (0, 0) if number is None else (number, number + 1)
 
     def words_with_stem(self, stem: str) -> Ints:
         """The numbers of the words with this stem if it is in `stems`; else empty."""
         if not self.is_complete:
-            first, last = self.prefix_range(analysis.prefix_of_stem(stem))
-            found = (at for at in range(first, last) if analysis.stem(self.terms[at]) == stem)
-            return np.fromiter(found, np.int32)
-        at = bisect_left(self.stems, stem)
-        if at == len(self.stems) or self.stems[at] != stem:
+            begin = self.terms.prefix_range(analysis.prefix_of_stem(stem))
+            words = self.terms.numbered(*begin)
+            return np.fromiter((at for at, word in words if analysis.stem(word) == stem), np.int32)
+        at = self.stems.find(stem)
+        if at is None:
             return self.stem_terms[:0]
         return self.stem_terms[self.stem_ptr[at] : self.stem_ptr[at + 1]]
 
@@ -266,9 +246,10 @@ def build(
     before = np.concatenate([[0], np.cumsum(lengths)])
     stems, stem_ptr, stem_terms = _stem_classes(vocabulary if is_complete else ())
     prefixes = _merge_prefixes(vocabulary if is_complete else (), indptr, ids, weights, texts.count)
+    starts = before[texts.starts]
     return Segment(
-        first, texts.count, vocabulary, indptr, ids, weights, stream, before[texts.starts],
-        stems, stem_ptr, stem_terms, prefixes, is_complete,
+        first, texts.count, WordList.of(vocabulary), indptr, ids, weights, stream, starts,
+        stream[starts[:-1]], WordList.of(stems), stem_ptr, stem_terms, prefixes, is_complete,
     )  # fmt: skip
 
 

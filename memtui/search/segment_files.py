@@ -11,6 +11,7 @@ import logging
 import mmap
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ from memtui import __version__
 from memtui.search import analysis, cache_files
 from memtui.search.documents import FIELD_WEIGHTS
 from memtui.search.postings import PrefixPostings, Segment
+from memtui.search.word_list import WordList
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Incremented when the arrays or their meaning change."""
 _ARRAYS = {
     "indptr": np.int64,
@@ -32,6 +34,7 @@ _ARRAYS = {
     "weights": np.uint8,
     "stream": np.int32,
     "starts": np.int64,
+    "first_words": np.int32,
     "stem_ptr": np.int32,
     "stem_terms": np.int32,
     "prefix_ptr": np.int64,
@@ -74,9 +77,8 @@ def save_segment(segment: Segment, folder: Path, stamp: str) -> None:
         name: prefix_arrays[name] if name in prefix_arrays else getattr(segment, name)
         for name in _ARRAYS
     }
-    for name, texts in words.items():
-        text = "\n".join(texts).encode("utf-8", "surrogatepass")
-        arrays[name] = np.frombuffer(text, np.uint8)
+    for name, listed in words.items():
+        arrays[name] = np.frombuffer(listed.joined, np.uint8)
     sums = {}
     for name, values in arrays.items():
         cache_files.save_array(folder / f"segment.{name}.npy", values)
@@ -108,15 +110,23 @@ def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
         if {name: header[name] for name in _versions()} != _versions() or header["stamp"] != stamp:
             return None
         sums = header["sums"]
-        arrays = {name: _load_array(folder, name, sums[name]) for name in (*_ARRAYS, *_WORDS)}
+        names = (*_ARRAYS, *_WORDS)
+        buffers = {name: _map_array(folder, name) for name in names}
+        arrays = {name: _check_array(name, buffers[name], sums[name]) for name in names}
         values: dict[str, Any] = {name: arrays[name] for name in _ARRAYS}
         for name in _WORDS:
-            text = arrays[name].tobytes().decode("utf-8", "surrogatepass")
-            values[name] = text.split("\n") if text else []
+            values[name] = WordList(arrays[name].tobytes())
+        _release(buffers.values())
         prefixes = PrefixPostings(
             *(values.pop(f"prefix_{name}") for name in ("names", "ptr", "ids", "weights"))
         )
-        return Segment(first=first, count=int(header["count"]), prefixes=prefixes, **values)
+        return Segment(
+            first=first,
+            count=int(header["count"]),
+            prefixes=prefixes,
+            release=lambda: _release([buffers[name] for name in _ARRAYS]),
+            **values,
+        )
     except FileNotFoundError:
         return None
     except Exception as error:  # a damaged cache may fail in any way; it is made again
@@ -124,21 +134,31 @@ def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
         return None
 
 
-def _load_array(folder: Path, name: str, expected: int) -> NDArray[Any]:
-    """Map one array and check its checksum. Raises ValueError or OSError."""
+def _map_array(folder: Path, name: str) -> mmap.mmap:
+    """Map the file of an array. Raises OSError."""
     path = folder / f"segment.{name}.npy"
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        size = os.fstat(descriptor).st_size
-        buffer = mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)
+        return mmap.mmap(descriptor, os.fstat(descriptor).st_size, access=mmap.ACCESS_READ)
     finally:
         os.close(descriptor)
+
+
+def _check_array(name: str, buffer: mmap.mmap, expected: int) -> NDArray[Any]:
+    """Return the array of a mapped file. Raises ValueError if its checksum is another."""
     values = _view(buffer, np.dtype(_ARRAYS.get(name, np.uint8)))
     if cache_files.sum_bytes(values.data) != expected:
-        raise ValueError(f"{path.name} is damaged")
-    if hasattr(mmap, "MADV_DONTNEED"):  # until they are searched only the system needs to hold them
-        buffer.madvise(mmap.MADV_DONTNEED)
+        raise ValueError(f"{name} is damaged")
+    _release([buffer])  # the next one is read
     return values
+
+
+def _release(buffers: Iterable[mmap.mmap]) -> None:
+    """Let the system alone hold these files until they are read again: a search for one letter
+    reads 60 MB of the index of a million memories."""
+    if hasattr(mmap, "MADV_DONTNEED"):
+        for buffer in buffers:
+            buffer.madvise(mmap.MADV_DONTNEED)
 
 
 def _view(buffer: mmap.mmap, dtype: np.dtype[Any]) -> NDArray[Any]:

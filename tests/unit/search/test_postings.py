@@ -29,7 +29,16 @@ DOCUMENTS = [
 
 def same(one: Segment, other: Segment) -> bool:
     lists = one.terms == other.terms and one.stems == other.stems and one.count == other.count
-    arrays = ("indptr", "ids", "weights", "stream", "starts", "stem_ptr", "stem_terms")
+    arrays = (
+        "indptr",
+        "ids",
+        "weights",
+        "stream",
+        "starts",
+        "first_words",
+        "stem_ptr",
+        "stem_terms",
+    )
     return lists and all(np.array_equal(getattr(one, a), getattr(other, a)) for a in arrays)
 
 
@@ -58,6 +67,8 @@ def test_saved_and_loaded(tmp_path: Path, documents: list[IndexedDocument]) -> N
     assert loaded is not None
     assert same(segment, loaded)
     assert loaded.first == 5
+    loaded.release()
+    assert same(segment, loaded)
 
 
 def test_another_stamp_or_version_is_not_loaded(tmp_path: Path) -> None:
