@@ -85,6 +85,12 @@ class Job:
             sleep(min(left, REST_STEP))
         return True
 
+    def pause(self) -> bool:
+        """As `rest`, but returns False: a program that writes all the time would replace each look
+        at its files before the end."""
+        self.rest()
+        return False
+
     def stop(self) -> None:
         """Request cancellation; `failed` gets what the work raises then."""
         self._is_stopped = True
