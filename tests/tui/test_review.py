@@ -301,7 +301,8 @@ async def test_the_cursor_stays_on_a_finding_whose_memory_changed(on: Stage, roo
     on.browse.editing.review.scan()
     screen = await review(on)
     row = screen._list.current
-    assert row is not None and row.proposal is not None
+    assert row is not None
+    assert row.proposal is not None
     assert "ledger" in row.proposal.title
 
 
