@@ -564,8 +564,5 @@ async def test_marks_stay_on_memories_of_a_file_that_a_program_writes_again(tmp_
         assert all(library.get(m.ref) == m for m in on.browse.marked_memories())
         assert memories.marked <= {rows.serial(slot) for slot in memories.slots}
         file.write_text(json.dumps([item for item in facts if item is not other]))
-        for _ in range(200):
-            if len(memories.marked) == 1:
-                break
-            await on.pilot.pause(0.02)
+        await on.until(lambda: len(memories.marked) == 1, "the mark of what is gone goes")
         assert [m.id for m in on.browse.marked_memories()] == [fact.id]

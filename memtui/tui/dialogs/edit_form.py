@@ -258,7 +258,10 @@ class FormScreen(FittingDialog[Planned]):
         if not self._form.changes(self.values(), force):
             self.app.notify("No changes yet.", timeout=2)
             return
-        self._saving = True
+        if self._timer is not None:  # a preview would replace the reason why it was not saved
+            self._timer.stop()
+            self._keep()
+        self._saving, self.is_previewing = True, False
         self._number += 1
         self._plan(force, self._to_save, self._not_saved)
 
