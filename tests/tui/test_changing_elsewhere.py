@@ -150,6 +150,27 @@ async def test_a_change_underneath_the_editor_loses_neither_text(tmp_path: Path)
         assert len(drafts(tmp_path)) == 1, "the draft is kept"
 
 
+async def test_a_memory_superseded_while_the_editor_was_open_is_not_changed_without_a_word(
+    tmp_path: Path,
+) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, kind="fact", status="active").ref)
+        body = "file.write_text('What I wrote outside.')\n"
+        body += "from memtui.changes import Act, Change\nfrom memtui.library import Library\n"
+        body += f"other = Library.open([Path({str(on.folder / AGENT)!r})], cache=None,"
+        body += f" state=Path({str(tmp_path / 'other')!r}))\n"
+        body += "other.load()\n"
+        body += "fields = {'content': 'What they wrote.'}\n"
+        body += f"change = Change(Act.SUPERSEDE, {AGENT!r}, {fact.ref!r}, fields)\n"
+        body += "other.apply(other.plan([change]))"
+        on.app.settings = type(on.app.settings)(editor=script(tmp_path, body))
+        lent(on)
+        await on.keys("E")
+        assert on.memory(fact.ref).content == fact.content
+        assert on.app.screen.query_one(TextInput).raw == "What I wrote outside."
+        assert "superseded meanwhile" in on.text()
+
+
 async def test_an_editor_that_changes_nothing_or_is_missing(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT, editor="/no/such/editor") as on:
         before = on.files()

@@ -86,7 +86,10 @@ async def test_an_edit_is_shown_and_its_former_text_restored_after_a_preview(
         await on.keys("r")
         assert isinstance(on.app.screen, DiffScreen)
         assert on.memory(memory.ref).content.endswith("zebra"), "nothing is written before a yes"
-        await on.keys("enter")
+        await on.keys("escape")
+        assert on.app.screen is screen, "back to where it was opened"
+        await on.keys("r", "enter")
+        assert on.app.screen is on.browse
         assert on.memory(memory.ref).content == memory.content
         await on.keys("u")
         assert on.memory(memory.ref).content.endswith("zebra")

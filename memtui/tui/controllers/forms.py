@@ -20,7 +20,7 @@ from memtui.stores.base import WritableStore
 from memtui.tui import change_forms, change_worker, terminal
 from memtui.tui.actions import ActionHandlers
 from memtui.tui.app_interface import Choice
-from memtui.tui.change_forms import Form, changed_underneath, resumed
+from memtui.tui.change_forms import Form, changed_underneath, resumed, superseded_meanwhile
 from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import WritingController, of_one_store
 from memtui.tui.jobs import Job
@@ -296,10 +296,13 @@ class FormActions(WritingController):
         changes = [Change(Act.EDIT, memory.store, memory.ref, {"content": content})]
 
         def look(library: Library, job: Job) -> Preview:
+            library.refresh_files([memory.origin.file])
             now = library.get(memory.ref)
             conflict = changed_underneath(memory, now, {"content": content})
             if conflict is not None:
                 raise conflict
+            if why := superseded_meanwhile(memory, now):
+                raise Refused(why)
             return change_worker.preview(library, changes, job)
 
         def planned(found: Preview) -> None:
