@@ -391,18 +391,17 @@ async def test_an_export_is_named_after_its_format_and_says_what_is_lost_before(
         await on.keys("x", "tab", "right", "right", "right", "right")
         name = on.app.screen.query_one(LineInput)
         assert name.value.endswith("-ambient.json")
-        assert "left out of memories of other formats: tags, links" in on.text()
+        assert "no place for them" in on.text()
         await on.keys("right")
         assert name.value.endswith("-engram.json")
         assert "no embeddings or former versions" in on.text()
         assert "-ambient" not in name.value
-        await on.keys("enter")
         assert "filter by that store first" in on.text()
         assert "--store" not in on.text()
         name.value = "mine.json"
         await on.keys("left", "left", "left")
         assert name.value == "mine.csv"
-        assert "left out: further entities, links" in on.text()
+        assert "csv has no place" in on.text()
 
 
 async def test_moving_retires_the_original_in_the_same_action(tmp_path: Path) -> None:

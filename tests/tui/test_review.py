@@ -175,6 +175,22 @@ async def test_accept_writes_and_undo_gives_the_same_bytes(
 
 
 @pytest.mark.slow
+async def test_undo_and_redo_on_the_list_scan_at_once_what_was_accepted(
+    on: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await select(on, "Alice works")
+    await on.press("a")
+    await review(on)
+    accepted = on.text().split(" to review")[0].split()[-1]
+    monkeypatch.setattr(controllers_review, "RESCAN_AFTER", 3600.0)
+    await on.press("escape", "u")
+    await on.sees("3 to review")
+    await on.press("ctrl+r")
+    await on.sees(f"{accepted} to review")
+    assert accepted != "3"
+
+
+@pytest.mark.slow
 async def test_a_small_screen_names_the_key_that_shows_the_proposal(on: Stage) -> None:
     await on.resize(40, 12)
     await on.sees("space whole")
