@@ -331,21 +331,14 @@ def describe_import(plan: ImportPlan) -> list[OutcomeLine]:
             for name, count in plan.lost.items()
         ]
     for part in plan.imports:
-        lines += _list_group(
-            "Skipped (conflict)",
-            Tone.WARNING,
-            (f"{_shorten(c.memory.headline)}: {', '.join(c.differs)}" for c in part.conflicts),
+        skipped = (
+            f"{_named(c.memory)}: {'differs in ' * bool(c.existing)}{', '.join(c.differs)}"
+            for c in part.conflicts
         )
-        lines += _list_group(
-            "Rejected",
-            Tone.WARNING,
-            (f"{_shorten(r.memory.headline)}: {r.why}" for r in part.refused),
-        )
-        lines += _list_group(
-            "New",
-            Tone.GOOD,
-            (_shorten(item.memory.headline) for item in part.new),
-        )
+        rejected = (f"{_named(r.memory)}: {r.why}" for r in part.refused)
+        lines += _list_group("Skipped (conflict)", Tone.WARNING, skipped)
+        lines += _list_group("Rejected", Tone.WARNING, rejected)
+        lines += _list_group("New", Tone.GOOD, (_named(item.memory) for item in part.new))
     lines += _list_group("Warnings", Tone.WARNING, plan.warnings)
     return lines
 
@@ -396,5 +389,5 @@ def _list_group(heading: str, tone: Tone, rows: Iterable[str]) -> list[OutcomeLi
     return lines
 
 
-def _shorten(headline: str) -> str:
-    return text.cut_line(headline, 100)
+def _named(memory: Memory) -> str:
+    return text.cut_line(memory.headline or memory.id, 100)

@@ -302,6 +302,7 @@ async def test_what_an_import_rejects_is_listed_before_what_it_adds(tmp_path: Pa
         records = [json.loads(line) for line in b"".join(document.pieces).splitlines()]
         wanted = [record for record in records if record["store"] == "simple-memory"][:12]
         wanted[3]["content"] = ""
+        wanted[3]["id"] = "no-text"
         file = tmp_path / "in.jsonl"
         file.write_text("".join(f"{json.dumps(record)}\n" for record in wanted))
         await on.keys("I")
@@ -310,6 +311,22 @@ async def test_what_an_import_rejects_is_listed_before_what_it_adds(tmp_path: Pa
         await on.keys("tab", "right", "enter")
         assert "11 new, 1 rejected" in on.text()
         assert "Rejected (1)" in on.text(), "without scrolling"
+        assert "no-text: " in on.text(), "a memory without a text has its id as a name"
+
+
+async def test_an_import_of_conflicts_alone_says_what_differs(tmp_path: Path) -> None:
+    async with changing(tmp_path, "simple-memory") as on:
+        document = exporting.export_memories(on.library, "jsonl", None)
+        record = json.loads(b"".join(document.pieces).splitlines()[0])
+        record["content"] += " Told otherwise."
+        file = tmp_path / "in.jsonl"
+        file.write_text(f"{json.dumps(record)}\n")
+        await on.keys("I")
+        assert isinstance(on.app.screen, ImportScreen)
+        on.app.screen._file.value = str(file)
+        await on.keys("enter")
+        assert "No changes: nothing to add" in on.text()
+        assert "differs in content" in on.text()
 
 
 async def test_an_import_without_a_place_leads_to_the_field_that_chooses_one(

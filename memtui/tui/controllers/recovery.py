@@ -167,7 +167,8 @@ class JournalActions(WritingController):
         if self._looking is not None and not self._looking.ended.is_set():
             return
 
-        def found(library: Library, _: Job) -> tuple[RevertedEdit, ...]:
+        def found(library: Library, job: Job) -> tuple[RevertedEdit, ...]:
+            job.rest()  # the first look opens the journal: SQLite is loaded for 30 ms
             begun = time.thread_time()
             reverted = tuple(library.find_reverted(self._since))
             self._looked, self._look_cost = time.monotonic(), time.thread_time() - begun

@@ -27,7 +27,7 @@ from memtui.tui.change_forms import LABELS, Form, FormField, Kind, value_of
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
-from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+from memtui.tui.dialogs.prompts import DISCARD, Reply, discard_question
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput, TextInput
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
@@ -384,11 +384,9 @@ class FormScreen(FittingDialog[Planned]):
         if not self.is_changed:
             self._close(None)
             return
-        replies = (Reply("y", "discard", "discard"), Reply("s", self._form.save, "save"))
-        body = (OutcomeLine("You have unsaved changes."),)
         self.app.ask(
-            ConfirmDialog("Discard changes?", body, replies, "keep editing"),
-            lambda reply: self._close(None) if reply == "discard" else self.action_save(),
+            discard_question(Reply("s", self._form.save, "save")),
+            lambda reply: self._close(None) if reply == DISCARD else self.action_save(),
         )
 
     def _close(self, saved: Planned | None) -> None:
