@@ -170,7 +170,7 @@ SCENES = (
         "proposal-text",
         "ProposalTextScreen",
         "cancel",
-        built(lambda: review.ProposalTextScreen("Alice drinks tea")),
+        built(lambda: review.ProposalTextScreen("Alice drinks tea", print)),
     ),
     Scene("review", "ReviewScreen", "back", keys("V")),
     Scene("saved", "SavedFilterPicker", "cancel", keys("f", search="type:decision")),
