@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import MemtuiError, Refused
 from memtui.model import Memory, find_defect
+from memtui.progress import Cancelled, IsCancelled, never
 from memtui.stores.base import (
     LimitUse,
     LoadedText,
@@ -73,10 +74,12 @@ class GuardedStore:
         store = self._writable
         return frozenset() if store is None else self._ask(lambda: store.editable, frozenset())
 
-    def scan(self) -> Scan:
-        """The store's scan; where it fails, its last shards and the reason."""
+    def scan(self, cancelled: IsCancelled = never) -> Scan:
+        """The store's scan; where it fails, its last shards and the reason. Raises Cancelled."""
         try:
-            found = self._store.scan()
+            found = self._store.scan(cancelled)
+        except Cancelled:
+            raise
         except Exception as error:
             return Scan(self._last, (Unreadable(str(self.root), self._reason(error)),))
         self._last = found.shards

@@ -123,11 +123,13 @@ class LoadedStores:
                 self._publish()
             cache.spill(self._table, self.lock)
 
-    def refresh(self) -> bool:
-        """Rescan the stores and read what changed; True when the snapshot changed."""
-        revision = self.snapshot.revision
-        for cache in self.caches:
-            scan = cache.store.scan()
+    def refresh(self, cancelled: IsCancelled = never) -> bool:
+        """Rescan the stores and read what changed; True when the snapshot changed.
+
+        Raises Cancelled between two looks at files; nothing has changed then.
+        """
+        revision, scans = self._scan_all(cancelled)
+        for cache, scan in zip(self.caches, scans, strict=True):
             with self.lock:
                 missing = cache.drop_missing(scan, self._table)
             changed = list(cache.stale_shards(scan))
@@ -136,6 +138,15 @@ class LoadedStores:
                 with self.lock:
                     self._publish()
         return self.snapshot.revision != revision
+
+    def _scan_all(self, cancelled: IsCancelled) -> tuple[int, Sequence[Scan]]:
+        """The scan of each store, and the revision of all: a scan that may rest can be overtaken
+        by memtui's own write, whose new files it does not list."""
+        while True:
+            revision = self.snapshot.revision
+            scans = [cache.store.scan(cancelled) for cache in self.caches]
+            if self.snapshot.revision == revision:
+                return revision, scans
 
     def refresh_files(self, paths: Collection[str]) -> bool:
         """Read again only the shards of these files; True when the snapshot changed."""

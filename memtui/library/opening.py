@@ -11,6 +11,7 @@ from typing import Any
 
 from memtui.dataclass import dataclass
 from memtui.errors import ConfigError, MemtuiError, StoreError
+from memtui.progress import IsCancelled, never
 from memtui.stores import registry
 from memtui.stores.base import Reading, Scan, Shard, Store, Unreadable
 from memtui.stores.format import Format
@@ -204,7 +205,7 @@ class FailedStore:
     root: Path
     reason: str
 
-    def scan(self) -> Scan:
+    def scan(self, cancelled: IsCancelled = never) -> Scan:  # noqa: ARG002
         return Scan((), (Unreadable(str(self.root), f"it could not be opened: {self.reason}"),))
 
     def read(self, shard: Shard) -> Reading:  # noqa: ARG002

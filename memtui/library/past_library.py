@@ -230,7 +230,7 @@ class PastStores(LoadedStores):
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Do nothing: the past does not change."""
 
-    def refresh(self) -> bool:
+    def refresh(self, cancelled: IsCancelled = never) -> bool:  # noqa: ARG002
         return False
 
     def refresh_files(self, paths: Collection[str]) -> bool:  # noqa: ARG002

@@ -168,6 +168,12 @@ class Queue:
         """How many are not hints."""
         return len(self.proposals) - self.hints
 
+    def latest(self, proposal: Proposal) -> Proposal:
+        """Return what was found about the same memories, if they changed since; else the same."""
+        about = proposal.kind, proposal.refs
+        found = (one for one in self.proposals if (one.kind, one.refs) == about)
+        return proposal if proposal in self.proposals else next(found, proposal)
+
     def get(self, text: str) -> Proposal:
         """Return the proposal whose id begins with this text. Raises Refused."""
         found = [proposal for proposal in self.proposals if text and proposal.id.startswith(text)]

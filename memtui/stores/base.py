@@ -20,6 +20,7 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.dataclass import dataclass
 from memtui.files.save_hooks import WriteRecorder as WriteRecorder
 from memtui.model import Memory
+from memtui.progress import IsCancelled, never
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +103,20 @@ class Store(Protocol):
     root: Path
     """Where the store lies, as `Format.detect` gave it."""
 
-    def scan(self) -> Scan:
+    def scan(self, cancelled: IsCancelled = never) -> Scan:
         """List the shards without reading them.
 
         Called whenever something may have changed on disk, so it should cost stat calls only.
 
+        Args:
+            cancelled: Asked every millisecond or so, where there are many files.
+
         Returns:
             The shards in reading order, with keys that stay the same and stamps that change with
             the files; and the files or folders that cannot be listed.
+
+        Raises:
+            Cancelled: `cancelled` became true.
         """
         ...
 

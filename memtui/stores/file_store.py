@@ -18,6 +18,7 @@ from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.reading import decode, read_bytes, safe_join
 from memtui.model import Memory
+from memtui.progress import IsCancelled, never
 from memtui.stores.accesses import (
     MEMORIES,
     AccessFile,
@@ -113,9 +114,9 @@ class FileStore(ABC, Generic[AnyContext]):
             "shard_of": self.acts.shard_of,
         }
 
-    def scan(self) -> Scan:
+    def scan(self, cancelled: IsCancelled = never) -> Scan:
         """The shards of `find_shards`, and one for memories that only the sidecar still holds."""
-        scan = build_scan(self.root, self.sidecar.current(), self.find_shards())
+        scan = build_scan(self.root, self.sidecar.current(), self.find_shards(), cancelled)
         return mark_scan(scan, self.accesses.current())
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:

@@ -22,10 +22,14 @@ from memtui.files.reading import (
     walk,
 )
 from memtui.files.sidecar_lines import FOLDER, PLACE_FILE, sidecar_path
+from memtui.progress import IsCancelled, never, stoppable
 from memtui.stores.base import Scan, Shard, StoreView, Unreadable
 from memtui.stores.plans import planned_before
 from memtui.stores.sidecar import Sidecar, kept_shard, read_sidecar
 from memtui.stores.values import parse_object
+
+CHECK_EVERY = 64
+"""Shards between two questions whether to go on: a millisecond of looks at files."""
 
 
 class FoundShard(NamedTuple):
@@ -38,18 +42,27 @@ class FoundShard(NamedTuple):
     is not known yet."""
 
 
-def build_scan(root: Path, sidecar: Sidecar, found: Iterable[FoundShard | Unreadable]) -> Scan:
+def build_scan(
+    root: Path,
+    sidecar: Sidecar,
+    found: Iterable[FoundShard | Unreadable],
+    cancelled: IsCancelled = never,
+) -> Scan:
     """Make shards of what was found, stamped by their files and sidecar entries.
 
-    A root that is gone is one fault, whatever a format would say of its folders.
+    A root that is gone is one fault, whatever a format would say of its folders. Raises Cancelled.
     """
     try:
         os.stat(root)
     except OSError as error:
         return Scan((), (Unreadable(str(root), error_text(error)),))
-    every = list(found)
-    faults = [each for each in every if isinstance(each, Unreadable)]
-    shards = stamp_shards(sidecar, [each for each in every if not isinstance(each, Unreadable)])
+    faults: list[Unreadable] = []
+    shards: list[Shard] = []
+    for each in stoppable(found, cancelled, CHECK_EVERY):
+        if isinstance(each, Unreadable):
+            faults.append(each)
+        else:
+            shards += stamp_shards(sidecar, (each,))
     shards += kept_shard(root, sidecar, shards)
     return Scan(tuple(shards), (*faults, *sidecar_faults(root, sidecar)))
 

@@ -29,7 +29,7 @@ KEY_REST = 0.3
 """Seconds without a key after which work that nobody waits for goes on."""
 REST_STEP = 0.05
 """Seconds between two looks meanwhile."""
-LONGEST_REST = 1.0
+LONGEST_REST = 3.0
 """Seconds after which a piece of it is done all the same: a held key does not stop it forever."""
 
 
@@ -84,6 +84,12 @@ class Job:
                 return False
             sleep(min(left, REST_STEP))
         return True
+
+    def pause(self) -> bool:
+        """As `rest`, but returns False: a program that writes all the time would replace each look
+        at its files before the end."""
+        self.rest()
+        return False
 
     def stop(self) -> None:
         """Request cancellation; `failed` gets what the work raises then."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
-from memtui.progress import Cancelled
+from memtui.progress import Cancelled, never
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import messages, view_state
 from memtui.tui.jobs import Failed, FileWatcher, Job, JobRunner
@@ -225,7 +225,7 @@ class LibraryWorker:
         news = bool(touched) and library.refresh_files(touched)
         if news:
             self._show_news(library, job)
-        if library.refresh():
+        if library.refresh(job.pause if rests else never):
             self._show_news(library, job)
             news = True
         self._refreshed, self._refresh_cost = monotonic(), thread_time() - begun

@@ -18,6 +18,7 @@ from memtui.tui.dialogs.help import MAX_RECENT, with_recent
 from memtui.tui.dialogs.picker import BookmarkScreen, Choice, Picker
 from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog, Reply
 from memtui.tui.layout import Pane
+from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import OutcomeLine
 
 from .sample_stage import changing
@@ -368,3 +369,23 @@ async def test_a_narrow_review_gives_its_rows_to_the_words(tmp_path: Path) -> No
         await on.resize(40, 12)
         await on.settle()
         assert "simple" not in on.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(120, 35), (80, 24), (60, 20), (40, 12)])
+@pytest.mark.parametrize("key", [",", "H", "x", "N", "?", "m"])
+async def test_a_toast_leaves_the_keys_of_a_dialog_in_sight(
+    root: Path, size: tuple[int, int], key: str
+) -> None:
+    """Also one of several lines."""
+    async with stage(root, size, toasts=True) as on:
+        await on.press(key)
+        await on.settle()
+        keys = on.app.screen.query_one(KeyLine)
+        before = on.text().split("\n")[keys.region.y]
+        assert "esc" in before
+        on.app.notify("It could not be written. " * (size[0] // 20), title="Not saved")
+        await on.settle()
+        shown = on.text().split("\n")
+        assert any("Not saved" in line for line in shown)
+        assert shown[keys.region.y] == before

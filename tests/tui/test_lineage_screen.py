@@ -86,7 +86,10 @@ async def test_an_edit_is_shown_and_its_former_text_restored_after_a_preview(
         await on.keys("r")
         assert isinstance(on.app.screen, DiffScreen)
         assert on.memory(memory.ref).content.endswith("zebra"), "nothing is written before a yes"
-        await on.keys("enter")
+        await on.keys("escape")
+        assert on.app.screen is screen, "back to where it was opened"
+        await on.keys("r", "enter")
+        assert on.app.screen is on.browse
         assert on.memory(memory.ref).content == memory.content
         await on.keys("u")
         assert on.memory(memory.ref).content.endswith("zebra")
@@ -120,6 +123,9 @@ async def test_a_version_that_engram_keeps_is_shown_and_restored(tmp_path: Path)
     store.mkdir(parents=True)
     build(store, "v3")
     async with changing(tmp_path, "engram", state=tmp_path / "state") as on:
+        await on.keys("x", "tab", "left")
+        assert "1 former versions (Engram's export has no place for them)" in on.text()
+        await on.keys("escape")
         await on.stand("engram:2")
         await on.keys("H")
         assert "Stays of ash" in on.text()

@@ -19,7 +19,7 @@ from memtui.library.review import ReviewQueue
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress
 from memtui.tui.controllers import review as controllers_review
-from memtui.tui.dialogs.diff import DiffScreen
+from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
 from memtui.tui.dialogs.review import ProposalTextScreen, ReviewScreen, SendScreen
 from memtui.tui.dialogs.unreadable import BrokenScreen, UnreadableScreen
 from memtui.tui.widgets.review_list import ProposalDetail, proposal_lines
@@ -66,12 +66,14 @@ async def on(root: Path, tmp_path: Path) -> AsyncIterator[Stage]:
 
 async def review(on: Stage) -> ReviewScreen:
     """The review screen on top, with nothing left to find out."""
-    for _ in range(100):
-        await on.settle()
-        screen = on.app.screen
-        if isinstance(screen, ReviewScreen) and not on.browse.editing.review.is_scanning:
-            return screen
-    raise AssertionError(f"the review screen does not come to rest:\n{on.text()}")
+    scan = on.browse.editing.review
+    await on.until(
+        lambda: isinstance(on.app.screen, ReviewScreen) and not scan.is_scanning,
+        "the review screen comes to rest",
+    )
+    screen = on.app.screen
+    assert isinstance(screen, ReviewScreen)
+    return screen
 
 
 def titles(on: Stage) -> list[str]:
@@ -90,14 +92,14 @@ async def select(on: Stage, words: str) -> None:
 
 async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
-        assert "3 to review" in await on.still()
+        await on.sees("3 to review")
         before = files(root)
         await on.press("V")
         await review(on)
         assert "Near-duplicates" in on.text()
         assert files(root) == before
         await on.press("escape")
-        assert "3 to review" in await on.still()
+        await on.sees("3 to review")
 
 
 async def test_what_is_found_while_the_dialog_opens_is_shown(root: Path) -> None:
@@ -141,9 +143,7 @@ async def test_a_memory_with_a_finding_has_a_sign_that_leads_to_it(root: Path) -
 async def test_hidden_characters_are_named_once(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         on.browse.set_text("hello")
-        for _ in range(100):
-            if "◇ !" in await on.still():
-                break
+        await on.sees("◇ !")
         assert on.text().count("hidden character") == 1
 
 
@@ -172,6 +172,22 @@ async def test_accept_writes_and_undo_gives_the_same_bytes(
     assert files(root) == before
     assert "3 to review" in on.text(), "the chip too, at once"
     assert [title for title in titles(on) if "Alice works" in title]
+
+
+@pytest.mark.slow
+async def test_undo_and_redo_on_the_list_scan_at_once_what_was_accepted(
+    on: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await select(on, "Alice works")
+    await on.press("a")
+    await review(on)
+    accepted = on.text().split(" to review")[0].split()[-1]
+    monkeypatch.setattr(controllers_review, "RESCAN_AFTER", 3600.0)
+    await on.press("escape", "u")
+    await on.sees("3 to review")
+    await on.press("ctrl+r")
+    await on.sees(f"{accepted} to review")
+    assert accepted != "3"
 
 
 @pytest.mark.slow
@@ -261,6 +277,60 @@ async def test_the_text_is_edited_before_it_is_accepted(on: Stage, root: Path) -
     await on.press("enter")
     await review(on)
     assert b"now since May" in b"".join(files(root).values())
+
+
+@pytest.mark.slow
+async def test_an_edited_text_is_kept_until_it_is_accepted(on: Stage, root: Path) -> None:
+    """Also when another program changes the memory meanwhile, and when the preview is left."""
+    await select(on, "Alice works")
+    await on.press("e", "end")
+    await on.type(" since May")
+    file = root / "entities/people-alice/items.json"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("office now", "head office now"), encoding="utf-8")
+    await on.press("ctrl+s")
+    assert isinstance(on.app.screen, ConflictScreen)
+    await on.press("t")
+    assert isinstance(on.app.screen, ProposalTextScreen)
+    await on.press("escape")
+    assert "Discard changes?" in on.text()
+    await on.press("escape")
+    on.browse.editing.review.scan()
+    while on.browse.editing.review.is_scanning:
+        await on.settle()
+    await on.press("ctrl+s")
+    assert isinstance(on.app.screen, DiffScreen)
+    assert "head" in on.text()
+    await on.press("escape")
+    assert isinstance(on.app.screen, ProposalTextScreen)
+    await on.press("ctrl+s", "enter")
+    await review(on)
+    assert b"now since May" in b"".join(files(root).values())
+
+
+@pytest.mark.slow
+async def test_the_cursor_stays_on_a_finding_whose_memory_changed(on: Stage, root: Path) -> None:
+    await select(on, "ledger")
+    file = root / "entities/shop/items.json"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text.replace("for the ledger", "for the old ledger"), encoding="utf-8")
+    on.browse.editing.review.scan()
+    screen = await review(on)
+    row = screen._list.current
+    assert row is not None
+    assert row.proposal is not None
+    assert "ledger" in row.proposal.title
+
+
+async def test_a_toast_leaves_the_keys_of_a_small_dialog_free(root: Path) -> None:
+    async with stage(root, (40, 12), toasts=True) as on:
+        await on.press("V")
+        await review(on)
+        keys = on.text().splitlines()[-2]
+        on.app.report_refusal("something that is long enough for two lines of a small screen")
+        await on.settle()
+        assert "small screen" in on.text()
+        assert on.text().splitlines()[-2] == keys
 
 
 @pytest.mark.slow

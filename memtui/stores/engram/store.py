@@ -14,6 +14,7 @@ from memtui.changes import Act, Change, Edit, Plan, RowEdit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
+from memtui.progress import IsCancelled, never
 from memtui.stores.accesses import (
     MEMORIES,
     AccessFile,
@@ -137,7 +138,7 @@ class EngramStore:
             self._schema = run_read(self.file, inspect)
         return self._schema
 
-    def scan(self) -> Scan:
+    def scan(self, cancelled: IsCancelled = never) -> Scan:  # noqa: ARG002
         """Shards with stamps; no SQL while the files' stamps are the same.
 
         On an error the last shards that were seen are listed beside the reason.

@@ -38,6 +38,8 @@ RESCAN_SHARE = 0.2
 
 ReviewState = tuple["Queue", dict[str, list[str]]]
 """A queue, and what it says about each memory."""
+Then = Callable[[], object]
+"""Called once a change is written."""
 
 
 class ReviewActions(WritingController):
@@ -204,12 +206,8 @@ class ReviewActions(WritingController):
             self._close_and_go_to(memories[0].ref)
         else:
             choices = [
-                Choice(
-                    memory.ref,
-                    text.cut_line(memory.headline, 60),
-                    note=text.one_line(memory.entity),
-                )
-                for memory in memories
+                Choice(one.ref, text.cut_line(one.headline, 60), note=text.one_line(one.entity))
+                for one in memories
             ]
             self._screen.app.pick("Go to", choices, self._close_and_go_to)
 
@@ -220,7 +218,9 @@ class ReviewActions(WritingController):
 
     # Decisions
 
-    def accept(self, proposals: Sequence[Proposal], *, preview: bool) -> None:
+    def accept(
+        self, proposals: Sequence[Proposal], *, preview: bool, then: Then = lambda: None
+    ) -> None:
         """Apply these proposals as one action; with `preview`, confirm its diff first."""
         if not proposals or self._refused():
             return
@@ -229,9 +229,9 @@ class ReviewActions(WritingController):
             if not found.planned.has_edits:
                 self._screen.app.report_refusal(found.planned.reason or "nothing would change")
             elif preview:
-                self._ask(found, proposals)
+                self._ask(found, proposals, then)
             else:
-                self._write(found.planned, proposals)
+                self._write(found.planned, proposals, then)
 
         def plan(library: Library, _: Job) -> Preview:
             made = self._queue_of(library).plan(proposals)
@@ -239,16 +239,17 @@ class ReviewActions(WritingController):
 
         self._writer.worker.run("plan", plan, planned, self._changes.failed, holds_keys=preview)
 
-    def _ask(self, found: Preview, proposals: Sequence[Proposal]) -> None:
+    def _ask(self, found: Preview, proposals: Sequence[Proposal], then: Then) -> None:
         from memtui.tui.dialogs.diff import DiffScreen
 
         count = len(proposals)
         yes = "accept" if count == 1 else f"accept {text.number(count)}"
         dialog = DiffScreen(found.planned.title, (), found.lines, yes=yes)
-        self._screen.app.ask(dialog, lambda _: self._write(found.planned, proposals))
+        self._screen.app.ask(dialog, lambda _: self._write(found.planned, proposals, then))
 
-    def _write(self, planned: Planned, proposals: Sequence[Proposal]) -> None:
+    def _write(self, planned: Planned, proposals: Sequence[Proposal], then: Then) -> None:
         def done(_: JournalAction) -> None:
+            then()
             what = (
                 text.cut_line(proposals[0].title, HEADLINE_CELLS)
                 if len(proposals) == 1
@@ -285,15 +286,17 @@ class ReviewActions(WritingController):
             self._screen.app.report_refusal("this proposal writes no text that could be edited")
             return
 
-        def edited(answer: str) -> None:
+        def preview(edited: str) -> None:
+            latest = self.queue.latest(proposal) if self.queue is not None else proposal
             try:
-                changed = review.with_text(proposal, answer)
+                changed = review.with_text(latest, edited)
             except MemtuiError as error:
                 self._changes.failed(error)
             else:
-                self.accept([changed], preview=True)
+                self.accept([changed], preview=True, then=editor.dismiss)
 
-        self._screen.app.ask(ProposalTextScreen(before), edited)
+        editor = ProposalTextScreen(before, preview)
+        self._screen.app.push_screen(editor)
 
     def decide(self, proposals: Sequence[Proposal], *, snooze: bool) -> None:
         """Decline findings for good, or snooze them for a week."""
@@ -315,20 +318,15 @@ class ReviewActions(WritingController):
             review.decisions.decide(proposals, decision)
             return review.last()
 
-        self._writer.worker.run(
-            "review-decide",
-            work,
-            done,
-            self._changes.failed,
-            replaces=False,
-        )
+        run = self._writer.worker.run
+        run("review-decide", work, done, self._changes.failed, replaces=False)
 
     def undo(self) -> None:
         """Open again what was put aside last, or undo the last change."""
         if ids := self._decided.pop() if self._decided else ():
             self._reopen(ids)
         elif not self._refused():
-            self._journal.reverse("undo", then=self.scan)
+            self._journal.reverse("undo")
 
     def _reopen(self, ids: Sequence[str]) -> None:
         def work(library: Library, _: Job) -> None:

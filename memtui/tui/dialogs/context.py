@@ -98,7 +98,8 @@ class PackScreen(FittingDialog[str]):
     def on_mount(self) -> None:
         self._comparison.display = False
         self._fit()
-        self._task_line.focus() if not self.request.task else self._list.focus()
+        self._task_line.focus()
+        self._task_line.select_all()  # typing replaces the words of the search
         self.build()
         self.set_interval(CHECK_SECONDS, self._rebuild_if_stale)
 

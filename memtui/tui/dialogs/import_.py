@@ -133,8 +133,7 @@ class ImportScreen(TransferScreen):
             lines = change_worker.describe_import(plan)
             if not plan.has_edits:
                 self._plan = None
-                words = "No changes: the stores already have every memory"
-                lines.insert(0, OutcomeLine(words, Tone.WARNING))
+                lines.insert(0, OutcomeLine("No changes: nothing to add", Tone.WARNING))
         self.say(*lines)
         self.update_keys()
 
@@ -154,8 +153,9 @@ class ImportScreen(TransferScreen):
             )
         else:
             words = f"Imported {text.counted(plan.counts['new'], 'memory')}"
-            if rejected := plan.counts["refused"]:
-                words += f" · {text.number(rejected)} rejected"
+            for name, word in (("conflicts", "skipped"), ("refused", "rejected")):
+                if count := plan.counts[name]:
+                    words += f" · {text.number(count)} {word}"
             done = partial(self._written, words, 6)
             self.writer.apply(planned_import(plan), done, self.failed)
 

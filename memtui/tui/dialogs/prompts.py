@@ -74,6 +74,16 @@ class ConfirmDialog(FittingDialog[str]):
                 self.dismiss(reply.value)
 
 
+DISCARD = "discard"
+
+
+def discard_question(other: Reply) -> ConfirmDialog:
+    """Ask whether unsaved changes are discarded (`DISCARD`); `other` is what else can be done."""
+    body = (OutcomeLine("You have unsaved changes."),)
+    replies = (Reply("y", "discard", DISCARD), other)
+    return ConfirmDialog("Discard changes?", body, replies, "keep editing")
+
+
 class LineDialog(FittingDialog[Result]):
     """Asks for one line."""
 

@@ -17,6 +17,7 @@ from memtui.library.review_files import Queue, ReviewRow, queue_rows
 from memtui.progress import Progress
 from memtui.tui.appearance import Palette, wrapped
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
+from memtui.tui.dialogs.prompts import DISCARD, Reply, discard_question
 from memtui.tui.widgets.inputs import TextInput
 from memtui.tui.widgets.review_list import (
     ProposalDetail,
@@ -148,6 +149,9 @@ class ReviewScreen(FittingDialog[None]):
         self._list.names_stores = len({one.store for one in proposals}) > 1
         rows = queue_rows(proposals, self._folded)
         cursor = next((at for at, row in enumerate(rows) if self._is_same(row, before)), -1)
+        if cursor < 0 and queue is not None and before is not None and before.proposal is not None:
+            latest = queue.latest(before.proposal)
+            cursor = next((at for at, row in enumerate(rows) if row.proposal == latest), -1)
         if cursor < 0:
             first = 1 if len(rows) > 1 and before is None else self._list.cursor
             cursor = min(first, max(0, len(rows) - 1))
@@ -310,20 +314,20 @@ class ReviewScreen(FittingDialog[None]):
         (self.query_one("#review-detail") if self._is_whole else self._list).focus()
 
 
-class ProposalTextScreen(FittingDialog[str]):
-    """The text that a proposal writes; dismissed with the edited one, None on escape."""
+class ProposalTextScreen(FittingDialog[None]):
+    """The text that a proposal writes; it stays open until the edited text is accepted."""
 
     AUTO_FOCUS = "TextInput"
     box_classes = "full"
     heading = "Edit, then accept"
     BINDINGS = [
-        Binding("escape", "dismiss", priority=True),
-        Binding("ctrl+s", "accept", priority=True),
+        Binding("escape", "cancel", priority=True),
+        Binding("ctrl+s", "preview", priority=True),
     ]
 
-    def __init__(self, content: str) -> None:
+    def __init__(self, content: str, preview: Callable[[str], None]) -> None:
         super().__init__()
-        self._content = content
+        self._content, self._preview = content, preview
 
     def content(self) -> ComposeResult:
         yield TextInput(self._content, name="content")
@@ -331,8 +335,20 @@ class ProposalTextScreen(FittingDialog[str]):
     def keys(self) -> list[tuple[str, str]]:
         return [("^s", "preview")]
 
-    def action_accept(self) -> None:
-        self.dismiss(self.query_one(TextInput).raw)
+    def action_preview(self) -> None:
+        self._preview(self.query_one(TextInput).raw)
+
+    def action_cancel(self) -> None:
+        if self.query_one(TextInput).raw == self._content:
+            self.dismiss()
+        else:
+            self.app.ask(discard_question(Reply("s", "preview", "preview")), self._answered)
+
+    def _answered(self, reply: str) -> None:
+        if reply == DISCARD:
+            self.dismiss()
+        else:
+            self.action_preview()
 
 
 class SendScreen(TextDialog[bool]):

@@ -128,8 +128,8 @@ class BrowseScreen(SearchableScreen):
             raise RuntimeError(OPENING)
         return self._editing
 
-    def restore_text(self, memory: Memory, former: Memory) -> None:
-        self.editing.changes.restore_text(memory, former)
+    def restore_text(self, memory: Memory, former: Memory, confirmed: Callable[[], object]) -> None:
+        self.editing.changes.restore_text(memory, former, confirmed)
 
     def stop_planning(self) -> bool:
         """Stop the planning of a change; False if none is planned."""

@@ -13,6 +13,7 @@ from typing import Any
 from memtui.context import Pack, draft_pack, find_recipe, read_settings
 from memtui.library import Library
 from memtui.model import Memory
+from memtui.progress import IsCancelled, never
 from memtui.stores.base import Reading, Scan, Shard
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -29,7 +30,7 @@ class ListStore:
     root: Path = Path("/nowhere")
     format: str = "list"
 
-    def scan(self) -> Scan:
+    def scan(self, cancelled: IsCancelled = never) -> Scan:
         return Scan((Shard("all", (), "1"),))
 
     def read(self, shard: Shard) -> Reading:

@@ -10,7 +10,7 @@ from memtui.search.word_list import WordList
 
 letters = st.sampled_from("ab\0\x0b\x85é森👩\ud800") | st.characters(exclude_characters="\n")
 words = st.text(letters, min_size=1, max_size=5)
-vocabularies = st.sets(words, max_size=30).map(sorted)
+vocabularies = st.sets(words, max_size=60).map(sorted)
 numbers = st.none() | st.integers(-40, 40)
 
 
