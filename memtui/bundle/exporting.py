@@ -41,14 +41,6 @@ class ExportForm:
         """How the proposed file name ends; documents of two formats have the same suffix."""
         return f"-{self.name}" * (self.document is not None) + self.suffix
 
-    def describe_unsupported(self, formats: Iterable[str]) -> str:
-        """Return for people what it cannot store of stores of these formats; empty if nothing."""
-        fields = ", ".join(_WORDS.get(name, name) for name in self.unsupported_fields)
-        is_document = self.document is not None
-        if not fields or (is_document and all(name == self.name for name in formats)):
-            return ""
-        return f"left out{' of memories of other formats' * is_document}: {fields}"
-
 
 _LOST_IN_MARKDOWN = (
     *("also_entities", "tags", "links", "supersedes", "superseded_by"),

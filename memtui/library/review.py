@@ -67,6 +67,8 @@ SCANNED_HERE = 500
 """Memories up to which the screen scans in its own process: a first scan of them takes a quarter of
 a second, and to start another process takes longer."""
 WORKER = "memtui.library.review"
+ACCEPTED = "review: "
+"""The beginning of the title of an action that accepts proposals."""
 
 
 class ReviewQueue:
@@ -239,7 +241,7 @@ class ReviewQueue:
                 raise Refused("its memories changed since the scan", do="scan again")
         changes = [change for proposal in _without_archived(chosen) for change in proposal.changes]
         what = chosen[0].title if len(chosen) == 1 else f"accept {len(chosen)} proposals"
-        return self._library.plan(changes, title or f"review: {what}")
+        return self._library.plan(changes, title or f"{ACCEPTED}{what}")
 
     def due_batches(self) -> list[tuple[str, list[Memory]]]:
         """Each entity past its limit, with the memories that one summary may replace."""

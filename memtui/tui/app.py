@@ -36,6 +36,7 @@ from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.terminal_output import erases_background
 from memtui.tui.widgets.line_api import SelectableText, SelectingScreen, ThemedWidget
+from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -132,6 +133,10 @@ class MemtuiApp(AppInterface):
         if len(lines) > most:
             log.warning("%s", words)
             words = "\n".join([*lines[: most - 1], "… the whole text is in memtui.log"])
+        for keys in (keys for screen in self.screen_stack for keys in screen.query(KeyLine)):
+            below = self.size.height - keys.region.bottom
+            bottom = below + 1 if below <= most else 1  # above the keys, else below the dialog
+            keys.screen.query("ToastRack").set_styles(f"margin-bottom: {bottom};")
         super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
     # Output to the terminal

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from memtui import text
 from memtui.changes import Act, Change
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict
-from memtui.model import IMPORTANCES, Memory, empty_word
+from memtui.model import CURRENT, IMPORTANCES, Memory, empty_word
 from memtui.stores.base import WritableStore
 
 Values = Mapping[str, str]
@@ -108,21 +109,25 @@ def changed_underneath(base: Memory, now: Memory, values: Values) -> Conflict | 
     if not both:
         return None
 
-    def joined(fields: Mapping[str, str]) -> str:
+    def joined(value: Callable[[str], str]) -> str:
         if both == ["content"]:
-            return fields["content"]
-        return "\n\n".join(f"{LABELS[name]}: {fields[name]}" for name in both)
-
-    def on_disk(memory: Memory) -> str:
-        return joined({name: value_of(memory, name) for name in both})
+            return value("content")
+        return "\n\n".join(f"{LABELS[name]}: {value(name)}" for name in both)
 
     return Conflict(
         "another program changed this memory while you were editing",
         where=now.origin.file,
-        base=on_disk(base),
-        theirs=on_disk(now),
-        yours=joined(values),
+        base=joined(partial(value_of, base)),
+        theirs=joined(partial(value_of, now)),
+        yours=joined(values.__getitem__),
     )
+
+
+def superseded_meanwhile(base: Memory, now: Memory | None) -> str:
+    """Return what has ended the memory since it was read; empty if nothing has."""
+    if now is None or now.status in CURRENT or now.status == base.status:
+        return ""
+    return f"{now.status} meanwhile: this changes what no longer counts"
 
 
 def resumed(form: Form, values: Values, before: Values) -> Form:

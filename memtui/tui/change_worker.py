@@ -37,6 +37,8 @@ LONGEST_TEXT = 20_000
 """Characters of each; a change behind them is seen in the files."""
 Answer = TypeVar("Answer")
 Done = Callable[[Answer], object]
+Find = Callable[[str], Memory | None]
+"""`LibraryWorker.find_memory`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,11 +243,11 @@ def describe_progress(progress: Progress) -> OutcomeLine:
     return OutcomeLine(f"{progress.what} {done} of {total}", Tone.QUIET)
 
 
-def describe_plan(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
+def describe_plan(planned: Planned, find: Find) -> tuple[OutcomeLine, ...]:
     """Outcome and reason of a plan, what it supersedes, and its warnings."""
     lines = [*_outcome(planned)]
     lines += [
-        OutcomeLine(_headline(ref, get), Tone.WARNING, "supersedes:")
+        OutcomeLine(_headline(ref, find), Tone.WARNING, "supersedes:")
         for ref in planned.supersedes[:MAX_LISTED]
     ]
     lines += _count_more(len(planned.supersedes))
@@ -277,10 +279,10 @@ def describe_count(planned: Planned, left_out: Mapping[str, int]) -> tuple[Outco
     return tuple(lines)
 
 
-def describe_targets(planned: Planned, get: Callable[[str], Memory]) -> tuple[OutcomeLine, ...]:
+def describe_targets(planned: Planned, find: Find) -> tuple[OutcomeLine, ...]:
     """The memories that a plan changes, one per line."""
     refs = list(dict.fromkeys(change.ref for change in planned.changes if change.ref))
-    lines = [OutcomeLine(_headline(ref, get), Tone.QUIET, "–") for ref in refs[:MAX_LISTED]]
+    lines = [OutcomeLine(_headline(ref, find), Tone.QUIET, "–") for ref in refs[:MAX_LISTED]]
     return (*lines, *_count_more(len(refs)))
 
 
@@ -289,11 +291,9 @@ def _count_more(count: int) -> list[OutcomeLine]:
     return [OutcomeLine(more, Tone.QUIET)] if more else []
 
 
-def _headline(ref: str, get: Callable[[str], Memory]) -> str:
-    try:
-        return get(ref).headline[: text.MAX_READ]
-    except MemtuiError:
-        return ref
+def _headline(ref: str, find: Find) -> str:
+    memory = find(ref)
+    return memory.headline[: text.MAX_READ] if memory else ref
 
 
 def describe_files(planned: Planned, lines: Sequence[DiffLine]) -> tuple[OutcomeLine, ...]:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from memtui.changes import Act, Change
+from memtui.library import Library
 from memtui.tui.dialogs.diff import ConflictScreen, DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.log import ActionList, LogScreen
@@ -441,6 +443,32 @@ async def test_a_conflict_of_long_texts_has_the_width_and_says_what_scrolls(tmp_
         assert isinstance(on.app.screen, ConflictScreen)
         assert on.app.screen.query_one(".box").outer_size.width > 150
         assert "↑↓ scroll" in on.text()
+
+
+@pytest.mark.parametrize("act", [Act.SUPERSEDE, Act.RETIRE])
+async def test_an_edit_of_what_was_ended_meanwhile_says_so_and_asks(
+    tmp_path: Path, act: Act
+) -> None:
+    async with changing(tmp_path, AGENT) as on:
+        fact = await on.stand(on.first(AGENT, content=_plain(on), kind="fact").ref)
+        await on.keys("e")
+        await write(on, "Mine stands here.")
+        other = Library.open([on.folder / AGENT], cache=None, state=tmp_path / "other")
+        other.load()
+        fields = {"content": "Theirs stands here now."} if act is Act.SUPERSEDE else {}
+        other.apply(other.plan([Change(act, fact.store, fact.ref, fields)]))
+        await on.keys("ctrl+s")
+        assert isinstance(on.app.screen, DiffScreen)
+        status = on.memory(fact.ref).status
+        assert f"{status} meanwhile" in on.text()
+        assert on.memory(fact.ref).content == fact.content
+        await on.keys("escape")
+        assert prose(on).raw == "Mine stands here."
+        await write(on, "Mine stands here, later.")
+        await on.rest()
+        assert f"{status} meanwhile" in on.text(), "the preview too"
+        await on.keys("ctrl+s", "enter")
+        assert on.memory(fact.ref).content == "Mine stands here, later."
 
 
 async def test_what_was_changed_since_is_not_undone_but_shown(tmp_path: Path) -> None:

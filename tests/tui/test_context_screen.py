@@ -61,6 +61,18 @@ async def test_a_task_that_is_typed_gives_the_pack_of_the_command(tmp_path: Path
 
 
 @pytest.mark.slow
+async def test_what_is_typed_at_once_is_the_task_though_a_search_stands(tmp_path: Path) -> None:
+    """A `d` or an `e` of its words would else retire or edit a memory."""
+    async with stage(write_store(tmp_path / "store"), (80, 24)) as on:
+        on.browse.set_text("tea")
+        await on.settle()
+        await on.press("P")
+        assert screen_of(on).request.task == "tea"
+        await on.type("deploys")
+        assert screen_of(on).request.task == "deploys"
+
+
+@pytest.mark.slow
 async def test_blanks_between_memories_have_no_tokens_of_their_own(tmp_path: Path) -> None:
     async with changing(tmp_path, "ambient", size=(160, 90)) as on:
         await on.press("P")
@@ -320,6 +332,16 @@ async def test_enter_goes_to_the_memory_and_the_next_time_asks_the_same(tmp_path
         assert on.browse.detail.memory.ref == entry.ref
         await on.press("P")
         assert screen_of(on).request.task == "reviews every migration"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+async def test_a_toast_leaves_the_keys_readable(tmp_path: Path, size: tuple[int, int]) -> None:
+    async with pack_of(tmp_path, "", size, toasts=True) as on:
+        await on.press("enter")
+        shown = await on.still()
+        assert "This line is not a memory." in shown
+        assert "esc back" in shown
 
 
 @pytest.mark.slow

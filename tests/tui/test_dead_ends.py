@@ -8,6 +8,7 @@ import pytest
 
 from memtui import config
 from memtui.tui.dialogs.diff import DiffScreen
+from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.link import LinkScreen
 from memtui.tui.dialogs.log import LogScreen
 from memtui.tui.dialogs.picker import SavedFilterPicker
@@ -197,3 +198,28 @@ async def test_nothing_is_opened_in_a_detail_without_a_memory(root: Path) -> Non
         on.browse.update_keys()
         await on.settle()
         assert "enter open" not in on.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("store", "entity", "why"),
+    [
+        ("agent-memory", "notes", "Notes are files, not facts."),
+        ("claude-code", "instructions", "A topic file lies in the memory folder"),
+        ("openclaw", "bootstrap", "Memories are added to MEMORY.md or a daily log."),
+    ],
+)
+async def test_no_form_is_opened_for_an_entity_that_takes_no_new_memory(
+    tmp_path: Path, store: str, entity: str, why: str
+) -> None:
+    async with changing(tmp_path, store, size=(80, 24)) as on:
+        await on.show(f"entity:{entity}")
+        on.browse.settle()
+        await on.keys("n")
+        assert on.app.screen is on.browse
+        assert on.toasts[-1].startswith(why)
+        await on.keys("F")
+        await on.stand(on.first(store, entity=entity).ref)
+        await on.keys("n")
+        assert isinstance(on.app.screen, FormScreen)
+        assert not on.app.screen.values()["entity"], "it is only where the cursor is"

@@ -18,6 +18,7 @@ from memtui.tui.dialogs.help import MAX_RECENT, with_recent
 from memtui.tui.dialogs.picker import BookmarkScreen, Choice, Picker
 from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog, Reply
 from memtui.tui.layout import Pane
+from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import OutcomeLine
 
 from .sample_stage import changing
@@ -44,6 +45,13 @@ async def test_a_question_of_one_line_is_a_small_box(root: Path) -> None:
             assert _box(on).outer_size.height <= 6
             assert "esc cancel" in on.text()
             await on.press("escape")
+
+
+async def test_an_empty_log_is_a_small_box(root: Path) -> None:
+    async with stage(root, (200, 60), state=root.parent / "state") as on:
+        await on.press("C")
+        await on.sees("No changes yet.")
+        assert _box(on).outer_size.width <= 80
 
 
 async def test_two_sizes_at_once_come_to_rest(root: Path) -> None:
@@ -297,6 +305,8 @@ async def test_the_footer_begins_with_the_pane_and_ends_with_filters(root: Path)
             shown = key_bindings.for_footer(pane, on.browse.action_context())
             ranks = [key_bindings._footer_rank(action, pane) for action in shown]
             assert ranks == sorted(ranks)
+            filters = ("filter.type", "filter.importance", "filter.recency", "filter.status")
+            assert {action.id for action in shown} >= {"search", "zoom", *filters}
             assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")
             await on.resize(40, 12)
             assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")
@@ -359,3 +369,23 @@ async def test_a_narrow_review_gives_its_rows_to_the_words(tmp_path: Path) -> No
         await on.resize(40, 12)
         await on.settle()
         assert "simple" not in on.text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(120, 35), (80, 24), (60, 20), (40, 12)])
+@pytest.mark.parametrize("key", [",", "H", "x", "N", "?", "m"])
+async def test_a_toast_leaves_the_keys_of_a_dialog_in_sight(
+    root: Path, size: tuple[int, int], key: str
+) -> None:
+    """Also one of several lines."""
+    async with stage(root, size, toasts=True) as on:
+        await on.press(key)
+        await on.settle()
+        keys = on.app.screen.query_one(KeyLine)
+        before = on.text().split("\n")[keys.region.y]
+        assert "esc" in before
+        on.app.notify("It could not be written. " * (size[0] // 20), title="Not saved")
+        await on.settle()
+        shown = on.text().split("\n")
+        assert any("Not saved" in line for line in shown)
+        assert shown[keys.region.y] == before

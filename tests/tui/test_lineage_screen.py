@@ -86,7 +86,10 @@ async def test_an_edit_is_shown_and_its_former_text_restored_after_a_preview(
         await on.keys("r")
         assert isinstance(on.app.screen, DiffScreen)
         assert on.memory(memory.ref).content.endswith("zebra"), "nothing is written before a yes"
-        await on.keys("enter")
+        await on.keys("escape")
+        assert on.app.screen is screen, "back to where it was opened"
+        await on.keys("r", "enter")
+        assert on.app.screen is on.browse
         assert on.memory(memory.ref).content == memory.content
         await on.keys("u")
         assert on.memory(memory.ref).content.endswith("zebra")
@@ -120,6 +123,9 @@ async def test_a_version_that_engram_keeps_is_shown_and_restored(tmp_path: Path)
     store.mkdir(parents=True)
     build(store, "v3")
     async with changing(tmp_path, "engram", state=tmp_path / "state") as on:
+        await on.keys("x", "tab", "left")
+        assert "1 former versions (Engram's export has no place for them)" in on.text()
+        await on.keys("escape")
         await on.stand("engram:2")
         await on.keys("H")
         assert "Stays of ash" in on.text()
@@ -129,6 +135,21 @@ async def test_a_version_that_engram_keeps_is_shown_and_restored(tmp_path: Path)
         assert on.memory("engram:2").title == "Old title"
         await on.keys("u")
         assert on.memory("engram:2").content == "Stays are oak from now on"
+
+
+@pytest.mark.slow
+async def test_a_replacement_that_is_also_a_link_is_one_reference(tmp_path: Path) -> None:
+    store = tmp_path / "stores" / "engram"
+    store.mkdir(parents=True)
+    build(store, "v3")
+    async with changing(tmp_path, "engram", size=(160, 45), state=tmp_path / "state") as on:
+        old = on.memory("engram:2")
+        changes = [Change(Act.SUPERSEDE, "engram", old.ref, {"content": "Stays of steel"})]
+        on.library.apply(on.library.plan(changes))
+        await on.keys("f5")
+        await on.stand(on.first("engram", content="Stays of steel").ref)
+        references = [one for one in on.browse.detail._references if one.ref == old.ref]
+        assert [(one.relation, bool(one.note)) for one in references] == [("supersedes", True)]
 
 
 @pytest.mark.slow

@@ -323,7 +323,11 @@ async def test_what_another_memtui_sets_meanwhile_is_not_lost(root: Path, tmp_pa
             state, key, lambda saved: saved._replace(bookmarks={"o": "other:1"}, searches=("sea",))
         )
         config.save_value(config_file, ("saved", "mine"), "type:decision")
-        await on.press("m", "x")
+        await on.press("m")
+        memory = on.browse.detail.memory
+        assert memory is not None
+        await on.sees(f"Set bookmark: {memory.headline[:20]}")
+        await on.press("x")
         assert set(session.load(state, key).bookmarks) == {"o", "x"}  # at once
         await on.press("m")
         await on.sees("o ")

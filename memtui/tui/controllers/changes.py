@@ -224,31 +224,44 @@ class ChangeActions:
             lambda _: self.failed(refused),
         )
 
-    def restore_text(self, memory: Memory, former: Memory) -> None:
-        """Restore an earlier text of a memory, or of its lineage, after a preview."""
+    def restore_text(self, memory: Memory, former: Memory, confirmed: Callable[[], object]) -> None:
+        """Restore an earlier text of a memory, or of its lineage, after a preview.
+
+        `confirmed` is called before it is written.
+        """
         self.writer.plan(
             lambda library, _: change_worker.preview_of(
                 library.plan_restore_text(memory, former), library
             ),
-            lambda found: self.carry_out(found, (), True, "restore"),
+            lambda found: self.carry_out(found, (), True, "restore", confirmed),
             self.failed,
         )
 
-    def carry_out(self, found: Preview, notes: Sequence[OutcomeLine], ask: bool, yes: str) -> None:
-        """Apply a plan; with `ask`, show its diff and confirm first."""
+    def carry_out(
+        self,
+        found: Preview,
+        notes: Sequence[OutcomeLine],
+        ask: bool,
+        yes: str,
+        confirmed: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Apply a plan; with `ask`, show its diff and confirm first, then call `confirmed`."""
         from memtui.tui.dialogs.diff import DiffScreen
 
-        planned, library = found.planned, self.writer.library
-        if library is None:
-            return
+        planned, find = found.planned, self.writer.worker.find_memory
         if not planned.has_edits:
             self.screen.app.report_refusal(planned.reason or "nothing would change")
         elif ask:
-            summary = (*change_worker.describe_plan(planned, library.get), *notes)
+            summary = (*change_worker.describe_plan(planned, find), *notes)
             if len(planned.plans) > 1 and not planned.supersedes:
-                summary = (*summary, *change_worker.describe_targets(planned, library.get))
+                summary = (*summary, *change_worker.describe_targets(planned, find))
             dialog = DiffScreen(planned.title, summary, found.lines, found.texts, yes=yes)
-            self.screen.app.ask(dialog, lambda _: self.apply(planned))
+
+            def answered(_: bool) -> None:
+                confirmed()
+                self.apply(planned)
+
+            self.screen.app.ask(dialog, answered)
         else:
             self.apply(planned)
 

@@ -26,6 +26,7 @@ from memtui.tui.widgets.text_window import OutcomeLine, Tone
 if TYPE_CHECKING:
     from memtui.errors import ForeignOwner
     from memtui.files.drafts import FormDraft
+    from memtui.journal import JournalAction
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.screen_interface import ScreenInterface
 
@@ -46,7 +47,7 @@ class EditingControllers:
         self.selection = self.changes.selection
         self.forms = FormActions(self.changes)
         self.drafts = DraftActions(self.changes, self.forms)
-        self.journal = JournalActions(self.changes)
+        self.journal = JournalActions(self.changes, self._note_reversed)
         self.transfer = TransferActions(self.changes)
         self.review = ReviewActions(self.changes, self.journal)
         self._controllers = (
@@ -90,6 +91,12 @@ class EditingControllers:
     def _note_change(self) -> None:
         self.journal.watch()
         self.review.note_change()
+
+    def _note_reversed(self, action: JournalAction) -> None:
+        from memtui.library.review import ACCEPTED
+
+        if action.title.startswith(ACCEPTED):  # its count would be old until the next scan is due
+            self.review.scan()
 
     def _ask_owner(self, error: ForeignOwner, answered: Callable[[bool], None]) -> None:
         """Ask whether a file may get another owner, which saving it would change."""

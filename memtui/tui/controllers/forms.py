@@ -20,7 +20,7 @@ from memtui.stores.base import WritableStore
 from memtui.tui import change_forms, change_worker, terminal
 from memtui.tui.actions import ActionHandlers
 from memtui.tui.app_interface import Choice
-from memtui.tui.change_forms import Form, changed_underneath, resumed
+from memtui.tui.change_forms import Form, changed_underneath, resumed, superseded_meanwhile
 from memtui.tui.change_worker import Preview
 from memtui.tui.controllers.changes import WritingController, of_one_store
 from memtui.tui.jobs import Job
@@ -188,7 +188,8 @@ class FormActions(WritingController):
         )
 
     def _new_in(self, store: WritableStore, memory: Memory | None) -> None:
-        entity = self._screen.chosen_entity() or (memory.entity if memory else "")
+        chosen = self._screen.chosen_entity()
+        entity = chosen or (memory.entity if memory else "")
         types = queries.filter_values(self._screen.view.query(self._screen.now()), "type")
         type = types[0] if len(types) == 1 else ""
 
@@ -198,11 +199,17 @@ class FormActions(WritingController):
             if memory and memory.kind in kinds:
                 kinds = [memory.kind, *(kind for kind in kinds if kind != memory.kind)]
             start = {"entity": entity, "type": type}
-            if entity and "importance" in store.editable:
-                start["importance"] = _possible_importance(library, store, entity)
+            if entity:
+                try:
+                    start["importance"] = _possible_importance(library, store, entity)
+                except Refused:
+                    if chosen:
+                        raise
+                    start["entity"] = ""
             return change_forms.add(store, values, start, kinds=kinds)
 
-        self._look(look, self._show)
+        refused = self._screen.app.report_refusal
+        self._writer.plan(look, self._show, lambda error: refused(str(error)))
 
     def _merge(self) -> None:
         memories, current = self._selection.memories(), self._selection.current()
@@ -296,10 +303,13 @@ class FormActions(WritingController):
         changes = [Change(Act.EDIT, memory.store, memory.ref, {"content": content})]
 
         def look(library: Library, job: Job) -> Preview:
+            library.refresh_files([memory.origin.file])
             now = library.get(memory.ref)
             conflict = changed_underneath(memory, now, {"content": content})
             if conflict is not None:
                 raise conflict
+            if why := superseded_meanwhile(memory, now):
+                raise Refused(why)
             return change_worker.preview(library, changes, job)
 
         def planned(found: Preview) -> None:
@@ -326,12 +336,18 @@ class FormActions(WritingController):
 
 
 def _possible_importance(library: Library, store: WritableStore, entity: str) -> str:
-    """The importance that a new memory of an entity begins with: some take high ones only."""
+    """The importance that a new memory of an entity begins with: some take high ones only.
+
+    Raises Refused if the entity takes no new memories.
+    """
+    fields = {"content": "subject predicate object", "entity": entity}
+    refusals = []
     for importance in ("medium", "high"):
-        fields = {"content": "x", "entity": entity, "importance": importance}
-        if not change_worker.why_impossible(library, Change(Act.ADD, store.label, "", fields)):
+        change = Change(Act.ADD, store.label, "", fields | {"importance": importance})
+        if not (why := change_worker.why_impossible(library, change)):
             return importance
-    return "medium"
+        refusals.append(why)
+    raise Refused(refusals[0])
 
 
 def _form_again(

@@ -52,8 +52,12 @@ def quoted(title: str) -> str:
 class JournalActions(WritingController):
     """Carries out undo, redo, log and reapply."""
 
-    def __init__(self, changes: ChangeActions) -> None:
+    def __init__(
+        self, changes: ChangeActions, on_reversed: Callable[[JournalAction], object]
+    ) -> None:
+        """`on_reversed` is called after each undo and redo."""
         super().__init__(changes)
+        self._on_reversed = on_reversed
         self._since = time.time() - LOOKBACK_SECONDS
         self._until = 0.0
         """When the checks end, by the monotonic clock: the other one may be put on or back. The
@@ -84,21 +88,15 @@ class JournalActions(WritingController):
 
     # Undo and redo
 
-    def reverse(
-        self, action_id: str, number: int | None = None, then: Callable[[], None] | None = None
-    ) -> None:
-        """Undo the last change, redo the last undone one, or either for that with this number.
-
-        `then` is called once it is written.
-        """
+    def reverse(self, action_id: str, number: int | None = None) -> None:
+        """Undo the last change, redo the last undone one, or either for that with this number."""
         is_undo, app = action_id == "undo", self._screen.app
 
         def done(action: JournalAction) -> None:
             word, title = actions.BY_ID[action_id].done, quoted(action.title)
             note = self._undo_note(action)
             app.report(f"{word}: {title}{note}", "redo" if is_undo else "undo")
-            if then is not None:
-                then()
+            self._on_reversed(action)
 
         def work(library: Library, report: Report) -> JournalAction:
             reverse = library.undo if is_undo else library.redo

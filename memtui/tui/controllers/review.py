@@ -326,7 +326,7 @@ class ReviewActions(WritingController):
         if ids := self._decided.pop() if self._decided else ():
             self._reopen(ids)
         elif not self._refused():
-            self._journal.reverse("undo", then=self.scan)
+            self._journal.reverse("undo")
 
     def _reopen(self, ids: Sequence[str]) -> None:
         def work(library: Library, _: Job) -> None:

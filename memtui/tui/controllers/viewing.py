@@ -115,7 +115,7 @@ class ViewingActions:
             hint = screen.app.hint("bookmark.go")
             screen.app.notify(f"Bookmark {letter} set{hint}", timeout=3)
 
-        self._ask_letter("Set bookmark", chosen)
+        self._ask_letter(f"Set bookmark: {self._headline(memory.ref)}", chosen)
 
     def _go_to_bookmark(self) -> None:
         screen = self._screen

@@ -98,7 +98,8 @@ class PackScreen(FittingDialog[str]):
     def on_mount(self) -> None:
         self._comparison.display = False
         self._fit()
-        self._task_line.focus() if not self.request.task else self._list.focus()
+        self._task_line.focus()
+        self._task_line.select_all()  # typing replaces the words of the search
         self.build()
         self.set_interval(CHECK_SECONDS, self._rebuild_if_stale)
 
@@ -267,7 +268,7 @@ class PackScreen(FittingDialog[str]):
         """Return why the action is not possible now; empty if it is."""
         entry = self.entry
         if action_id in _ON_ENTRY and (entry is None or not entry.ref):
-            return "this line is of no memory"
+            return "this line is not a memory"
         if action_id in CHANGES:
             return self._host.refusal(action_id)
         if action_id in ("pack.copy", "pack.copy.exact", "pack.save"):

@@ -22,8 +22,8 @@ from memtui.journal import JournalAction
 from memtui.library import Library
 from memtui.library.planning import Planned
 from memtui.progress import Progress, Report
-from memtui.tui import change_worker
-from memtui.tui.change_forms import LABELS, Form, FormField, Kind, changed_underneath, value_of
+from memtui.tui import change_forms, change_worker
+from memtui.tui.change_forms import LABELS, Form, FormField, Kind, value_of
 from memtui.tui.change_worker import ChangeWorker, Preview, preview, preview_possible
 from memtui.tui.dialogs.dialog import FittingDialog, labelled_row
 from memtui.tui.dialogs.diff import BOTH, CONFLICT_CHOICES, MINE, THEIRS, ConflictScreen, DiffScreen
@@ -113,8 +113,7 @@ class FormScreen(FittingDialog[Planned]):
         self._update_preview()
 
     def _inputs(self) -> list[TextInput | LineInput | ChoiceInput]:
-        kinds = (TextInput, LineInput, ChoiceInput)
-        return [widget for widget in self.query() if isinstance(widget, kinds)]
+        return [one for one in self.query() if isinstance(one, TextInput | LineInput | ChoiceInput)]
 
     def values(self) -> dict[str, str]:
         """The current input, by field name."""
@@ -198,7 +197,7 @@ class FormScreen(FittingDialog[Planned]):
         if (base := self._base) is not None:
             if self._saving:  # stores compare the text with what was read, and no other field
                 library.refresh_files([base.origin.file])
-            if conflict := changed_underneath(base, library.get(base.ref), values):
+            if conflict := change_forms.changed_underneath(base, library.get(base.ref), values):
                 raise conflict
         plan = preview_possible if self._form.as_possible else preview
         return plan(library, self._form.changes(values, force), job)
@@ -211,17 +210,23 @@ class FormScreen(FittingDialog[Planned]):
         if number != self._number:
             return
         self.is_previewing, self._preview = False, found
-        library = self._writer.library
-        if found is None or library is None:
+        if found is None:
             self.say(NO_CHANGES)
         else:
             files = change_worker.describe_files(found.planned, found.lines)
-            self.say(*self._describe(found, library), *files)
+            self.say(*self._describe(found), *files)
 
-    def _describe(self, found: Preview, library: Library) -> tuple[OutcomeLine, ...]:
-        lines = change_worker.describe_plan(found.planned, library.get)
+    def _describe(self, found: Preview) -> tuple[OutcomeLine, ...]:
+        lines = change_worker.describe_plan(found.planned, self._writer.worker.find_memory)
         counts = change_worker.describe_count(found.planned, found.left_out)
-        return (*counts, *lines) if self._form.as_possible else lines
+        return (*(counts if self._form.as_possible else self._meanwhile()), *lines)
+
+    def _meanwhile(self) -> tuple[OutcomeLine, ...]:
+        """Say that the memory has been superseded or retired since the form was opened."""
+        base = self._form.base
+        now = base and self._writer.worker.find_memory(base.ref)
+        why = base and change_forms.superseded_meanwhile(base, now)
+        return (OutcomeLine(why, Tone.WARNING, "!"),) if why else ()
 
     def _failed(self, number: int, error: MemtuiError) -> None:
         if number != self._number:
@@ -258,7 +263,10 @@ class FormScreen(FittingDialog[Planned]):
         if not self._form.changes(self.values(), force):
             self.app.notify("No changes yet.", timeout=2)
             return
-        self._saving = True
+        if self._timer is not None:  # a preview would replace the reason why it was not saved
+            self._timer.stop()
+            self._keep()
+        self._saving, self.is_previewing = True, False
         self._number += 1
         self._plan(force, self._to_save, self._not_saved)
 
@@ -276,11 +284,9 @@ class FormScreen(FittingDialog[Planned]):
             return
         acts = {change.act for change in planned.changes}
         many = len(planned.plans) > 1 or len(planned.refs) > 2
-        if planned.supersedes or acts & DESTRUCTIVE or many:
-            library = self._writer.library
-            summary = self._describe(found, library) if library else ()
-            if library and self._form.as_possible:
-                summary = (*summary, *change_worker.describe_targets(planned, library.get))
+        if planned.supersedes or acts & DESTRUCTIVE or many or self._meanwhile():
+            targets = change_worker.describe_targets(planned, self._writer.worker.find_memory)
+            summary = (*self._describe(found), *(targets if self._form.as_possible else ()))
             save = self._form.save
             dialog = DiffScreen(planned.title, summary, found.lines, found.texts, yes=save)
             self.app.ask(dialog, lambda _: self._save(planned))
@@ -339,16 +345,11 @@ class FormScreen(FittingDialog[Planned]):
         )
 
     def _decided(self, conflict: Conflict, choice: str | None) -> None:
-        library, base = self._writer.library, self._base
-        if choice is None or library is None:
+        if choice is None:
             self.say(UNRESOLVED)
             return
-        if base is not None:
-            try:
-                self._base = library.get(base.ref)
-            except MemtuiError as error:
-                self._not_saved(error)
-                return
+        if (base := self._base) is not None:
+            self._base = self._writer.worker.find_memory(base.ref) or base
         if choice == THEIRS:
             self.app.notify("Kept the version on disk, discarded yours.")
             self._close(None)

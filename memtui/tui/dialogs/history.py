@@ -76,9 +76,10 @@ class HistoryScreen(FittingDialog[str]):
         self,
         history: VersionHistory,
         now: Callable[[], datetime],
-        restore: Callable[[Memory], None] | None = None,
+        restore: Callable[[Memory, Callable[[], object]], None] | None = None,
     ) -> None:
-        """`restore`: gives the memory a former text again; None where its store cannot edit it."""
+        """`restore`: gives the memory a former text again, once that is confirmed, and then calls
+        its second argument; None where its store cannot edit it."""
         super().__init__()
         self._history = history
         self._now = now
@@ -120,8 +121,7 @@ class HistoryScreen(FittingDialog[str]):
     def action_restore(self) -> None:
         former, restore = self._former_version, self._restore
         if former is not None and restore is not None:
-            self.dismiss(None)
-            restore(former)
+            restore(former, self.dismiss)
 
     def fill(self) -> None:
         """Lay out the versions; the cursor stays on its version, and begins on the memory's own."""

@@ -206,6 +206,8 @@ class ExportScreen(TransferScreen):
         self._form = ChoiceInput(list(self._forms), first, name="form")
         path = Path.cwd() / f"memtui-{day}{self._forms[first].ending}"
         self._file = LineInput(str(path), name="file")
+        self._losses: Sequence[str] = ()
+        """What the chosen form would leave out of the chosen memories, once it is known."""
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("What", self._what), ("Format", self._form), ("File", self._file)]
@@ -214,7 +216,7 @@ class ExportScreen(TransferScreen):
         return [("enter", "export"), ("←→", "choose"), ("⇥", "next field")]
 
     def on_mount(self) -> None:
-        self._update_notes()
+        self._find_losses()
 
     @on(ChoiceInput.Changed)
     def _chosen(self) -> None:
@@ -225,7 +227,27 @@ class ExportScreen(TransferScreen):
         if ending:
             self._file.value = name.removesuffix(ending) + self._forms[self._form.raw].ending
             self._file.cursor_position = len(self._file.value)
+        self._find_losses()
+
+    def _find_losses(self) -> None:
+        """Prepare the export in a job, to say before what it leaves out; a bundle holds all."""
+        form, chosen = self._form.raw, self._groups[self._what.raw]
+        self._losses = ()
         self._update_notes()
+
+        def found(losses: Sequence[str]) -> None:
+            if (form, chosen) == (self._form.raw, self._groups[self._what.raw]):
+                self._losses = losses
+                self._update_notes()
+
+        def prepare(library: Library, job: Job) -> Sequence[str]:
+            stopped = job.is_cancelled
+            return exporting.export_memories(library, form, chosen, cancelled=stopped).notes
+
+        if form != "bundle":
+            failed = self.if_open(lambda error: found([str(error)]))
+            run, done = self.writer.worker.run, self.if_open(found)
+            run("losses", prepare, done, failed, only_reads=True)
 
     @on(Input.Changed)
     def _typed(self) -> None:
@@ -241,10 +263,9 @@ class ExportScreen(TransferScreen):
                 words += "; importing to a new folder restores identical files"
             lines.append(OutcomeLine(words, Tone.QUIET))
         library = self.writer.library
-        formats = [store.format for store in library.stores] if library else []
-        if lost := self._forms[form].describe_unsupported(formats):
-            lines.append(OutcomeLine(lost, Tone.WARNING, "!"))
-        if library and (count := sum(len(library.unreadable(s.label)) for s in library.stores)):
+        lines += [OutcomeLine(loss, Tone.WARNING, "!") for loss in self._losses]
+        unreadable = [library.unreadable(s.label) for s in library.stores] if library else []
+        if not self._losses and (count := sum(map(len, unreadable))):
             words = f"{text.counted(count, 'unreadable file')}, whose memories are left out"
             lines.append(OutcomeLine(words, Tone.WARNING, "!"))
         if typed_path(self._file).exists():

@@ -128,8 +128,8 @@ class BrowseScreen(SearchableScreen):
             raise RuntimeError(OPENING)
         return self._editing
 
-    def restore_text(self, memory: Memory, former: Memory) -> None:
-        self.editing.changes.restore_text(memory, former)
+    def restore_text(self, memory: Memory, former: Memory, confirmed: Callable[[], object]) -> None:
+        self.editing.changes.restore_text(memory, former, confirmed)
 
     def stop_planning(self) -> bool:
         """Stop the planning of a change; False if none is planned."""
@@ -159,7 +159,7 @@ class BrowseScreen(SearchableScreen):
             targets=self.detail.targets,
             can_go_back=self._reading.jumps.can_go_back,
             can_go_forward=self._reading.jumps.can_go_forward,
-            timeline=self.timeline.view,
+            timeline=self.timeline.view if self.timeline.is_dated else "",
             past=past.refused if past else "",
             refused=refused,
         )

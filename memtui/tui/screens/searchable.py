@@ -55,8 +55,8 @@ class SearchableScreen(PaneScreen):
         self._awaited_ref = ""
         """Ref of a memory to stand on as soon as it is in the list."""
 
-    def restore_text(self, memory: Memory, former: Memory) -> None:
-        """Restore an earlier text of a memory, after a preview."""
+    def restore_text(self, memory: Memory, former: Memory, confirmed: Callable[[], object]) -> None:
+        """Restore an earlier text of a memory, after a preview; call `confirmed` before."""
 
     def stop_planning(self) -> bool:
         """Stop the planning of a change; False if none is planned."""
