@@ -47,6 +47,13 @@ async def test_a_question_of_one_line_is_a_small_box(root: Path) -> None:
             await on.press("escape")
 
 
+async def test_an_empty_log_is_a_small_box(root: Path) -> None:
+    async with stage(root, (200, 60), state=root.parent / "state") as on:
+        await on.press("C")
+        await on.sees("No changes yet.")
+        assert _box(on).outer_size.width <= 80
+
+
 async def test_two_sizes_at_once_come_to_rest(root: Path) -> None:
     """As when the terminal is closed while the screen is made; they took turns for ever."""
     async with stage(root, (80, 24)) as on:
@@ -298,6 +305,8 @@ async def test_the_footer_begins_with_the_pane_and_ends_with_filters(root: Path)
             shown = key_bindings.for_footer(pane, on.browse.action_context())
             ranks = [key_bindings._footer_rank(action, pane) for action in shown]
             assert ranks == sorted(ranks)
+            filters = ("filter.type", "filter.importance", "filter.recency", "filter.status")
+            assert {action.id for action in shown} >= {"search", "zoom", *filters}
             assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")
             await on.resize(40, 12)
             assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")

@@ -119,7 +119,7 @@ async def test_one_list_of_unreadable_files_leads_to_everything_that_can_be_done
         await look(on)
         await on.press("U")
         await on.sees("Stores and unreadable files")
-        await on.sees("e $EDITOR at the error")
+        await on.sees("enter show  e edit  r restore  o open folder")
         assert "entities/people-bob/items.json" in on.text()
         assert "entities/shop-api/items.json" in on.text()
         await on.press("j", "enter")
