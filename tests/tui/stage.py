@@ -175,11 +175,13 @@ class Stage:
         return self.app.browse
 
     async def press(self, *keys: str) -> None:
-        """Press keys, each followed by everything it sets off.
+        """Press keys, each followed by everything it sets off, and the first when all that the test
+        did by itself has been handled.
 
         The pilot's own `press` waits until the processor is idle, which on a busy machine is a
         second; here it is known when the work is done.
         """
+        await self._handled()
         for key in keys:
             self._strike(key)
             await self.settle()

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from memtui.changes import Change
 from memtui.library import Library
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview
-from memtui.tui.dialogs import edit_form
+from memtui.tui.dialogs import edit_form, import_
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.import_ import CopyScreen, ImportScreen
@@ -342,6 +343,31 @@ async def test_an_import_without_a_place_leads_to_the_field_that_chooses_one(
         assert "no open store has the format of agent-memory" in on.text()
         assert "choose the store to import into" in on.text()
         assert "--into" not in on.text()
+
+
+async def test_a_plan_for_another_file_than_the_field_names_is_not_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large file is read for seconds: `enter` would import it under the name of another."""
+    bundle, may_read, read = tmp_path / "out.zip", Event(), import_.read_document
+
+    def slow_read(path: Path) -> Any:
+        may_read.wait(60)
+        return read(path)
+
+    monkeypatch.setattr(import_, "read_document", slow_read)
+    async with changing(tmp_path, AGENT) as on:
+        exported(on.library, bundle)
+        await on.keys("I")
+        assert isinstance(on.app.screen, ImportScreen)
+        on.app.screen._file.value = str(bundle)
+        await on.handle()
+        await on.handle("enter", "x")
+        may_read.set()
+        await on.rest()
+        assert "enter shows a preview first" in on.text()
+        await on.keys("enter")
+        assert "No such file" in on.text()
 
 
 async def test_a_hostile_bundle_is_refused_whole(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ async def test_a_store_deleted_underneath_is_announced(tmp_path: Path) -> None:
 async def test_a_form_whose_memory_is_gone_says_so_and_keeps_the_text(tmp_path: Path) -> None:
     """As another disk mounted over the store: nothing is left to compare with in a conflict."""
     root = write_store(tmp_path / "store")
-    async with stage(root, (80, 24), state=tmp_path / "state", toasts=True) as on:
+    async with stage(root, (80, 24), state=tmp_path / "state") as on:
         await on.press("e")
         await on.type("KINGFISHER ")
         shutil.rmtree(root / "entities")
@@ -82,7 +82,7 @@ async def test_a_new_memory_in_a_folder_that_is_gone_is_not_called_read_only(
     tmp_path: Path,
 ) -> None:
     root = write_store(tmp_path / "store")
-    async with stage(root, (80, 24), state=tmp_path / "state", toasts=True) as on:
+    async with stage(root, (80, 24), state=tmp_path / "state") as on:
         await on.press("n")
         await on.sees("New memory in")
         await on.type("A kingfisher sat there")
