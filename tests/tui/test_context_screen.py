@@ -335,16 +335,6 @@ async def test_enter_goes_to_the_memory_and_the_next_time_asks_the_same(tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-async def test_a_toast_leaves_the_keys_readable(tmp_path: Path, size: tuple[int, int]) -> None:
-    async with pack_of(tmp_path, "", size, toasts=True) as on:
-        await on.press("enter")
-        shown = await on.still()
-        assert "This line is not a memory." in shown
-        assert "esc back" in shown
-
-
-@pytest.mark.slow
 async def test_empty_states_teach(tmp_path: Path) -> None:
     async with stage(write_store(tmp_path / "store"), (80, 24)) as on:
         await on.press("P")
