@@ -38,7 +38,7 @@ DIALOGS = {
     "themes": ("T", "─ Theme ─"),
     "settings": (",", "─ Settings ─"),
     "stores": ("0", "─ Stores ─"),
-    "bookmarks": ("m", "─ Set bookmark ─"),
+    "bookmarks": ("m", "─ Set bookmark: "),
     "links": ("O", "─ Links of"),
     "context": ("P", "─ Context ·"),
     "review queue": ("V", "─ Review ─"),
