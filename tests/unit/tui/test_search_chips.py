@@ -35,6 +35,9 @@ def asked_nodes(query: Query) -> set[Node]:
 @example("0 AND /0/ PREFER:0 1")
 @example("0 /0/")
 @example("/0/ (0 AND SINCE:0D")
+@example("(0 AND since:2d) since:1d")
+@example("type:a (0 AND type:b)")
+@example("/0/ (0 AND SINCE:0D")
 def test_chips_ask_what_the_line_asked_and_can_all_be_removed(line: str) -> None:
     settled = ViewState(line).settled(NOW)
     asked, now_asked = ViewState(line).query(NOW), settled.query(NOW)
