@@ -262,11 +262,11 @@ def _place(
             )
         )
     shown = {placed.node for placed in nodes if placed.node is not None}
-    drawn = {placed.edge for placed in nodes}
+    drawn = {placed.edge[:3] for placed in nodes if placed.edge}  # however much each says
     others = tuple(
         edge
         for edge in neighbourhood.edges
-        if edge not in drawn and edge.source in shown and edge.target in shown
+        if edge[:3] not in drawn and edge.source in shown and edge.target in shown
     )
     end = max((placed.x + width(placed.label) for placed in nodes), default=0)
     hidden = sum(placed.hidden for placed in nodes) + neighbourhood.left_out

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,6 +93,16 @@ def _topmost_missing(file: str, root: Path) -> str:
     return missing
 
 
+def _count_memories(before: StoreFiles, lost: Iterable[Loss]) -> int:
+    """How many memories were read together with the lost files, or with those of lost folders."""
+    paths = {loss.path for loss in lost}
+    return sum(
+        count
+        for file, count in before.files.items()
+        if not paths.isdisjoint((file, *map(str, Path(file).parents)))
+    )
+
+
 class LossDetector:
     """Compares what can be read of the stores with what could be read before."""
 
@@ -124,7 +134,7 @@ class LossDetector:
             confirmed = found & self._suspected.get(label, frozenset())
             self._suspected[label] = found - confirmed
             if confirmed:
-                fewer = max(0, before.count - now.count)
+                fewer = min(max(0, before.count - now.count), _count_memories(before, confirmed))
                 ordered = tuple(sorted(confirmed, key=lambda loss: (not loss.is_listed, loss.path)))
                 reports.append(StoreLosses(label, now.root, ordered, fewer))
             if found == confirmed:

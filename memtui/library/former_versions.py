@@ -23,7 +23,7 @@ from memtui.files.sidecar_lines import read_entries, sidecar_path
 from memtui.insight.lineage import Lineage
 from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin, version_history
 from memtui.journal import Journal, JournalAction
-from memtui.journal.action import last_steps
+from memtui.journal.action import ActionState, last_steps
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.stores import registry
@@ -299,18 +299,29 @@ def journal_versions(
 ) -> list[TextVersion]:
     """The texts that memtui has given a memory, and the one before the first, oldest first."""
     found: list[TextVersion] = []
+    undone: list[TextVersion] = []
+    """Texts that came back by an undo, newest change first as they were undone."""
     for step in reversed(last_steps(actions, lambda edit: concerns(edit, memory))):
         before = former_memory(memory, step.edit, "before", reader)
         after = former_memory(memory, step.edit, "after", reader)
         time = datetime.fromtimestamp(step.action.changed, UTC)
+        begun = datetime.fromtimestamp(step.action.time, UTC)
         number = f"#{step.action.id}"
         if _is_of_another(step.edit, before, after):
             continue
+        is_undone = step.action.state is ActionState.UNDONE
+        if undone and (not is_undone or (undone[0].time or begun) <= begun):
+            found += undone
+            undone = []
+        if is_undone:
+            if after is not None:
+                undone.insert(0, TextVersion(after, VersionOrigin.JOURNAL, time, "", number))
+            before, after, time = after, before, begun
         if before is not None and not found:
             found.append(TextVersion(before, VersionOrigin.STORE, memory.created))
         if after is not None:
             found.append(TextVersion(after, VersionOrigin.JOURNAL, time, "", number))
-    return found
+    return found + undone
 
 
 def concerns(edit: Edit, memory: Memory) -> bool:

@@ -262,6 +262,7 @@ def plan_supersede(change: Change, memory: Memory, context: AnyList) -> Plan:
         "tags": _own_tags(change.fields.get("tags", memory.tags), memory, context),
         "pinned": memory.pinned or None,
         "created": to_iso_seconds(context.now),
+        **_rating(change),
     }
     edits = (
         *file.edit(after),
@@ -292,6 +293,13 @@ def plan_merging(change: Change, memory: Memory, context: AnyList) -> Plan:
     return replace(plan, refs=(*plan.refs, *refs))
 
 
+def _rating(change: Change) -> dict[str, int]:
+    """The key for the importance of a new memory; none if it is not stated, or medium."""
+    importance = change.fields.get("importance")
+    is_rated = importance in IMPORTANCES and importance != "medium"
+    return {"rating": RATING_OF[str(importance)]} if is_rated else {}
+
+
 def plan_listed_add(
     change: Change, context: AnyList, file: ListFile, group: str, type: str = ""
 ) -> Plan:
@@ -306,9 +314,7 @@ def plan_listed_add(
     values: dict[str, Any] = {"created": to_iso_seconds(context.now), "kept": None}
     if change.fields.get("tags"):
         values["tags"] = tag_words(change.fields["tags"])
-    if change.fields.get("importance") in IMPORTANCES and change.fields["importance"] != "medium":
-        values["rating"] = RATING_OF[str(change.fields["importance"])]
-    edits = (*file.edit(after), *context.entry_edits(id, file.shard, **values))
+    edits = (*file.edit(after), *context.entry_edits(id, file.shard, **values, **_rating(change)))
     refs = (context.ref(id), *context.other_refs(file, after))
     return Plan((change,), edits, Outcome.ADDED, f"Added to {file.path.name}", refs)
 

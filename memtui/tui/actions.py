@@ -45,7 +45,7 @@ class ActionContext(NamedTuple):
     can_go_back: bool = False
     can_go_forward: bool = False
     timeline: str = "bars"
-    """What the timeline shows: bars, calendar or growth."""
+    """What the timeline shows: bars, calendar or growth; empty without a dated memory."""
     past: str = ""
     """Why nothing can be written: the stores are shown as of a time. Empty at present."""
     refused: Callable[[str], str] = lambda _: "nothing can be changed now"
@@ -114,12 +114,17 @@ def _has_match(now: ActionContext) -> str:
     return _HAS_MEMORY(now) or ("" if now.searching else "nothing is searched for")
 
 
+_IS_DATED = _needs("timeline", "none of these memories has a date")
+
+
 def _has_bars(now: ActionContext) -> str:
-    return "" if now.timeline == "bars" else f"the timeline shows the {now.timeline}, without bars"
+    shown = f"the timeline shows the {now.timeline}, without bars"
+    return _IS_DATED(now) or ("" if now.timeline == "bars" else shown)
 
 
 def _has_days(now: ActionContext) -> str:
-    return "" if now.timeline != "growth" else "the timeline shows the growth, without bars or days"
+    shown = "the timeline shows the growth, without bars or days"
+    return _IS_DATED(now) or ("" if now.timeline != "growth" else shown)
 
 
 def _has_pair(now: ActionContext) -> str:
@@ -208,14 +213,14 @@ ACTIONS: tuple[Action, ...] = (
     _change("delete", "delete", "delete", "Delete (undo restores it)", act=Act.DELETE,
         done="Deleted", confirm="delete", command="delete",
         command_help="Delete a memory from its store."),
-    _action("filter.type", "t", "type", "Filter by type", footer=_ON_MEMORY),
-    _action("filter.importance", "i", "importance", "Filter by importance", footer=_ON_MEMORY),
-    _action("filter.recency", "r", "recency", "Filter by recency", footer=_ON_MEMORY),
-    _action("filter.status", "s", "status", "Filter by status", footer=_ON_MEMORY),
+    _action("filter.type", "t", "type", "Filter by type", footer=_PANES),
+    _action("filter.importance", "i", "importance", "Filter by importance", footer=_PANES),
+    _action("filter.recency", "r", "recency", "Filter by recency", footer=_PANES),
+    _action("filter.status", "s", "status", "Filter by status", footer=_PANES),
     _action("filter.saved", "f", "saved", "Saved filters: apply one, save the current one"),
     _action("filter.clear", "F", "clear", "Clear all filters", footer=_PANES,
         allowed=_needs("filtered", "no filter is set")),
-    _action("order", "v", "order", "Sort by time, importance or priority", footer=_ON_MEMORY),
+    _action("order", "v", "order", "Sort by time, importance or priority", footer=_PANES),
     _action("order.then", "ctrl+v", "then by", "Sort by a further key"),
     _action("mark", "space", "mark", "Mark / unmark", (Pane.MEMORIES,), (Pane.MEMORIES,),
         _HAS_MEMORY),
@@ -281,7 +286,7 @@ ACTIONS: tuple[Action, ...] = (
     _action("bar.brush_on", "shift+right", "select", "Select a range, towards later",
         (Pane.TIMELINE,), (), _has_days, palette=False),
     _action("bar.view", "space", "view", "Timeline as bars, as a calendar, as growth per store",
-        (Pane.TIMELINE,), (Pane.TIMELINE,)),
+        (Pane.TIMELINE,), (Pane.TIMELINE,), _IS_DATED),
     _action("bar.finer", "+ =", "finer", "Shorter bars: years, months, weeks, days",
         (Pane.TIMELINE,), (Pane.TIMELINE,), _has_bars),
     _action("bar.coarser", "-", "coarser", "Longer bars: days, weeks, months, years",

@@ -280,12 +280,13 @@ def supersede(memory: Memory, store: WritableStore, known: Mapping[str, Sequence
 
     def changes(values: Values, force: bool) -> list[Change]:
         fields = changed_fields(memory, values)
+        if values.get("importance") in ("high", "low"):  # not every store inherits it
+            fields["importance"] = values["importance"]
         return [_change(Act.SUPERSEDE, memory, fields, force)] if "content" in fields else []
 
-    names = [name for name in _ORDER if name in store.editable and name != "entity"]
-    if not memory.title and "title" in names and memory.kind != "observation":
-        names.remove("title")
-    fields = [_field(name, value_of(memory, name), known) for name in names]
+    has_title = memory.title or memory.kind == "observation"
+    can = store.editable - ({"entity"} if has_title else {"entity", "title"})
+    fields = [_field(name, value_of(memory, name), known) for name in _ORDER if name in can]
     title = f"Supersede in {memory.store}"
     return _form(title, fields, changes, [memory], Act.SUPERSEDE, base=memory, save="supersede")
 
@@ -302,8 +303,7 @@ def add(
     def changes(values: Values, force: bool) -> list[Change]:
         if not values.get("content", "").strip():
             return []
-        fields = {name: field_value(name, words) for name, words in values.items()}
-        filled_in = {name: value for name, value in fields.items() if value}
+        filled_in = {n: value for n, words in values.items() if (value := field_value(n, words))}
         if filled_in.get("importance") == "medium" and "importance" not in store.editable:
             filled_in.pop("importance")
         return [Change(Act.ADD, store.label, "", filled_in, force)]

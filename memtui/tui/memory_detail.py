@@ -135,8 +135,15 @@ class DetailLines:
         if line >= len(before._body) or not self._body.block_count:
             return line - len(before._body) + len(self._head) + len(self._body)
         at, share = before._body.place_of(line)
-        first, lines = self._body.lines_of(min(at, self._body.block_count - 1))
-        return len(self._head) + first + round(share * len(lines))
+        return self.line_at((min(at, self._body.block_count - 1), share))
+
+    def place_of(self, line: int) -> tuple[int, float]:
+        """The block of the text that a line belongs to, and its place in it from 0 to 1."""
+        return self._body.place_of(line - len(self._head))
+
+    def line_at(self, place: tuple[int, float]) -> int:
+        first, lines = self._body.lines_of(place[0])
+        return len(self._head) + first + round(place[1] * len(lines))
 
     def settle(self, top: int, rows: int) -> int:
         """Draw the lines in view and return the top line at which the view stays."""

@@ -137,9 +137,17 @@ class StatusText:
         return facts
 
     def references(self, lineage: Lineage) -> list[Reference]:
-        """References of a memory for the detail pane, superseding memories first."""
+        """References of a memory for the detail pane, superseding memories first.
+
+        A replacement that is also a link, as in Engram, is one reference.
+        """
+        linked = {link.id for link in lineage.links if _relation(link) == "supersedes"}
         found = [self._reference("superseded by", relative) for relative in lineage.successors]
-        found += [self._reference("supersedes", relative) for relative in lineage.supersedes]
+        found += [
+            self._reference("supersedes", relative)
+            for relative in lineage.supersedes
+            if relative.id not in linked
+        ]
         for relative in lineage.links:
             found.append(self._reference(_relation(relative), relative))
         for relative in lineage.backlinks:

@@ -188,12 +188,10 @@ SCENES = (
 
 async def rest(on: Stage) -> None:
     """Wait until the screen on top has finished its work."""
-    for _ in range(400):
-        await on.settle()
-        if not any(getattr(on.app.screen, name, False) for name in BUSY):
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(f"{type(on.app.screen).__name__} does not come to rest")
+    await on.until(
+        lambda: not any(getattr(on.app.screen, name, False) for name in BUSY),
+        "the screen comes to rest",
+    )
 
 
 async def leave(on: Stage) -> None:

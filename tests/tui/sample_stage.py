@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import shutil
 from collections.abc import AsyncIterator
@@ -20,9 +19,6 @@ from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
 
 from .stage import NOW, Stage
-
-LONGEST_WAIT = 400
-"""Looks at whether a form has made up its mind; each lets everything else go on."""
 
 
 @dataclass
@@ -43,20 +39,18 @@ class ChangingStage(Stage):
 
     async def settle(self) -> None:
         """As for any stage; a question that a newer one replaced is no fault."""
-        for _ in range(LONGEST_WAIT):
+        while True:
             with contextlib.suppress(WorkerCancelled):
                 await super().settle()
                 return
 
     async def rest(self) -> None:
         """Wait until the screen on top has nothing left to find out."""
-        for _ in range(LONGEST_WAIT):
-            await self.settle()
-            busy = ("is_previewing", "searching", "working")
-            if not any(getattr(self.app.screen, name, False) for name in busy):
-                return
-            await asyncio.sleep(0.01)
-        raise AssertionError("the screen does not come to rest")
+        busy = ("is_previewing", "searching", "working")
+        await self.until(
+            lambda: not any(getattr(self.app.screen, name, False) for name in busy),
+            "the screen comes to rest",
+        )
 
     async def keys(self, *keys: str) -> None:
         """Press keys, each followed by everything that comes of it."""

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import textual.screen
@@ -19,6 +20,7 @@ from textual.css.stylesheet import Stylesheet
 from textual.css.types import CSSLocation
 from textual.drivers.headless_driver import HeadlessDriver
 from textual.geometry import Size
+from textual.notifications import Notification
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
@@ -128,6 +130,9 @@ def _parse_once(
 
 Stylesheet._parse_rules = _parse_once  # type: ignore[method-assign]
 
+Notification.time_left = 3600.0  # type: ignore[assignment, misc]
+"""A toast stays until a test has looked for it, which may take longer than its two seconds."""
+
 jobs.KEY_REST = 0.0
 """Work that nobody waits for goes on at once, since tests wait for it."""
 
@@ -136,6 +141,8 @@ QUIET = 3
 SPINS = 200
 """Turns after which somebody waits for a thread or a time, and the looks become rarer."""
 PAUSE = 0.002
+LONGEST_WAIT = 30.0
+"""Seconds for what comes of a timer, a process or the watching of files."""
 PAINTS = 20
 """Paints that one message leads to, at most."""
 
@@ -168,11 +175,13 @@ class Stage:
         return self.app.browse
 
     async def press(self, *keys: str) -> None:
-        """Press keys, each followed by everything it sets off.
+        """Press keys, each followed by everything it sets off, and the first when all that the test
+        did by itself has been handled.
 
         The pilot's own `press` waits until the processor is idle, which on a busy machine is a
         second; here it is known when the work is done.
         """
+        await self._handled()
         for key in keys:
             self._strike(key)
             await self.settle()
@@ -235,13 +244,17 @@ class Stage:
         await self.settle()
 
     async def sees(self, words: str) -> None:
-        """The words come up on the screen within a few frames."""
-        for _ in range(100):
+        """The words come up on the screen."""
+        await self.until(lambda: words in self.text(), f"{words!r} is on the screen")
+
+    async def until(self, holds: Callable[[], object], what: str) -> None:
+        """Wait until this holds while nothing else is left to do, however slow the machine is."""
+        end = monotonic() + LONGEST_WAIT
+        await self.settle()
+        while not holds():
+            assert monotonic() < end, f"never: {what}\n{self.text()}"
+            await asyncio.sleep(0.01)
             await self.settle()
-            if words in self.text():
-                return
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"{words!r} is not on the screen:\n{self.text()}")
 
     async def still(self) -> str:
         """The screen once two looks at it are the same."""

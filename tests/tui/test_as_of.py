@@ -154,6 +154,6 @@ async def test_the_past_has_nothing_to_review_and_leaves_the_marks_of_the_presen
         assert "1 marked" not in on.text()
         assert not on.browse.marked_memories()
         await on.press("@")
-        assert "1 to review" in await on.still()
+        await on.sees("1 to review")
         assert "1 marked" in on.text()
         assert on.browse.marked_memories() == marked

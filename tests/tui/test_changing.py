@@ -144,6 +144,18 @@ async def test_superseding_begins_with_the_old_text_and_shows_the_diff(tmp_path:
         assert on.files() == before
 
 
+async def test_a_successor_has_the_importance_that_the_form_shows(tmp_path: Path) -> None:
+    async with changing(tmp_path, "simple-memory") as on:
+        fact = on.first("simple-memory", kind="fact", importance="high", status="active")
+        await on.stand(fact.ref)
+        await on.keys("S")
+        await write(on, fact.content + " Newly said.")
+        await on.keys("ctrl+s", "enter")
+        (ref,) = on.memory(fact.ref).superseded_by
+        successor = on.first("simple-memory", id=ref)
+        assert successor.importance == "high"
+
+
 async def test_retiring_shows_a_diff_and_restoring_brings_it_back(tmp_path: Path) -> None:
     async with changing(tmp_path, AGENT) as on:
         before = on.files()

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from memtui.changes import Change
 from memtui.library import Library
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview
-from memtui.tui.dialogs import edit_form
+from memtui.tui.dialogs import edit_form, import_
 from memtui.tui.dialogs.diff import DiffScreen
 from memtui.tui.dialogs.edit_form import FormScreen
 from memtui.tui.dialogs.import_ import CopyScreen, ImportScreen
@@ -344,6 +345,31 @@ async def test_an_import_without_a_place_leads_to_the_field_that_chooses_one(
         assert "--into" not in on.text()
 
 
+async def test_a_plan_for_another_file_than_the_field_names_is_not_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large file is read for seconds: `enter` would import it under the name of another."""
+    bundle, may_read, read = tmp_path / "out.zip", Event(), import_.read_document
+
+    def slow_read(path: Path) -> Any:
+        may_read.wait(60)
+        return read(path)
+
+    monkeypatch.setattr(import_, "read_document", slow_read)
+    async with changing(tmp_path, AGENT) as on:
+        exported(on.library, bundle)
+        await on.keys("I")
+        assert isinstance(on.app.screen, ImportScreen)
+        on.app.screen._file.value = str(bundle)
+        await on.handle()
+        await on.handle("enter", "x")
+        may_read.set()
+        await on.rest()
+        assert "enter shows a preview first" in on.text()
+        await on.keys("enter")
+        assert "No such file" in on.text()
+
+
 async def test_a_hostile_bundle_is_refused_whole(tmp_path: Path) -> None:
     bad = tmp_path / "bad.zip"
     bad.write_bytes(b"PK\x03\x04 this is nothing \x1b]0;x\x07")
@@ -601,8 +627,5 @@ async def test_marks_stay_on_memories_of_a_file_that_a_program_writes_again(tmp_
         assert all(library.get(m.ref) == m for m in on.browse.marked_memories())
         assert memories.marked <= {rows.serial(slot) for slot in memories.slots}
         file.write_text(json.dumps([item for item in facts if item is not other]))
-        for _ in range(200):
-            if len(memories.marked) == 1:
-                break
-            await on.pilot.pause(0.02)
+        await on.until(lambda: len(memories.marked) == 1, "the mark of what is gone goes")
         assert [m.id for m in on.browse.marked_memories()] == [fact.id]

@@ -12,7 +12,6 @@ from memtui.paths import bundled_folder
 from memtui.testing.fixtures import contents
 from memtui.tui.dialogs.stores import ComparisonList, StoreComparisonScreen
 
-from .sample_stage import LONGEST_WAIT
 from .stage import NOW, Stage, compare, fact, stage, write_store
 
 LEDGER = "Use Postgres for the ledger, because SQLite locked"
@@ -35,10 +34,7 @@ def lasting(folder: Path) -> dict[str, bytes]:
 
 
 async def rest(on: Stage) -> None:
-    for _ in range(LONGEST_WAIT):
-        await on.settle()
-        if not getattr(on.app.screen, "working", False):
-            return
+    await on.until(lambda: not getattr(on.app.screen, "working", False), "it comes to rest")
 
 
 @pytest.mark.slow

@@ -20,6 +20,7 @@ from memtui.tui.dialogs.picker import BookmarkScreen, Choice, Picker
 from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog, Reply
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.diff_view import DiffView
+from memtui.tui.widgets.inputs import ChoiceInput
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import OutcomeLine
 
@@ -47,6 +48,29 @@ async def test_a_question_of_one_line_is_a_small_box(root: Path) -> None:
             assert _box(on).outer_size.height <= 6
             assert "esc cancel" in on.text()
             await on.press("escape")
+
+
+@pytest.mark.slow
+async def test_the_keys_of_pickers_and_forms_are_those_that_do_something(root: Path) -> None:
+    async with stage(root, (200, 60), state=root.parent / "state") as on:
+        await on.press("colon")
+        await on.sees("enter run")
+        await on.type("qqqq")
+        await on.sees("no matches")
+        assert "enter run" not in on.text()
+        await on.press("escape", "escape", "space", "space", "e")
+        await on.sees("Edit 2 memories")
+        assert "←→ choose" not in on.text()
+        await on.press("tab", "tab", "tab")
+        assert isinstance(on.app.screen.focused, ChoiceInput)
+        await on.sees("←→ choose")
+
+
+async def test_an_empty_log_is_a_small_box(root: Path) -> None:
+    async with stage(root, (200, 60), state=root.parent / "state") as on:
+        await on.press("C")
+        await on.sees("No changes yet.")
+        assert _box(on).outer_size.width <= 80
 
 
 async def test_two_sizes_at_once_come_to_rest(root: Path) -> None:
@@ -300,6 +324,8 @@ async def test_the_footer_begins_with_the_pane_and_ends_with_filters(root: Path)
             shown = key_bindings.for_footer(pane, on.browse.action_context())
             ranks = [key_bindings._footer_rank(action, pane) for action in shown]
             assert ranks == sorted(ranks)
+            filters = ("filter.type", "filter.importance", "filter.recency", "filter.status")
+            assert {action.id for action in shown} >= {"search", "zoom", *filters}
             assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")
             await on.resize(40, 12)
             assert on.text().splitlines()[-1].rstrip().endswith("? help  q quit")
@@ -366,7 +392,7 @@ async def test_a_narrow_review_gives_its_rows_to_the_words(tmp_path: Path) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [(120, 35), (80, 24), (60, 20), (40, 12)])
-@pytest.mark.parametrize("key", [",", "H", "x", "N", "?", "m"])
+@pytest.mark.parametrize("key", [",", "H", "x", "N", "P", "?", "m"])
 async def test_a_toast_leaves_the_keys_of_a_dialog_in_sight(
     root: Path, size: tuple[int, int], key: str
 ) -> None:

@@ -138,6 +138,21 @@ async def test_a_version_that_engram_keeps_is_shown_and_restored(tmp_path: Path)
 
 
 @pytest.mark.slow
+async def test_a_replacement_that_is_also_a_link_is_one_reference(tmp_path: Path) -> None:
+    store = tmp_path / "stores" / "engram"
+    store.mkdir(parents=True)
+    build(store, "v3")
+    async with changing(tmp_path, "engram", size=(160, 45), state=tmp_path / "state") as on:
+        old = on.memory("engram:2")
+        changes = [Change(Act.SUPERSEDE, "engram", old.ref, {"content": "Stays of steel"})]
+        on.library.apply(on.library.plan(changes))
+        await on.keys("f5")
+        await on.stand(on.first("engram", content="Stays of steel").ref)
+        references = [one for one in on.browse.detail._references if one.ref == old.ref]
+        assert [(one.relation, bool(one.note)) for one in references] == [("supersedes", True)]
+
+
+@pytest.mark.slow
 async def test_markdown_is_rendered_in_history_and_preview_and_raw_with_one_key(
     tmp_path: Path,
 ) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from memtui.tui.dialogs.edit_form import FormScreen
+
 from .stage import FACTS, Stage, stage, write_store
 
 
@@ -60,12 +62,16 @@ async def test_a_store_deleted_underneath_is_announced(tmp_path: Path) -> None:
 async def test_a_form_whose_memory_is_gone_says_so_and_keeps_the_text(tmp_path: Path) -> None:
     """As another disk mounted over the store: nothing is left to compare with in a conflict."""
     root = write_store(tmp_path / "store")
-    async with stage(root, (80, 24), state=tmp_path / "state", toasts=True) as on:
+    async with stage(root, (80, 24), state=tmp_path / "state") as on:
         await on.press("e")
         await on.type("KINGFISHER ")
         shutil.rmtree(root / "entities")
         await on.press("ctrl+s")
         await on.sees("another program deleted this memory")
+        form = on.app.screen
+        assert isinstance(form, FormScreen)
+        await on.until(lambda: not form.is_previewing, "what was typed has been looked at")
+        assert "another program deleted this memory" in on.text(), "the reason stays"
         assert "KINGFISHER" in on.text()
         assert "Conflict" not in on.text()
         assert any("your text is still here" in toast for toast in toasts(on))
@@ -76,7 +82,7 @@ async def test_a_new_memory_in_a_folder_that_is_gone_is_not_called_read_only(
     tmp_path: Path,
 ) -> None:
     root = write_store(tmp_path / "store")
-    async with stage(root, (80, 24), state=tmp_path / "state", toasts=True) as on:
+    async with stage(root, (80, 24), state=tmp_path / "state") as on:
         await on.press("n")
         await on.sees("New memory in")
         await on.type("A kingfisher sat there")
@@ -113,7 +119,7 @@ async def test_one_list_of_unreadable_files_leads_to_everything_that_can_be_done
         await look(on)
         await on.press("U")
         await on.sees("Stores and unreadable files")
-        await on.sees("e $EDITOR at the error")
+        await on.sees("enter show  e edit  r restore  o open folder")
         assert "entities/people-bob/items.json" in on.text()
         assert "entities/shop-api/items.json" in on.text()
         await on.press("j", "enter")
@@ -128,11 +134,8 @@ async def test_one_list_of_unreadable_files_leads_to_everything_that_can_be_done
         await on.sees("Restore: items.json")
         await on.press("enter")
         assert items.read_text() == whole
-        for _ in range(100):
-            if "shop-api" not in await on.still():
-                break
+        await on.until(lambda: "shop-api" not in on.text(), "what can be read leaves the list")
         assert "× entities/people-bob" in on.text()
-        assert "shop-api" not in on.text(), "what can be read again leaves the list"
         await on.press("escape", "B")
         await on.sees("Stores and unreadable files")
 

@@ -66,12 +66,14 @@ async def on(root: Path, tmp_path: Path) -> AsyncIterator[Stage]:
 
 async def review(on: Stage) -> ReviewScreen:
     """The review screen on top, with nothing left to find out."""
-    for _ in range(100):
-        await on.settle()
-        screen = on.app.screen
-        if isinstance(screen, ReviewScreen) and not on.browse.editing.review.is_scanning:
-            return screen
-    raise AssertionError(f"the review screen does not come to rest:\n{on.text()}")
+    scan = on.browse.editing.review
+    await on.until(
+        lambda: isinstance(on.app.screen, ReviewScreen) and not scan.is_scanning,
+        "the review screen comes to rest",
+    )
+    screen = on.app.screen
+    assert isinstance(screen, ReviewScreen)
+    return screen
 
 
 def titles(on: Stage) -> list[str]:
@@ -90,14 +92,14 @@ async def select(on: Stage, words: str) -> None:
 
 async def test_the_status_line_counts_what_waits_and_leads_to_it(root: Path) -> None:
     async with stage(root, (80, 24)) as on:
-        assert "3 to review" in await on.still()
+        await on.sees("3 to review")
         before = files(root)
         await on.press("V")
         await review(on)
         assert "Near-duplicates" in on.text()
         assert files(root) == before
         await on.press("escape")
-        assert "3 to review" in await on.still()
+        await on.sees("3 to review")
 
 
 async def test_what_is_found_while_the_dialog_opens_is_shown(root: Path) -> None:
@@ -141,9 +143,7 @@ async def test_a_memory_with_a_finding_has_a_sign_that_leads_to_it(root: Path) -
 async def test_hidden_characters_are_named_once(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         on.browse.set_text("hello")
-        for _ in range(100):
-            if "◇ !" in await on.still():
-                break
+        await on.sees("◇ !")
         assert on.text().count("hidden character") == 1
 
 

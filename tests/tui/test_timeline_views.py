@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from memtui.insight.timeline import build
 from memtui.tui.layout import Pane
 
 from .sample_stage import changing
@@ -110,6 +113,41 @@ async def test_sessions_and_daily_notes_stand_below_the_bars(tmp_path: Path) -> 
         await on.keys("4")
         assert "◆" in _pane(on)
         assert "session" in _pane(on)
+
+
+async def test_every_later_year_is_written_below_the_bars(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        _show(on, {_day(2024, 12, 2) + 7 * week: 1 for week in range(86)})
+        shown = _pane(on)
+    assert "Jan 2025" in shown
+    assert "Jan 2026" in shown
+
+
+async def test_the_count_of_a_bar_that_is_cut_is_written_beside_it(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        days = {_day(2026, 1, 5) + 7 * week: 3 for week in range(12)}
+        _show(on, days | {_day(2026, 4, 6): 77})
+        assert "3 ▒77 " in _pane(on)
+
+
+async def test_undated_memories_offer_no_keys_of_bars(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        await on.press("4")
+        assert "← earlier" in on.text().splitlines()[-1]
+        _show(on, {})
+        await on.press("-")
+        assert "no dated memories" in _pane(on)
+        keys = on.text().splitlines()[-1]
+        assert not [key for key in ("earlier", "select", "view", "finer", "coarser") if key in keys]
+
+
+def _day(year: int, month: int, day: int) -> int:
+    return (date(year, month, day) - date(1970, 1, 1)).days
+
+
+def _show(on: Stage, days: Mapping[int, int]) -> None:
+    on.browse.timeline.show(build(days, 0 if days else 9, "week"))
+    on.app.screen._on_timer_update()
 
 
 def _pane(on: Stage) -> str:

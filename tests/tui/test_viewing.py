@@ -106,6 +106,27 @@ async def test_matches_inside_a_long_text_are_gone_through(tmp_path: Path) -> No
         assert up == down[-2::-1]
 
 
+async def test_the_mark_of_a_match_stands_on_its_line_in_a_text_not_drawn_before(
+    tmp_path: Path,
+) -> None:
+    """The heights of what lies above are guessed until it is drawn."""
+    part = "## Part\n\n- **one**\n- two\n\n```python\nprint(1)\n```\n\n"
+    content = "".join(f"{part * 20}The needle number {number}.\n\n" for number in range(8))
+    root = write_store(tmp_path, {"port": [fact(1, content, "2026-03-02")]})
+    async with stage(root, (80, 24)) as on:
+        await on.press("/")
+        await on.type("needle")
+        await on.press("enter", "3")
+        for key in "))))(()(":
+            await on.press(key)
+            assert "▸The needle" in on.text()
+        await on.press("k", "k", "k", "j")
+        if "▸" in on.text():
+            assert "▸The needle" in on.text()
+        await on.resize(70, 24)
+        assert "▸" not in on.text()
+
+
 def test_addresses_are_found_whole_and_nothing_else() -> None:
     assert find_urls(WEB) == ("https://example.org/a_(b)?q=1#c", "http://example.net/x")
     for none in (

@@ -33,7 +33,7 @@ from memtui.stores.markdown.document_editing import (
 )
 from memtui.stores.plans import SIDECAR_ACTS, ActionSupport, PlanContext, plan_duplicate, plan_one
 from memtui.stores.scanning import planned_text
-from memtui.stores.values import content_of, word_of
+from memtui.stores.values import content_of, tag_words, word_of
 
 LONGEST_SLUG = 40
 _NOTE_KEY = "request"
@@ -89,11 +89,12 @@ def _request(change: Change, memory: Memory, context: PlanContext) -> Plan:
     new_text = content_of(change) if supersedes else None
     about = f"{'change' if supersedes else 'forget'} {memory.headline}"
     id, note = new_note(asking_note(memory, new_text), about, context)
+    tags = {"tags": tag_words(change.fields["tags"])} if change.fields.get("tags") else {}
     values: dict[str, Any] = {STATUS: "superseded" if supersedes else "retired", _NOTE_KEY: [id]}
     edits: tuple[Edit, ...] = (
         note,
         *context.sidecar_entry(memory).set(**values, superseded_by=[id] if supersedes else None),
-        *context.entry_edits(id, id, supersedes=[memory.id] if supersedes else None),
+        *context.entry_edits(id, id, supersedes=[memory.id] if supersedes else None, **tags),
     )
     refs = (context.ref(id), memory.ref)
     outcome = Outcome.SUPERSEDED if supersedes else Outcome.DONE

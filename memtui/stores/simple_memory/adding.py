@@ -47,7 +47,7 @@ from memtui.stores.simple_memory.records import (
     parse_schema_kind,
     tags_of,
 )
-from memtui.stores.values import RATING_OF, content_of, created_of
+from memtui.stores.values import RATING_OF, content_of, created_of, tag_words
 
 ID_DIGITS = 6
 """Of a new id. The white paper's examples have two or three, counted up by their program."""
@@ -93,7 +93,13 @@ def supersede(change: Change, memory: Memory, context: RecordContext) -> Plan:
     id = new_id(old.record_kind, text, context)
     successor = {**_inherited(old), **_new_values(old, text, context), "id": id}
     edits: list[Edit] = [*old.file.insert(successor, INDENT)]
-    edits += context.record_entry_edits(id, supersedes=[memory.id])
+    native = (*tags_of(old.record_kind, old.value), *tags_of(old.record_kind, successor))
+    tags = tag_words(change.fields.get("tags", memory.tags))
+    entry = {
+        "rating": rating(old.record_kind, successor, change),
+        "tags": [tag for tag in tags if tag not in native],
+    }
+    edits += context.record_entry_edits(id, supersedes=[memory.id], **entry)
     if old.record_kind is SCHEMA:
         edits += [
             *old.with_members({"status": OUTDATED}),

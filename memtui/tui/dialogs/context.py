@@ -268,7 +268,7 @@ class PackScreen(FittingDialog[str]):
         """Return why the action is not possible now; empty if it is."""
         entry = self.entry
         if action_id in _ON_ENTRY and (entry is None or not entry.ref):
-            return "this line is of no memory"
+            return "this line is not a memory"
         if action_id in CHANGES:
             return self._host.refusal(action_id)
         if action_id in ("pack.copy", "pack.copy.exact", "pack.save"):

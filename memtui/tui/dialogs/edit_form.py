@@ -251,8 +251,9 @@ class FormScreen(FittingDialog[Planned]):
         save = ("f4", f"{self._form.save} anyway") if self._stopped else (key, self._form.save)
         is_taken = isinstance(self.focused, TextInput) and self.focused.max_scroll_y > 0
         more = [("pgdn", "more")][: not is_taken and self.query_one(OutcomeLines).allow_focus()]
-        choose = [("←→", "choose")][: len(self.query(ChoiceInput))]
-        return [save, *diff, *more, *([("⇥", "next field")] if has_several else choose)]
+        following = [("⇥", "next field")][:has_several]
+        choose = [("←→", "choose")][: isinstance(self.focused, ChoiceInput)]
+        return [save, *diff, *more, *following, *choose]
 
     # Saving
 
@@ -263,7 +264,10 @@ class FormScreen(FittingDialog[Planned]):
         if not self._form.changes(self.values(), force):
             self.app.notify("No changes yet.", timeout=2)
             return
-        self._saving = True
+        if self._timer is not None:  # a preview would replace the reason why it was not saved
+            self._timer.stop()
+            self._keep()
+        self._saving, self.is_previewing = True, False
         self._number += 1
         self._plan(force, self._to_save, self._not_saved)
 

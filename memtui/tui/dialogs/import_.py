@@ -123,9 +123,15 @@ class ImportScreen(TransferScreen):
                 return plan_restore(document, place, stopped)
             return plan_import(document, library, into, report, stopped)
 
-        self.work(plan, self._planned)
+        self.work(plan, partial(self._planned, self._inputs))
 
-    def _planned(self, plan: ImportPlan | Restoration) -> None:
+    @property
+    def _inputs(self) -> tuple[str, ...]:
+        return self._file.raw, self._into.raw, self._folder.raw
+
+    def _planned(self, inputs: tuple[str, ...], plan: ImportPlan | Restoration) -> None:
+        if inputs != self._inputs:  # they were changed while the file was being read
+            return
         self._plan = plan
         if isinstance(plan, Restoration):
             lines = change_worker.describe_restore(plan)

@@ -97,6 +97,8 @@ class LogScreen(FittingDialog[tuple[str, str]]):
         super().__init__()
         self._library = library
         self._list = ActionList(actions, now, overwritten)
+        if not actions:
+            self.box_classes = "wide"
 
     def content(self) -> ComposeResult:
         yield self._list

@@ -86,8 +86,9 @@ class Picker(FittingDialog[tuple[str, ...]]):
             self._list.focus()
 
     def keys(self) -> list[tuple[str, str]]:
-        accept = [("enter", self._accept)] if not self._empty else []
-        return [*accept, *([("space", "toggle")] if self._several else [])]
+        if self._list.current is None:
+            return []
+        return [("enter", self._accept), *([("space", "toggle")] if self._several else [])]
 
     keys_width = KEYS_WIDTH
     """Columns that the line of keys needs, with those of a subclass."""

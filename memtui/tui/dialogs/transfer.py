@@ -289,11 +289,10 @@ class ExportScreen(TransferScreen):
             write_file(path, made.pieces)
             return made
 
-        self.work(export, partial(self._done, path))
+        self.work(export, partial(self._done, path, chosen))
 
-    def _done(self, path: Path, made: exporting.Export) -> None:
+    def _done(self, path: Path, chosen: Sequence[Memory] | None, made: exporting.Export) -> None:
         name = text.file_name(str(path))
-        chosen = self._groups[self._what.raw]
         what = "" if chosen is None else f" {text.counted(len(chosen), 'memory')}"
         lines = [f"Exported{what} to {name}", *(text.one_line(note) for note in made.notes)]
         if made.is_incomplete:

@@ -116,6 +116,7 @@ class UnreadableScreen(FittingDialog[None]):
         self.update_keys()
 
     def keys(self) -> list[tuple[str, str]]:
+        self.leave = "back" if self.inner_width >= 40 else ""
         return [(key, words) for key, words, _ in self._possible_acts()]
 
     @on(FaultList.Opened)
@@ -127,13 +128,14 @@ class UnreadableScreen(FittingDialog[None]):
         fault = self.query_one(FaultList).fault
         if fault is None:
             return []
-        found = []
+        found, is_small = [], self.has_class("-small")
         if fault.path.is_file():
             found = [("enter", "show", "show")]
             if not is_database(fault.path):
-                found.append(("e", "$EDITOR at the error", "edit"))
+                found.append(("e", "edit" if is_small else "$EDITOR at the error", "edit"))
         if self._has_copy(fault):
-            found.append(("r", "restore last good copy", "restore"))
+            words = "restore" if is_small else "restore last good copy"
+            found.append(("r", words, "restore"))
         return [*found, ("o", "open folder", "reveal")]
 
     def action_act_on(self, act: str) -> None:

@@ -117,8 +117,11 @@ class BarChart(FocusableWidget):
 
     @property
     def _top_words(self) -> str:
-        """The count of a bar of full height, written beside it where there is room."""
-        return text.number(self._top) if self.size.width >= AXIS_FROM else ""
+        """The count of a bar of full height, and the highest of those cut: where there is room."""
+        if self.size.width < AXIS_FROM:
+            return ""
+        top, most = self._top, max((bar.count for bar in self._bars), default=0)
+        return text.number(top) + (f" {CUT_GLYPH}{text.number(most)}" if most > top else "")
 
     def _has_span_line(self, height: int) -> bool:
         return height >= SPANS_FROM and self._times is not None and bool(self._times.spans)
@@ -172,7 +175,11 @@ class BarChart(FocusableWidget):
         return palette.bar
 
     def _labels(self, width: int) -> Strip:
-        """The months below the bars, with the year where it is new and there is room for it."""
+        """The months below the bars, with the year where it is new.
+
+        The first year is written where there is room for it. A later one takes the place of the
+        months after it: months of two years could not be told apart.
+        """
         marks: list[tuple[int, date]] = []
         first, edges = self._window()
         for index, at in enumerate(edges[:-1], first):
@@ -187,8 +194,10 @@ class BarChart(FocusableWidget):
             label, long = _MONTHS[start.month - 1], f"{_MONTHS[start.month - 1]} {start.year}"
             if unit == "year":
                 label = f"{start.year}"
-            elif start.year != year and at + len(long) + LABEL_ROOM <= following:
-                label, year = long, start.year
+            elif start.year != year and at >= free_from:
+                end = following if start.year == marks[0][1].year else width + LABEL_ROOM
+                if at + len(long) + LABEL_ROOM <= end:
+                    label, year = long, start.year
             if at >= free_from and at + len(label) <= width:
                 line[at : at + len(label)] = label
                 free_from = at + len(label) + LABEL_ROOM

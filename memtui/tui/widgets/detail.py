@@ -115,7 +115,7 @@ class Detail(ListWindow):
 
     def toggle_raw(self) -> None:
         """Show the text as it is written, or with its Markdown rendered."""
-        self._raw = not self._raw
+        self._raw, self._match = not self._raw, -1
         self.border_subtitle = Content("raw") if self._raw else Content("")
         self._lay_out()
 
@@ -168,13 +168,10 @@ class Detail(ListWindow):
             self.app.notify(f"No {'further' if step > 0 else 'earlier'} match.", timeout=2)
             return
         self._match = line
-        if not self.top <= line < self.top + self.page:
-            self.top = max(0, min(line - self.page // 3, len(self._lines) - 1))
-            before = len(self._lines)
-            self._settle()
-            self._match += (len(self._lines) - before) * (step < 0)
+        for _ in range(2):  # the first time, blocks above it may turn out to be higher
             if not self.top <= self._match < self.top + self.page:
-                self._match = line
+                self.top = max(0, min(self._match - self.page // 3, len(self._lines) - 1))
+                self._settle()
         self.redraw()
 
     def choose(self) -> None:
@@ -221,6 +218,8 @@ class Detail(ListWindow):
             self._lines.take_heights(before)
             if is_resized and self.top and len(before):
                 self.top = self._lines.line_like(self.top, before)
+            if is_resized:
+                self._match = -1
         if chosen is not None:
             self._select_again(chosen.ref)
         self._go_to_passage()
@@ -267,7 +266,10 @@ class Detail(ListWindow):
     def _settle(self) -> None:
         """Draw what is in view; the lines below it may move."""
         before = len(self._lines), self.top
+        match = self._lines.place_of(self._match) if self._match >= 0 else None
         self.top = self._lines.settle(min(self.top, max(0, before[0] - self.page)), self.page)
+        if match is not None:
+            self._match = self._lines.line_at(match)
         if (len(self._lines), self.top) != before:
             self.redraw()
 

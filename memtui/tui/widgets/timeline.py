@@ -188,6 +188,11 @@ class TimelinePane(BarChart):
         self.refresh()
 
     @property
+    def is_dated(self) -> bool:
+        """Whether there is a dated memory, or may be: nothing is counted yet."""
+        return self.timeline is None or bool(self._bars)
+
+    @property
     def choosable(self) -> bool:
         """Whether there are bars or days to filter by."""
         return bool(self.timeline and self._bars) and self.view != GROWTH

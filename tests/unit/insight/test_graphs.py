@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from xml.etree import ElementTree
 
 import pytest
@@ -70,6 +71,15 @@ def test_a_tree_is_drawn_in_layers_with_its_relations() -> None:
         (1, 2),
         (1, 3),
     ]
+
+
+def test_a_link_that_is_stated_twice_is_drawn_once() -> None:
+    since = datetime(2026, 11, 1, tzinfo=UTC)
+    new = memory("new", Link("supersedes", "old", since, note="judged"), supersedes=("old",))
+    index = index_of(new, memory("old", superseded_by=("new",)))
+    layout = lay_out(walk(index, mem("a:new"), depth=2), label, width=80)
+    assert draw_text(layout) == "a:new ──supersedes─▶ a:old"
+    assert not layout.other_edges
 
 
 def test_children_stand_below_their_parent_where_labels_would_be_cut() -> None:

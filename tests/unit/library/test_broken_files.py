@@ -118,9 +118,14 @@ def test_a_second_loss_between_two_looks_is_reported_after_the_first(home: Path)
     _break(home)
     assert not watched.look()
     file_of(home, 2).unlink()
-    paths = [loss.path for report in watched.look() for loss in report.losses]
-    assert paths == [str(file_of(home, 1))]
-    assert watched.losses() == [(str(file_of(home, 2)), NOT_THERE)]
+    (first,) = watched.look()
+    assert [loss.path for loss in first.losses] == [str(file_of(home, 1))]
+    (second,) = watched.look()
+    assert [(loss.path, loss.reason) for loss in second.losses] == [
+        (str(file_of(home, 2)), NOT_THERE)
+    ]
+    assert (first.memories, second.memories) == (2, 2), "each says its own"
+    assert not watched.look()
 
 
 def test_what_was_renamed_or_deleted_by_memtui_is_none(home: Path, tmp_path: Path) -> None:

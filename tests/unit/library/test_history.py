@@ -7,6 +7,7 @@ import shutil
 import sqlite3
 import subprocess
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from memtui.testing import hostile_values
 from memtui.testing.fixtures import sample
 from tests.formats import FORMATS
 from tests.unit.library.stores_for_tests import fact, write_facts
+from tests.unit.stores.engram.invented import build
 
 REPOSITORY = Path(__file__).parents[3]
 
@@ -142,6 +144,28 @@ def test_edits_of_memtui_are_versions_in_every_format_and_can_be_restored(
     assert library.get(memory.ref).content == contents[0]
     library.undo()
     assert library.get(memory.ref).content == now.content
+
+
+@pytest.mark.parametrize(
+    ("schema", "edits"), [("july", ["second", "third"]), ("july", ["second"]), ("v3", ["second"])]
+)
+def test_a_text_that_was_undone_is_a_version_since_it_was_written(
+    schema: str, edits: list[str], tmp_path: Path
+) -> None:
+    library = loaded(build(tmp_path / "engram", schema), state=tmp_path / "state")
+    ref, begun = "engram:1", datetime.now(UTC).replace(microsecond=0)
+    first = library.get(ref).content
+    for content in edits:
+        library.apply(library.plan([Change(Act.EDIT, "engram", ref, {"content": content})]))
+    for _ in edits:
+        library.undo()
+    versions = library.history(library.get(ref)).versions
+    own = [version for version in versions if version.memory.ref == ref]
+    assert [v.memory.content for v in own] == [first, *edits, *edits[-2::-1], first]
+    assert own[0].time == library.get(ref).created
+    times = [version.time for version in own[1:] if version.time is not None]
+    assert times == sorted(times)
+    assert min(times) >= begun
 
 
 def test_versions_that_the_store_keeps(tmp_path: Path) -> None:

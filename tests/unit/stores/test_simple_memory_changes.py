@@ -359,6 +359,17 @@ def test_superseding_keeps_both_and_says_so(root: Path, store: Opened) -> None:
     assert store.get(fact.refs[0]).content == "Noor swims_km_week 6"
 
 
+def test_a_successor_has_the_importance_and_the_tags_that_are_asked_for(store: Opened) -> None:
+    store.do(Act.EDIT, "fact_0a1", tags=[*store.by_id("fact_0a1").tags, "lido"])
+    content = "Noor swims_km_week 6"
+    plan = store.do(Act.SUPERSEDE, "fact_0a1", content=content, importance="high")
+    new = store.get(plan.refs[0])
+    assert (new.importance, "lido" in new.tags) == ("high", True)
+    plan = store.do(Act.SUPERSEDE, new.id, content="Noor swims_km_week 7", tags=["pool"])
+    assert {"pool"} <= set(store.get(plan.refs[0]).tags)
+    assert "lido" not in store.get(plan.refs[0]).tags
+
+
 # ---- other programs -----------------------------------------------------------------------------
 
 

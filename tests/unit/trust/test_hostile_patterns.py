@@ -15,8 +15,8 @@ from memtui.upkeep.secrets import find_secrets
 
 LONG = 150_000
 """Characters: enough for what grows with their square to take minutes."""
-SECONDS = 4.0
-"""Of this process's own time, for a tenth of it."""
+SECONDS = 20.0
+"""Of this process's own time, for a fiftieth of it."""
 
 TRIED: dict[str, tuple[Callable[[str], object], str]] = {
     "blanks on one line": (one_line, "a: \x1b" + " " * LONG + "b"),
