@@ -30,6 +30,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--long"):
         os.environ[VARIABLE] = "1"  # for processes of tests too; test modules are imported later
+    os.umask(0o022)  # tests look at the modes of their files
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        os.environ.pop(name, None)
     settings.register_profile(
         "memtui",
         max_examples=count(60, 400),

@@ -24,17 +24,22 @@ class DiffView(WrappedLines):
     def __init__(self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = ()) -> None:
         super().__init__()
         self._diff, self._texts = diff, texts
+        self._began_at = 0
 
     def show(self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = ()) -> None:
-        self._diff, self._texts, self.top = diff, texts, 0
+        self._diff, self._texts, self.top, self._began_at = diff, texts, 0, 0
         self.lay_out()
 
     def lay_out(self) -> None:
         """Begin at the top, or in a low window where the first change is in view."""
         self._lines = self.laid_out(max(12, self.size.width - 1))
         first = next((at for at, line in enumerate(self._lines) if self._is_changed(line)), 0)
-        below = self.size.height and first >= self.page
-        self.reset(top=self.top or (first - 1 if below else 0))
+        if self.top == self._began_at:  # else it was scrolled
+            is_below = self.size.height and first >= self.page
+            self.reset(top=first - 1 if is_below else 0)
+            self._began_at = self.top
+        else:
+            self.reset(top=self.top)
 
     def _is_changed(self, line: Sequence[Segment]) -> bool:
         marks = (self.palette.added, self.palette.removed, _gone(self.palette))

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -207,13 +206,14 @@ class Model:
         self.body: bytes | None = None
         self.answer = "A summary of what was done."
         self.delay = 0.0
+        self.ended = threading.Event()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 length = int(self.headers["Content-Length"])
                 outer.asked.append(json.loads(self.rfile.read(length)) | {"path": self.path})
-                time.sleep(outer.delay)
+                outer.ended.wait(outer.delay)
                 message = {"choices": [{"message": {"role": "assistant", "content": outer.answer}}]}
                 body = outer.body if outer.body is not None else json.dumps(message).encode()
                 with suppress(OSError):  # the client may have given up
@@ -241,6 +241,7 @@ def model(tmp_path: Path, call: Call) -> Iterator[Model]:
         "findings = { branch_events = 3, project_events = 3 }\n"
     )
     yield running
+    running.ended.set()
     running.server.shutdown()
     running.server.server_close()
     thread.join()
@@ -347,7 +348,7 @@ def test_a_model_that_does_not_answer_in_time_changes_nothing(
 ) -> None:
     config = tmp_path / "config" / "config.toml"
     config.write_text(config.read_text().replace("seconds = 5", "seconds = 0.1"))
-    model.delay = 0.6
+    model.delay = 60
     note = tmp_path / "note.md"
     note.write_text("Alice came by.")
     before = files_below(facts)

@@ -34,7 +34,6 @@ def asked_nodes(query: Query) -> set[Node]:
 @given(LINES)
 @example("0 AND /0/ PREFER:0 1")
 @example("0 /0/")
-@example("/0/ (0 AND SINCE:0D")
 @example("(0 AND since:2d) since:1d")
 @example("type:a (0 AND type:b)")
 @example("/0/ (0 AND SINCE:0D")
