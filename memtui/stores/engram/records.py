@@ -268,7 +268,7 @@ def _status(row: Row, superseding: Sequence[Relation]) -> str:
 
 def _link(relation: Relation) -> Link:
     columns = relation.columns
-    notes = [relation.status]
+    notes = [relation.status][: relation.status != relation.relation]  # both may be "pending"
     if columns.get("confidence") is not None:
         notes.append(f"confidence {columns['confidence']}")
     notes += [text(columns[name]) for name in ("marked_by_actor", "reason") if columns.get(name)]

@@ -116,7 +116,6 @@ class UnreadableScreen(FittingDialog[None]):
         self.update_keys()
 
     def keys(self) -> list[tuple[str, str]]:
-        self.leave = "back" if self.inner_width >= 40 else ""
         return [(key, words) for key, words, _ in self._possible_acts()]
 
     @on(FaultList.Opened)

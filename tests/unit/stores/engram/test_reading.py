@@ -85,6 +85,7 @@ def test_relations_are_links_with_their_verdicts(folder: Path) -> None:
     assert "says the newer thing" in links[0].note
     pending = seen.get("bells:6")
     assert [(link.relation, link.target) for link in pending.links] == [("pending", "3")]
+    assert "pending" not in pending.links[0].note, "the relation says it"
     statuses = [relation["judgment_status"] for relation in pending.extra["relations"]]
     assert statuses == ["pending", "orphaned"]
 
