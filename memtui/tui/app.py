@@ -133,9 +133,9 @@ class MemtuiApp(AppInterface):
             log.warning("%s", words)
             words = "\n".join([*lines[: most - 1], "… the whole text is in memtui.log"])
         for screen in self.screen_stack:  # above the keys and the error of a form, or below the box
-            kept = [line.region for line in screen.query("KeyLine, FormScreen OutcomeLines")]
-            below = self.size.height - max((region.bottom for region in kept), default=0)
-            above = self.size.height - min((region.y for region in kept), default=0)
+            regions = [line.region for line in screen.query("KeyLine, FormScreen OutcomeLines")]
+            below = self.size.height - max((region.bottom for region in regions), default=0)
+            above = self.size.height - min((region.y for region in regions), default=0)
             screen.query("ToastRack").set_styles(f"margin-bottom: {above if below <= most else 1};")
         super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
