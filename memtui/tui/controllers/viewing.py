@@ -112,8 +112,8 @@ class ViewingActions:
 
         def chosen(letter: str) -> None:
             words = f"Bookmark {letter} set{screen.app.hint('bookmark.go')}"
-            told = partial(screen.app.notify, words, timeout=3)
-            self._sessions.set_bookmark(letter, memory.ref, screen.worker.jobs, told)
+            notify = partial(screen.app.notify, words, timeout=3)
+            self._sessions.set_bookmark(letter, memory.ref, screen.worker.jobs, notify)
 
         self._ask_letter(f"Set bookmark: {self._headline(memory.ref)}", chosen)
 
