@@ -21,6 +21,7 @@ from memtui.model import ENDED_LINKS, Link, Memory
 from memtui.stores.base import StoreView
 from memtui.stores.sidecar import Sidecar, entry_links, link_to_json, sidecar_edits
 from memtui.stores.values import from_iso, is_number, tag_words, texts_of, to_iso_seconds
+from memtui.text import counted
 
 SIDECAR_ACTS = frozenset({Act.PIN, Act.UNPIN, Act.TAG, Act.LINK, Act.UNLINK, Act.RATE, Act.REVIEW})
 """Acts that every store can do, whatever its format."""
@@ -238,7 +239,7 @@ def plan_merge(
         edits=edits,
         refs=(memory.ref, *refs),
         supersedes=refs,
-        reason=f"merged {len(others)} into {memory.id}",
+        reason=f"merged with {counted(len(others), 'memory')}",
         warnings=warnings,
     )
 

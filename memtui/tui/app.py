@@ -36,7 +36,6 @@ from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
 from memtui.tui.terminal_output import erases_background
 from memtui.tui.widgets.line_api import SelectableText, SelectingScreen, ThemedWidget
-from memtui.tui.widgets.status_lines import KeyLine
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -133,10 +132,11 @@ class MemtuiApp(AppInterface):
         if len(lines) > most:
             log.warning("%s", words)
             words = "\n".join([*lines[: most - 1], "… the whole text is in memtui.log"])
-        for keys in (keys for screen in self.screen_stack for keys in screen.query(KeyLine)):
-            below = self.size.height - keys.region.bottom
-            bottom = below + 1 if below <= most else 1  # above the keys, else below the dialog
-            keys.screen.query("ToastRack").set_styles(f"margin-bottom: {bottom};")
+        for screen in self.screen_stack:  # above the keys and the error of a form, or below the box
+            regions = [line.region for line in screen.query("KeyLine, FormScreen OutcomeLines")]
+            below = self.size.height - max((region.bottom for region in regions), default=0)
+            above = self.size.height - min((region.y for region in regions), default=0)
+            screen.query("ToastRack").set_styles(f"margin-bottom: {above if below <= most else 1};")
         super().notify(words, title=title, severity=severity, timeout=timeout, markup=False)
 
     # Output to the terminal

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from memtui import query as queries
 from memtui.model import UNTYPED, Memory, Place
-from memtui.query import Condition, Query, Sort, TimeCondition
+from memtui.query import Condition, Operator, Query, Sort, TimeCondition
 
 if TYPE_CHECKING:
     from memtui.library.snapshot import Rows
@@ -85,6 +85,8 @@ class ViewState(NamedTuple):
         typed = self._parse(now)
         unfiltered = queries.without_filters(typed)
         words = replace(unfiltered, sort=None, then=())
+        if not words.terms and [group.operator for group in words.groups] == [Operator.ALL]:
+            return self  # alone in the line its filters would be the line's own and replace chips
         understood = unfiltered != typed or bool(typed.sort)
         filters = tuple(group for group in query.groups if not queries.has_terms(group))
         chips = replace(

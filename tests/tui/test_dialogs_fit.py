@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from memtui.tui.dialogs.help import MAX_RECENT, with_recent
 from memtui.tui.dialogs.picker import BookmarkScreen, Choice, Picker
 from memtui.tui.dialogs.prompts import ConfirmDialog, PromptDialog, Reply
 from memtui.tui.layout import Pane
+from memtui.tui.widgets.diff_view import DiffView
 from memtui.tui.widgets.inputs import ChoiceInput
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import OutcomeLine
@@ -406,3 +408,17 @@ async def test_a_toast_leaves_the_keys_of_a_dialog_in_sight(
         shown = on.text().split("\n")
         assert any("Not saved" in line for line in shown)
         assert shown[keys.region.y] == before
+
+
+@pytest.mark.slow
+async def test_a_preview_in_a_low_window_begins_where_the_change_is_in_view(tmp_path: Path) -> None:
+    async with changing(tmp_path, "agent-memory", size=(40, 12)) as on:
+        await on.stand(on.first("agent-memory", kind="fact", status="active").ref)
+        await on.keys("space", "down", "space", "d")
+        view = on.app.screen.query_one(DiffView)
+        changed = re.compile(r"│\s+[-+] ")
+        assert any(map(changed.search, on.text().split("\n")))
+        await on.resize(120, 35)
+        assert view.top == 0
+        await on.keys("escape", "&", "ctrl+s")
+        assert "merged with 1 memory" in on.text()

@@ -6,7 +6,9 @@ import contextlib
 import json
 import resource
 import shutil
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from textual.events import MouseScrollDown
@@ -346,6 +348,39 @@ async def test_what_another_memtui_sets_meanwhile_is_not_lost(root: Path, tmp_pa
         on.app.leave()
     assert set(session.load(state, key).bookmarks) == {"o", "p", "x"}
     assert session.load(state, key).searches == ("sea", "tea")
+
+
+@pytest.mark.slow
+async def test_bookmarks_and_searches_are_saved_beside_the_screen(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waits for the disk. The later of two wins, though the job of the earlier ends last."""
+    state, key, update = tmp_path / "state", session.key_for([root]), session.update
+    threads: list[threading.Thread] = []
+    is_second_saved = threading.Event()
+
+    def noted(*saved: Any) -> bool:
+        threads.append(threading.current_thread())
+        if len(threads) == 1:
+            is_second_saved.wait(10)
+        is_saved = update(*saved)
+        is_second_saved.set()
+        return is_saved
+
+    async with stage(root, state=state, toasts=True) as on:
+        monkeypatch.setattr(session, "update", noted)
+        for ref in ("a:1", "a:2"):
+            on.app.sessions.set_bookmark("x", ref, on.browse.worker.jobs, list)
+        await on.settle()
+        assert session.load(state, key).bookmarks == {"x": "a:2"}
+        await on.press("m", "y")
+        await on.settle()
+        assert any("Bookmark y set" in toast.message for toast in on.app._notifications)
+        assert set(session.load(state, key).bookmarks) == {"x", "y"}
+        await on.press("/", *"tea", "enter")
+        await on.settle()
+        assert session.load(state, key).searches == ("tea",)
+        assert threading.main_thread() not in threads
 
 
 async def test_a_filter_saved_in_this_session_is_listed_after_a_change_of_settings(

@@ -26,6 +26,7 @@ from memtui.tui.view_state import ViewState, day_range
 
 if TYPE_CHECKING:
     from memtui.tui.app_interface import Launch
+    from memtui.tui.jobs import JobRunner
     from memtui.tui.screen_interface import ScreenInterface
 
 
@@ -269,17 +270,29 @@ class SessionState:
         saved = session.load(self._launch.state, self._key) if self._launch.state else Session()
         return {**saved.bookmarks, **self._unsaved.bookmarks}
 
-    def set_bookmark(self, letter: str, ref: str) -> None:
-        """Set a bookmark, and save it at once."""
+    def set_bookmark(
+        self, letter: str, ref: str, jobs: JobRunner, done: Callable[[], object]
+    ) -> None:
+        """Set a bookmark, and save it in a job; `done` is called once it is on disk."""
         bookmarks = {**self._unsaved.bookmarks, letter: ref}
         self._unsaved = self._unsaved._replace(bookmarks=bookmarks)
-        self._update()
+        self._save(jobs, done)
 
-    def add_search(self, search: str) -> None:
-        """Add a search to the history, and save it at once."""
+    def add_search(self, search: str, jobs: JobRunner) -> None:
+        """Add a search to the history, and save it in a job."""
         searches = (*self._unsaved.searches, search)
         self._unsaved = self._unsaved._replace(searches=searches)
-        self._update()
+        self._save(jobs, lambda: None)
+
+    def _save(self, jobs: JobRunner, done: Callable[[], object]) -> None:
+        unsaved = self._unsaved
+
+        def ended(is_saved: bool) -> None:
+            if is_saved and self._unsaved is unsaved:  # nothing was set meanwhile
+                self._unsaved = Session()
+            done()
+
+        jobs.start("session", lambda _: self._update(), ended, replaces=False)
 
     def _update(self, ended: Session | None = None) -> bool:
         """Save what was set since, into the session on disk or, at its end, into this one.
@@ -288,18 +301,16 @@ class SessionState:
         """
         if self._launch.state is None:
             return True
-        unsaved = self._unsaved
 
         def merge(saved: Session) -> Session:
+            unsaved = self._unsaved  # as it is now: of two jobs each writes what both have set
             older = (search for search in saved.searches if search not in unsaved.searches)
             return (ended or saved)._replace(
                 bookmarks={**saved.bookmarks, **unsaved.bookmarks},
                 searches=(*older, *dict.fromkeys(unsaved.searches)),
             )
 
-        is_saved = session.update(self._launch.state, self._key, merge)
-        self._unsaved = Session() if is_saved else unsaved
-        return is_saved
+        return session.update(self._launch.state, self._key, merge)
 
     def keep(self, screen: ScreenInterface, theme: str) -> bool:
         """Save the state of the screen; False when it could not be written."""
@@ -320,7 +331,9 @@ class SessionState:
             commands=screen.recent_commands,
             seen=now.isoformat(),
         )
-        return self._update(ended)
+        is_saved = self._update(ended)
+        self._unsaved = Session() if is_saved else self._unsaved
+        return is_saved
 
 
 def status_values(chosen: Sequence[str]) -> tuple[str, ...]:

@@ -111,9 +111,9 @@ class ViewingActions:
             return
 
         def chosen(letter: str) -> None:
-            self._sessions.set_bookmark(letter, memory.ref)
-            hint = screen.app.hint("bookmark.go")
-            screen.app.notify(f"Bookmark {letter} set{hint}", timeout=3)
+            words = f"Bookmark {letter} set{screen.app.hint('bookmark.go')}"
+            notify = partial(screen.app.notify, words, timeout=3)
+            self._sessions.set_bookmark(letter, memory.ref, screen.worker.jobs, notify)
 
         self._ask_letter(f"Set bookmark: {self._headline(memory.ref)}", chosen)
 

@@ -180,7 +180,7 @@ class BrowseScreen(SearchableScreen):
     @on(messages.QueryEntered)
     def _keep_search(self, event: messages.QueryEntered) -> None:
         if event.text:
-            self._sessions.add_search(event.text)
+            self._sessions.add_search(event.text, self.worker.jobs)
 
     @on(messages.RefChosen)
     def _ref_chosen(self, event: messages.RefChosen) -> None:

@@ -24,14 +24,27 @@ class DiffView(WrappedLines):
     def __init__(self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = ()) -> None:
         super().__init__()
         self._diff, self._texts = diff, texts
+        self._began_at = 0
 
     def show(self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = ()) -> None:
-        self._diff, self._texts = diff, texts
+        self._diff, self._texts, self.top, self._began_at = diff, texts, 0, 0
         self.lay_out()
 
     def lay_out(self) -> None:
+        """Begin at the top, or in a low window where the first change is in view."""
         self._lines = self.laid_out(max(12, self.size.width - 1))
-        self.reset(top=self.top)
+        first = next((at for at, line in enumerate(self._lines) if self._is_changed(line)), 0)
+        if self.top == self._began_at:  # else it was scrolled
+            is_below = self.size.height and first >= self.page
+            self.reset(top=first - 1 if is_below else 0)
+            self._began_at = self.top
+        else:
+            self.reset(top=self.top)
+
+    def _is_changed(self, line: Sequence[Segment]) -> bool:
+        marks = (self.palette.added, self.palette.removed, _gone(self.palette))
+        styles = [segment.style for segment in line if segment.style]
+        return any(style + mark == style for style in styles for mark in marks)
 
     def laid_out(self, width: int) -> list[list[Segment]]:
         """The lines of the texts, or of the diff, wrapped to `width` cells."""
@@ -63,9 +76,13 @@ def draw_diff(line: DiffLine, palette: Palette, width: int) -> list[list[Segment
     return lines
 
 
+def _gone(palette: Palette) -> Style:
+    return palette.removed + Style(strike=False)
+
+
 def _style(line: DiffLine, palette: Palette) -> Style:
     return {
-        "gone": palette.removed + Style(strike=False),
+        "gone": _gone(palette),
         "new": palette.added,
         "note": palette.warning,
     }.get(line.kind, palette.dim)
