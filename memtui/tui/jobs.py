@@ -29,7 +29,9 @@ KEY_REST = 0.3
 """Seconds without a key after which work that nobody waits for goes on."""
 REST_STEP = 0.05
 """Seconds between two looks meanwhile."""
-LONGEST_REST = 3.0
+PAUSE = 0.02
+"""Seconds between two pieces of work that somebody may wait for, while keys are pressed."""
+LONGEST_REST = 1.0
 """Seconds after which a piece of it is done all the same: a held key does not stop it forever."""
 
 
@@ -86,9 +88,13 @@ class Job:
         return True
 
     def pause(self) -> bool:
-        """As `rest`, but returns False: a program that writes all the time would replace each look
-        at its files before the end."""
-        self.rest()
+        """Leave the interpreter to the screen for a moment while keys are pressed; returns False.
+
+        For work that somebody may wait for, in the place of `is_cancelled`: a program that writes
+        all the time would replace each look at its files before the end.
+        """
+        if monotonic() - self._host.app.key_queue.last_input < KEY_REST:
+            sleep(PAUSE)
         return False
 
     def stop(self) -> None:
