@@ -161,7 +161,7 @@ def serve(work: Callable[[Report], dict[str, Any]]) -> int:
     Returns:
         The exit status.
     """
-    os.nice(NICENESS)
+    _yield_processor()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)  # it ends soon, and what it makes has no cycles
     reported = 0.0
@@ -180,6 +180,14 @@ def serve(work: Callable[[Report], dict[str, Any]]) -> int:
         _say({"what": "failed", "why": repr(error)})
         return 1
     return 0
+
+
+def _yield_processor() -> None:
+    """Let other processes go first, also those of other sessions: Linux counts the niceness of a
+    session of its own only within it, unless the session itself has one (sched(7), autogroups)."""
+    os.nice(NICENESS)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(NICENESS), encoding="ascii")
 
 
 def _say(message: dict[str, Any]) -> None:

@@ -18,6 +18,7 @@ from tests.source_trees import parse_sources, walk_sources
 PACKAGE = Path(memtui.__file__).parent
 
 MAY_WRITE = {
+    "child_processes.py",  # the weight of its session, in /proc
     "files/atomic_replace.py",
     "files/backups.py",  # copies, in the state folder
     "files/locking.py",  # lock files, in the state folder
