@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -161,17 +162,27 @@ def _describe_unknown(connection: sqlite3.Connection, tables: Mapping[str, froze
     return ""
 
 
+NO_FTS5 = "no such module"
+SETTLING = 0.2
+"""Seconds for which another error is asked again: beside a writer under load SQLite said
+"vtable constructor failed" and "malformed" of a database that was whole a moment later."""
+
+
 def _search_index(connection: sqlite3.Connection, names: set[str]) -> str:
     """Why the full-text index cannot be updated: missing, or this SQLite has no FTS5."""
     if "observations_fts" not in names:
         return "its full-text index is missing (run engram once)"
-    try:
-        connection.execute(
-            "SELECT rowid FROM observations_fts WHERE observations_fts MATCH 'memtui' LIMIT 1"
-        ).fetchall()
-    except sqlite3.Error as error:
-        return f"its full-text index cannot be used by this Python's SQLite ({error})"
-    return ""
+    question = "SELECT rowid FROM observations_fts WHERE observations_fts MATCH 'memtui' LIMIT 1"
+    until = time.monotonic() + SETTLING
+    while True:
+        try:
+            connection.execute(question).fetchall()
+        except sqlite3.Error as error:
+            if NO_FTS5 in str(error) or time.monotonic() > until:
+                return f"its full-text index cannot be used by this Python's SQLite ({error})"
+            time.sleep(SETTLING / 20)
+        else:
+            return ""
 
 
 def database_error_text(error: sqlite3.Error, path: Path) -> str:
