@@ -40,13 +40,12 @@ from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.search import analysis
 from memtui.search.array_types import Ints, Longs
 from memtui.search.documents import FIELD_WEIGHTS, IndexedDocument
-from memtui.search.word_list import WordList
+from memtui.search.word_list import LAST_CHARACTER, WordList
 
 QUARTERS = np.array([round(4 * weight) for weight in FIELD_WEIGHTS], np.uint16)
 LENGTH_WORDS = 8.0
 """Words from which a memory counts as long; see `memtui.search.match_bonuses`."""
 FIELD_END = -1
-_LAST_CHARACTER = "\U0010ffff"
 PREFIX_LENGTHS = (2, 3)
 """In letters; longer prefixes have few words."""
 SHARE_DIVISOR = 32
@@ -113,7 +112,7 @@ def _split(terms: Sequence[str], first: int, last: int, length: int) -> Iterator
     """Split a range of words by their first `length` letters; shorter words are left out."""
     while first < last:
         start = terms[first][:length]
-        end = bisect_left(terms, start + _LAST_CHARACTER, first, last)
+        end = bisect_left(terms, start + LAST_CHARACTER, first, last)
         if len(start) == length:
             yield first, end
             first = end
@@ -187,8 +186,7 @@ class Segment:
     def words_with_stem(self, stem: str) -> Ints:
         """The numbers of the words with this stem if it is in `stems`; else empty."""
         if not self.is_complete:
-            begin = self.terms.prefix_range(analysis.prefix_of_stem(stem))
-            words = self.terms.numbered(*begin)
+            words = self.terms.numbered(*self.terms.prefix_range(analysis.prefix_of_stem(stem)))
             return np.fromiter((at for at, word in words if analysis.stem(word) == stem), np.int32)
         at = self.stems.find(stem)
         if at is None:

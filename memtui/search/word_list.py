@@ -14,7 +14,8 @@ _BATCH = 4096
 _STEP = 16
 """Of so many words one is kept as a string, to look for others: 3 MB of a million, and a look-up
 takes 6 microseconds instead of 29."""
-_LAST_CHARACTER = "\U0010ffff"
+LAST_CHARACTER = "\U0010ffff"
+"""No word that begins with a prefix stands behind the prefix and this."""
 
 
 class WordList(Sequence[str]):
@@ -72,7 +73,7 @@ class WordList(Sequence[str]):
 
     def prefix_range(self, start: str) -> tuple[int, int]:
         """The half-open range of the words with this prefix."""
-        return self._place(start), self._place(start + _LAST_CHARACTER)
+        return self._place(start), self._place(start + LAST_CHARACTER)
 
     def containing(self, part: str) -> list[int]:
         """The numbers of the words with this part (.3 ms at 63,000 words)."""
