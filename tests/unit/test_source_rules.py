@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import ast
-import builtins
-import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-import memtui
-from tests.source_trees import parse_sources, walk_sources
-
-PACKAGE = Path(memtui.__file__).parent
+from tests.source_trees import walk_sources
 
 MAY_WRITE = {
     "child_processes.py",  # the weight of its session, in /proc
@@ -114,134 +107,3 @@ def test_files_are_written_in_the_save_modules_only() -> None:
 def opens_to_write(called: str, node: ast.Call) -> bool:
     arguments = ast.unparse(node) if called == "os.open" else ""
     return any(f in arguments for f in ("O_WRONLY", "O_CREAT")) and "os.devnull" not in arguments
-
-
-MAX_LINES = 400
-MAX_MODULES = 8
-IN_A_DATABASE = {"engram"}
-"""Formats that are no files; their packages are larger."""
-MESSAGES = {"Moved", "Opened", "Changed", "Chosen", "Accepted"}
-"""Classes inside widgets, named by their widget: `ReviewList.Moved`."""
-
-
-def test_no_module_is_long() -> None:
-    lengths = {
-        str(path.relative_to(PACKAGE)): len(path.read_text(encoding="utf-8").splitlines())
-        for path in PACKAGE.rglob("*.py")
-    }
-    assert {name: lines for name, lines in lengths.items() if lines > MAX_LINES} == {}
-
-
-def test_a_format_of_files_has_few_modules() -> None:
-    counts = Counter(
-        path.parent.name
-        for path in (PACKAGE / "stores").glob("*/*.py")
-        if path.name != "__init__.py" and path.parent.name not in IN_A_DATABASE
-    )
-    assert len(counts) > 9
-    assert {name: count for name, count in counts.items() if count > MAX_MODULES} == {}
-
-
-def test_the_name_of_a_class_is_unique() -> None:
-    names = Counter(
-        node.name
-        for found in walk_sources().values()
-        for node in found
-        if isinstance(node, ast.ClassDef) and node.name not in MESSAGES
-    )
-    assert [name for name, count in names.items() if count > 1] == []
-
-
-FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
-SAYS_NOTHING = {"said", "told", "asked", "kept", "held", "gone", "seen", "given", "mine"}
-SAYS_NOTHING |= {"stood", "here", "there", "wanted"}
-"""Names of locals and parameters that do not say what the value is."""
-
-
-def test_a_local_name_says_what_the_value_is() -> None:
-    hits, inner = set(), set()
-    for path, found in walk_sources().items():
-        for function in found:
-            if isinstance(function, FUNCTION) and function not in inner:
-                for node in ast.walk(function):
-                    if isinstance(node, FUNCTION):
-                        inner.add(node)  # and need not be walked again
-                    is_new = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-                    name = node.id if is_new else getattr(node, "arg", "")
-                    if name in SAYS_NOTHING and isinstance(node, ast.Name | ast.arg):
-                        hits.add(f"{path}:{node.lineno} {name}")
-    assert hits == set()
-
-
-INTERFACES = (
-    "stores/base.py",
-    "library/library.py",
-    "library/reader.py",
-    "query/",
-    "changes.py",
-    "model.py",
-    "bundle/",
-    "search/",
-)
-"""Modules whose public functions say what they take, give and raise."""
-DEFINED_ELSEWHERE = {"self", "cls", "report", "cancelled"}
-"""Parameters that mean the same everywhere; the last two are those of `memtui.progress`."""
-SAYS_THE_RESULT = re.compile(
-    r"(Return|Yield|Whether|As|The|All|Every|Each|How|Names? of)\b|[\w ]+->"
-)
-"""First words of a summary that is about the result, so that no `Returns:` need follow."""
-
-
-def interface_functions() -> Iterator[tuple[str, ast.FunctionDef]]:
-    for path, tree in parse_sources().items():
-        if path.startswith(INTERFACES):
-            for scope in (tree, *tree.body):
-                private = isinstance(scope, ast.ClassDef) and scope.name.startswith("_")
-                if isinstance(scope, ast.Module | ast.ClassDef) and not private:
-                    for node in scope.body:
-                        if isinstance(node, ast.FunctionDef) and node.name[0] != "_":
-                            yield f"{path}:{node.lineno} {node.name}", node
-
-
-def unsaid(function: ast.FunctionDef) -> list[str]:
-    """What the docstring of a public function leaves out."""
-    if any("overload" in ast.unparse(item) for item in function.decorator_list):
-        return []
-    text = ast.get_docstring(function) or ""
-    is_property = any(ast.unparse(item) == "property" for item in function.decorator_list)
-    listed = [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
-    names = [item.arg for item in listed if item.arg not in DEFINED_ELSEWHERE]
-    found = [] if text or is_property else ["a docstring"]
-    if len(names) > 1:
-        named = set(re.findall(r"`(\w+)`", text))
-        for line in re.findall(r"^ +([\w, ]+):", text.partition("Args:")[2], re.MULTILINE):
-            named.update(line.split(", "))
-        found += [name for name in names if name not in named]
-    nothing = ("None", "NoReturn")
-    gives = function.returns is not None and ast.unparse(function.returns) not in nothing
-    if (
-        gives
-        and not is_property
-        and not SAYS_THE_RESULT.match(text)
-        and not re.search(r"\b[Rr]eturns?\b", text)
-    ):
-        found.append("Returns")
-    raised = [node.exc for node in ast.walk(function) if isinstance(node, ast.Raise) and node.exc]
-    errors = {ast.unparse(e.func if isinstance(e, ast.Call) else e) for e in raised}
-    return found + [
-        e for e in errors if e[0].isupper() and not hasattr(builtins, e) and e not in text
-    ]
-
-
-def test_an_interface_says_what_it_takes_gives_and_raises() -> None:
-    functions = list(interface_functions())
-    assert len(functions) > 100
-    left_out = {name: found for name, node in functions if (found := unsaid(node))}
-    assert left_out == {}
-
-
-def test_what_a_docstring_leaves_out_is_found() -> None:
-    source = 'def plan(a: int, b: int) -> int:\n    """Plan `a`."""\n    raise Refused("")'
-    (function,) = ast.parse(source).body
-    assert isinstance(function, ast.FunctionDef)
-    assert unsaid(function) == ["b", "Returns", "Refused"]
