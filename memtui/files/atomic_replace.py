@@ -73,7 +73,7 @@ def create(path: Path, data: bytes) -> list[Path]:
         try:
             temporary = _write_temporary(path, data, None)
             failpoint("exchange")
-            _rename_to_free(temporary, path)
+            rename_to_free(temporary, path)
             return made_folders
         except BaseException as error:
             if temporary is not None:
@@ -161,7 +161,7 @@ def put_back(
             os.rename(path, name)
             out = name
         elif now is None:
-            _rename_to_free(displaced, path)
+            rename_to_free(displaced, path)
             out = None
         else:
             out = _swap_in(displaced, path)
@@ -171,14 +171,15 @@ def put_back(
             return True, None
         # Another program wrote it at this very moment: that goes back.
         if displaced is None:
-            _rename_to_free(out, path)
+            rename_to_free(out, path)
             return False, None
         out = _swap_in(out, path)
     return False, out
 
 
 def keep_beside(path: Path, file: Path) -> Path:
-    """Give a temporary file a visible name beside `path`, which stays; returns its name then."""
+    """Give a temporary file or folder a visible name beside `path`, which stays; returns its name
+    then."""
     name = os.fsdecode(os.fsencode(path.name)[: LONGEST_NAME - len(TEMPORARY_MARK) - 30])
     kept = path.parent / f"{name}{TEMPORARY_MARK}kept-{secrets.token_hex(8)}"
     try:
@@ -391,12 +392,15 @@ def exchange(first: Path, second: Path) -> None:
     _call(first, second, _MACOS_SWAP if sys.platform == "darwin" else _LINUX_EXCHANGE)
 
 
-def _rename_to_free(old: Path, new: Path) -> None:
+def rename_to_free(old: Path, new: Path) -> None:
     """Rename to a name that must be free. Raises FileExistsError when it is not."""
     try:
         _call(old, new, _MACOS_EXCL if sys.platform == "darwin" else _LINUX_NOREPLACE)
     except OSError as error:
         if error.errno not in _NO_EXCHANGE:
             raise
-        os.link(old, new)
-        os.unlink(old)
+        if stat.S_ISDIR(os.lstat(old).st_mode):
+            os.rename(old, new)  # refused where there is anything but an empty folder
+        else:
+            os.link(old, new)
+            os.unlink(old)
