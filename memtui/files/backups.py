@@ -98,7 +98,7 @@ def move_in(path: Path, displaced: Path, content: str, state: Path) -> Backup:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        _write(target, displaced.read_bytes())
+        _write(target, displaced.read_bytes(), durable=True)
         os.unlink(displaced)
     else:
         with contextlib.suppress(PermissionError):  # another's file; the folder is private
@@ -130,11 +130,14 @@ def save_copy(path: Path, data: bytes, state: Path) -> Backup | None:
     return Backup(path, target, time.time(), content)
 
 
-def _write(target: Path, data: bytes) -> None:
+def _write(target: Path, data: bytes, *, durable: bool = False) -> None:
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(descriptor)
     except OSError:
         target.unlink()  # half a backup would look like a late write
         raise
