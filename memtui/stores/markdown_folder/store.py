@@ -13,7 +13,6 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan, TextEdit
 from memtui.errors import ConfigError, Refused
-from memtui.files.git_repository import commit_files
 from memtui.files.reading import digest
 from memtui.model import Memory
 from memtui.stores.base import (
@@ -22,6 +21,7 @@ from memtui.stores.base import (
     StoreView,
     Unreadable,
     WriteRecorder,
+    Written,
     loaded_whole,
 )
 from memtui.stores.file_store import TextFileStore
@@ -112,8 +112,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
             yield each._replace(mark=f"{each.mark}|{mark}|{'read-only' if locked else ''}|")
         yield from faults
         if self._not_committed:
-            why = f"the last change is written but not committed: {self._not_committed}"
-            yield Unreadable(str(self.root / ".git"), why)
+            yield Unreadable(str(self.root / ".git"), self._not_committed)
         if paths != self._paths:
             self._paths, self._names = paths, None
 
@@ -153,12 +152,17 @@ class MarkdownFolder(TextFileStore[NoteContext]):
             self._names = names
         return self._names.get(name) or self._names.get(link_names(name)[2], "")
 
-    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits, and commit the files where the folder's program does."""
         super().apply(edits, recorder)
         files = sorted({edit.path for edit in edits if isinstance(edit, TextEdit)})
-        if files and self.profile.commits:
-            self._not_committed = commit_files(self.root, files)
+        if not files or not self.profile.commits:
+            return None
+        from memtui.files.git_repository import commit_files
+
+        why = commit_files(self.root, files)
+        self._not_committed = f"the last change is written but not committed: {why}" if why else ""
+        return Written(tuple(edits), {}, (self._not_committed,)) if why else None
 
 
 def place_facts(store: MarkdownFolder) -> dict[str, object]:
