@@ -27,7 +27,7 @@ from memtui.files.reading import read_bytes, real_path
 from memtui.progress import IsCancelled, never
 from memtui.text import one_line
 
-LONGEST_PROBLEM = 160
+LONGEST_PROBLEM = 200
 """Characters of a message of git."""
 _TICK = 0.05
 """Seconds between two checks of whether it was cancelled."""
@@ -206,10 +206,9 @@ class GitCommands:
             if process.returncode is None:
                 _kill(process)
         if process.returncode:
-            said = problem.decode("utf-8", "replace").strip().split("\n")[0]
-            raise GitError(
-                one_line(said.replace(self.folder, str(self.repository.folder)), LONGEST_PROBLEM)
-            )
+            said = " ".join(problem.decode("utf-8", "replace").split()[:40])
+            said = said.replace(f"{self.folder}/", "").replace(f"{self.repository.top}/", "")
+            raise GitError(one_line(said, LONGEST_PROBLEM))
         return output
 
     def _environment(self) -> dict[str, str]:
@@ -345,7 +344,8 @@ def _commit(git: GitCommands, names: Sequence[str]) -> None:
         git.run("read-tree", head, env=own)
     entries = _entries(git, names)
     git.run("update-index", "-z", "--index-info", env=own, stdin=entries)
-    tree = _ask(git, "write-tree", env=own)
+    # Blobs of other files may be missing, as in a partial clone: they are what HEAD has.
+    tree = _ask(git, "write-tree", "--missing-ok", env=own)
     if head and tree == _ask(git, "rev-parse", f"{head}^{{tree}}"):
         return
     shown = names[0] if len(names) == 1 else f"{len(names)} files"
@@ -353,8 +353,9 @@ def _commit(git: GitCommands, names: Sequence[str]) -> None:
     commit = _ask(git, "commit-tree", tree, *parent, "-m", f"memtui: {shown}", env=_WHO)
     index = {"GIT_INDEX_FILE": str(repository.folder / "index")}
     git.run("update-index", "-z", "--index-info", env=index, stdin=entries)
-    for folder in (repository.folder / "logs", repository.common / "logs" / "refs"):
-        folder.mkdir(parents=True, exist_ok=True)
+    if not (repository.common / "reftable").exists():  # else the logs are there too
+        for folder in (repository.folder / "logs", repository.common / "logs" / "refs"):
+            folder.mkdir(parents=True, exist_ok=True)
     old = head or "0" * len(commit)
     git.run("update-ref", "-m", "commit: memtui", "HEAD", commit, old, env=_WHO)
 
