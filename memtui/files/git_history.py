@@ -16,6 +16,7 @@ from pathlib import Path
 from memtui.dataclass import dataclass
 from memtui.errors import UnreadableFile
 from memtui.files.git_repository import (
+    LONGEST_PROBLEM,
     GitError,
     GitRepository,
     GitStopped,
@@ -24,6 +25,7 @@ from memtui.files.git_repository import (
 )
 from memtui.files.reading import read_bytes
 from memtui.progress import IsCancelled, never
+from memtui.text import one_line
 
 log = logging.getLogger(__name__)
 
@@ -145,7 +147,7 @@ class GitHistory:
         try:
             with self._opened().open(self.deadline, self.cancelled) as git:
                 return self._opened().settings(git).get("remote.origin.url", "").strip()
-        except GitError as error:
+        except (GitError, OSError) as error:
             self._failed(error)
             return ""
 
@@ -224,7 +226,7 @@ class GitHistory:
         try:
             with self._opened().open(self.deadline, self.cancelled) as git:
                 return git.run(*arguments, stdin=stdin.encode())
-        except GitError as error:
+        except (GitError, OSError) as error:
             if str(error) or not quiet:
                 self._failed(error)
             return None
@@ -235,14 +237,14 @@ class GitHistory:
             self._repository = GitRepository(self.top)
         return self._repository
 
-    def _failed(self, error: GitError) -> None:
+    def _failed(self, error: GitError | OSError) -> None:
         if isinstance(error, GitStopped):
             is_late = time.monotonic() > self.deadline
             self.left_out = (
                 f"it took longer than {TIME_LIMIT:g} seconds" if is_late else "cancelled"
             )
         else:
-            self.left_out = str(error) or "it failed"
+            self.left_out = one_line(str(error), LONGEST_PROBLEM) or "it failed"
 
 
 def _end_of_batch(sizes: Sequence[int], first: int) -> int:

@@ -4,8 +4,9 @@ The config of a repository names programs in any number of places: hooks, filter
 text converters, signing, remotes from which the missing objects of a partial clone are fetched. So
 git never reads that config. It runs in a private folder whose config memtui writes, and which links
 to the objects, refs and logs of the repository; only the settings that say how these are stored are
-copied. In that folder there are no hooks, attributes, remotes or work tree, a missing object is an
-error, and no other repository is looked for. Every call is bounded in time and can be cancelled.
+copied. There are no hooks and no remotes then, attributes name filters and drivers that are not
+defined, a missing object is an error, and no other repository is looked for. Every call is bounded
+in time and can be cancelled.
 """
 
 from __future__ import annotations
@@ -43,15 +44,17 @@ _CONFIG = """\
 """
 """A shared index that git made anew would be lost with the private folder."""
 _COPIED = (
-    *("core.repositoryformatversion", "core.sharedrepository", "core.logallrefupdates"),
-    *("extensions.objectformat", "extensions.refstorage"),
+    *("core.repositoryformatversion", "extensions.objectformat", "extensions.refstorage"),
+    *("core.sharedrepository", "core.logallrefupdates"),
+    *("core.filemode", "core.trustctime", "core.checkstat"),
 )
-"""Settings of the repository that git is given; without the last two it would misread it."""
+"""Settings of the repository that git is given: formats, modes of new files, what the index
+compares."""
 _IRRELEVANT = frozenset(
     f"extensions.{name}"
     for name in ("noop", "preciousobjects", "partialclone", "worktreeconfig", "relativeworktrees")
 )
-_WANTED = r"^(core\.(repositoryformatversion|sharedrepository|logallrefupdates)|extensions\..*|remote\.origin\.url)$"  # noqa: E501
+_WANTED = f"^({'|'.join(map(re.escape, _COPIED))}|extensions\\..*|remote\\.origin\\.url)$"
 _VALUE = re.compile(r"[A-Za-z0-9]{1,20}")
 
 
@@ -103,22 +106,20 @@ class GitRepository:
 
     @contextmanager
     def open(self, deadline: float, cancelled: IsCancelled = never) -> Iterator[GitCommands]:
-        """Yield what runs git until this time (`time.monotonic`). Raises GitError."""
+        """Yield what runs git until this time (`time.monotonic`). Raises GitError, OSError."""
         program = find_git()
         if program is None:
             raise GitError("git is not installed")
-        try:
-            with tempfile.TemporaryDirectory(prefix="memtui-git-") as folder:
-                git = GitCommands(self, program, folder, deadline, cancelled)
-                self._link(Path(folder))
-                Path(folder, "config").write_text(_CONFIG, encoding="ascii")
-                settings = self.settings(git)
-                Path(folder, "config").write_text(_CONFIG + _copied(settings), encoding="ascii")
-                if "extensions.refstorage" in settings and self.folder != self.common:
-                    raise GitError("a linked work tree with reftable is not supported")
-                yield git
-        except OSError as error:
-            raise GitError(f"it cannot be run: {error.strerror or error}") from error
+        with tempfile.TemporaryDirectory(prefix="memtui-git-") as folder:
+            git = GitCommands(self, program, folder, deadline, cancelled)
+            self._link(Path(folder))
+            config = Path(folder, "config")
+            config.write_text(_CONFIG, encoding="ascii")
+            settings = self.settings(git)
+            config.write_text(_CONFIG + _copied(settings), encoding="ascii")
+            if "extensions.refstorage" in settings and self.folder != self.common:
+                raise GitError("a linked work tree with reftable is not supported")
+            yield git
 
     def settings(self, git: GitCommands) -> Mapping[str, str]:
         """The settings that say how the repository is stored, and `remote.origin.url`.
@@ -176,7 +177,11 @@ class GitCommands:
     cancelled: IsCancelled
 
     def run(
-        self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None
+        self,
+        *arguments: str,
+        stdin: bytes = b"",
+        env: Mapping[str, str] | None = None,
+        cwd: str = "",
     ) -> bytes:
         """The output of a command. Raises GitError; then git and what it started have ended."""
         if self.cancelled() or time.monotonic() > self.deadline:
@@ -186,7 +191,7 @@ class GitCommands:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            cwd=self.folder,
+            cwd=cwd or self.folder,
             env={**self._environment(), **(env or {})},
             start_new_session=True,
         )
@@ -351,8 +356,10 @@ def _commit(git: GitCommands, names: Sequence[str]) -> None:
     shown = names[0] if len(names) == 1 else f"{len(names)} files"
     parent = ("-p", head) if head else ()
     commit = _ask(git, "commit-tree", tree, *parent, "-m", f"memtui: {shown}", env=_WHO)
-    index = {"GIT_INDEX_FILE": str(repository.folder / "index")}
-    git.run("update-index", "-z", "--index-info", env=index, stdin=entries)
+    # git looks at files that may have changed in the instant in which the index was written.
+    top = str(repository.top)
+    index = {"GIT_INDEX_FILE": str(repository.folder / "index"), "GIT_WORK_TREE": top}
+    git.run("update-index", "-z", "--index-info", env=index, stdin=entries, cwd=top)
     if not (repository.common / "reftable").exists():  # else the logs are there too
         for folder in (repository.folder / "logs", repository.common / "logs" / "refs"):
             folder.mkdir(parents=True, exist_ok=True)

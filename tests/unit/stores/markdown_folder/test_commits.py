@@ -164,6 +164,29 @@ def test_a_commit_is_what_git_makes_in_every_kind_of_repository(
     assert ("shallow clone" in log.left_out) == (kind == "shallow")
 
 
+def test_a_repository_with_reftable(tmp_path: Path) -> None:
+    """Refs and logs in tables; a git that does not know them says so."""
+    root = tmp_path / "memfs"
+    try:
+        repository(root, "--ref-format=reftable")
+    except subprocess.CalledProcessError:
+        shutil.rmtree(root)
+        repository(root)
+        git(root, "config", "core.repositoryFormatVersion", "1")
+        git(root, "config", "extensions.refStorage", "reftable")
+        (warning,) = edit(opened(root), "system/human.md", "She likes tea.")
+        assert "unknown repository extension" in warning
+        assert "refstorage" in warning
+        return
+    library = opened(root)
+    assert edit(library, "system/human.md", "She likes tea.") == ()
+    library.undo()
+    assert git(root, "rev-list", "--count", "HEAD") == "3"
+    assert git(root, "reflog", "-1", "--format=%gs %gn") == "commit: memtui memtui"
+    assert git(root, "status", "--porcelain") == ""
+    assert not (root / ".git" / "logs").exists()
+
+
 def test_the_first_commit_of_a_repository(tmp_path: Path) -> None:
     root = tmp_path / "memfs"
     shutil.copytree(paths.bundled_folder("sample-data") / "memfs", root)
@@ -171,6 +194,21 @@ def test_the_first_commit_of_a_repository(tmp_path: Path) -> None:
     assert edit(opened(root), "system/human.md", "She likes tea.") == ()
     assert git(root, "ls-tree", "-r", "--name-only", "HEAD") == "system/human.md"
     assert git(root, "reflog", "--format=%gs") == "commit: memtui"
+
+
+def test_a_change_that_only_the_content_shows_is_still_seen_after_a_commit(
+    library: Library,
+) -> None:
+    root = library.stores[0].root
+    file = root / "system" / "persona.md"
+    git(root, "config", "core.trustctime", "false")
+    git(root, "update-index", "--refresh")
+    before, status = file.read_bytes(), file.stat()
+    file.write_bytes(before[:-2] + b"?\n")
+    for path in (file, root / ".git" / "index"):  # as within one tick of the clock
+        os.utime(path, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    edit(library, "system/human.md", "She likes tea.")
+    assert git(root, "diff", "--name-only") == "system/persona.md"
 
 
 def test_a_detached_head_is_not_moved(library: Library) -> None:
