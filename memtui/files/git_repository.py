@@ -24,12 +24,16 @@ from pathlib import Path
 
 from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
-from memtui.files.reading import read_bytes, real_path
+from memtui.files.reading import error_text, read_bytes, real_path
 from memtui.progress import IsCancelled, never
 from memtui.text import one_line
 
+LARGEST = 4 * 1024 * 1024
+"""Bytes of a config or another file of a repository that memtui reads itself."""
 LONGEST_PROBLEM = 200
 """Characters of a message of git."""
+_PATIENCE = 1.0
+"""Seconds that git has to remove its locks."""
 _TICK = 0.05
 """Seconds between two checks of whether it was cancelled."""
 
@@ -117,7 +121,8 @@ class GitRepository:
             config.write_text(_CONFIG, encoding="ascii")
             settings = self.settings(git)
             config.write_text(_CONFIG + _copied(settings), encoding="ascii")
-            if "extensions.refstorage" in settings and self.folder != self.common:
+            is_linked = self.folder != self.common
+            if is_linked and settings.get("extensions.refstorage") == "reftable":
                 raise GitError("a linked work tree with reftable is not supported")
             yield git
 
@@ -160,9 +165,9 @@ class GitRepository:
         (private / "logs").mkdir()
         (private / "logs" / "HEAD").symlink_to(self.folder / "logs" / "HEAD")
         (private / "logs" / "refs").symlink_to(self.common / "logs" / "refs")
-        for entry in os.scandir(self.folder):
-            if entry.name.startswith("sharedindex."):
-                (private / entry.name).symlink_to(entry.path)
+        for name in os.listdir(self.folder):
+            if name.startswith("sharedindex."):
+                (private / name).symlink_to(self.folder / name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +244,11 @@ class GitCommands:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill git and what it has started, which would hold its output open."""
+    """End git, which removes its locks then, and kill what is left of what it has started."""
+    with suppress(OSError):
+        os.killpg(process.pid, signal.SIGTERM)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_PATIENCE)
     with suppress(OSError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -261,14 +270,22 @@ def _copied(settings: Mapping[str, str]) -> str:
 
 def _read(path: Path) -> bytes:
     """The content of a file, also through links. Raises GitError."""
+    real = real_path(path)
     try:
-        return read_bytes(real_path(path))
+        if real.stat().st_size > LARGEST:
+            raise GitError(f"{path.name} is too large")
+        return read_bytes(real)
+    except OSError as error:
+        raise GitError(f"{path.name}: {error_text(error)}") from error
     except MemtuiError as error:
         raise GitError(f"{path.name}: {error.what}") from error
 
 
 def _first_line(path: Path) -> str:
-    return os.fsdecode(_read(path).split(b"\n")[0].rstrip(b"\r"))
+    line = os.fsdecode(_read(path).split(b"\n")[0].rstrip(b"\r"))
+    if not line or "\0" in line:
+        raise GitError(f"{path.name} names no folder")
+    return line
 
 
 # ---- commits ------------------------------------------------------------------------------------
@@ -419,8 +436,9 @@ def _refuse_links(repository: GitRepository, branch: str) -> None:
     written = [
         *(repository.common / name for name in ("objects", branch, f"logs/{branch}")),
         *(repository.folder / name for name in ("index", "logs/HEAD")),
-        *(Path(entry.path) for entry in os.scandir(repository.common / "objects")),
     ]
+    with os.scandir(repository.common / "objects") as entries:
+        written += [Path(entry.path) for entry in entries if entry.is_symlink()]
     for path in written:
         if real_path(path) != path:
             raise GitError(f"{path.relative_to(repository.common)} is or lies behind a link")
