@@ -367,7 +367,7 @@ def test_a_change_while_the_index_is_saved_is_found(home: Path, tmp_path: Path) 
         return False
 
     library.save_index(change_meanwhile)
-    assert contents(library, '"gauge at Port"') == ["Bo repaired the gauge at Port Ellis"]
+    assert contents(library, "g*uge") == ["Bo repaired the gauge at Port Ellis"]
 
 
 @pytest.mark.slow
@@ -378,16 +378,16 @@ def test_the_index_of_another_process_for_other_rows_is_not_used(
     library = open_library(home, cache)
     library.index()
     library.save_index()
-    assert contents(library, '"tide tables"') != []
-    before = contents(library, '"tide tables"')
+    assert contents(library, "t*bles") != []
+    before = contents(library, "t*bles")
     write_facts(home, "bo", [fact(8, "Bo repaired the gauge at Port Ellis")])
     shutil.rmtree(home / "entities" / "alice")
     other = open_library(home, cache)
     other.index()
     other.save_index()
-    assert contents(library, '"tide tables"') == before
+    assert contents(library, "t*bles") == before
     library.refresh()
-    assert contents(library, '"tide tables"') == contents(other, '"tide tables"') == []
+    assert contents(library, "t*bles") == contents(other, "t*bles") == []
 
 
 def test_a_file_that_was_read_whole_can_be_offered_again_when_an_agent_empties_it(
