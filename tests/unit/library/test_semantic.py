@@ -142,9 +142,7 @@ def test_the_past_keeps_the_vectors_of_its_own_rows(
 ) -> None:
     """A row with a former text got the vector of whatever came into its slot later."""
     cache = tmp_path / "cache"
-    one = Library.open(
-        [home], cache=cache, state=tmp_path / "state", embedding=Embedding("static")
-    )
+    one = Library.open([home], cache=cache, state=tmp_path / "state", embedding=Embedding("static"))
     one.load()
     one.index()
     one.embed()
@@ -171,9 +169,7 @@ def test_the_past_keeps_the_vectors_of_its_own_rows(
 def test_the_past_writes_no_cache(home: Path, tmp_path: Path, carrier: Path) -> None:
     """Rows and columns of the past in the cache would be shown as the present at the next start."""
     cache = tmp_path / "cache"
-    one = Library.open(
-        [home], cache=cache, state=tmp_path / "state", embedding=Embedding("static")
-    )
+    one = Library.open([home], cache=cache, state=tmp_path / "state", embedding=Embedding("static"))
     one.load()
     one.index()
     one.save_index()
