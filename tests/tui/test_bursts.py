@@ -90,8 +90,11 @@ async def test_enter_and_more_letters_link_nothing(root: Path, tmp_path: Path) -
 
 
 @pytest.mark.slow
-async def test_the_pack_that_is_copied_is_the_one_for_the_typed_task(root: Path) -> None:
-    async with stage(root) as on:
+async def test_the_pack_that_is_copied_is_the_one_for_the_typed_task(
+    root: Path, tmp_path: Path
+) -> None:
+    async with slow_stage(root, tmp_path / "state") as on:
+        await on.ready()
         await on.press("P")
         await on.burst(*"redirect", "enter", "y")
         await on.until(lambda: on.app.clipboard, "the pack was copied")
