@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -146,6 +147,29 @@ def test_a_command_within_the_text_exists(page: str) -> None:
     text = re.sub(r"^```.*?^```$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.M | re.S)
     for command in re.findall(r"(?<!`)`memtui ([^`\n]+)`(?!`)", text):
         _check_command(command.split())
+
+
+def _texts(module: Path) -> Iterator[str]:
+    """The strings of a module that are not docstrings."""
+    tree = ast.parse(module.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.Constant) and not isinstance(node, ast.Expr):
+                yield child.value if isinstance(child.value, str) else ""
+
+
+def test_what_the_program_says_names_what_an_installation_has() -> None:
+    """The help named a page that only a checkout has."""
+    commands = 0
+    for module in (ROOT / "memtui").rglob("*.py"):
+        for text in _texts(module):
+            for page in re.findall(r"\b(?:docs|tests)/[\w/-]+", text):
+                raise AssertionError(f"{module}: {page} is not installed")
+            for command in re.findall(r"\bmemtui ([a-z-]+(?: --[a-z-]+)*)(?=[ `,.;)]|$)", text):
+                if command.split()[0] in COMMANDS or f"`memtui {command}" in text:
+                    _check_command(command.split())
+                    commands += 1
+    assert commands > 20
 
 
 @pytest.mark.parametrize("block", SETTINGS, ids=str)
