@@ -7,13 +7,15 @@ changes of other records by other programs stay. All functions are pure, from te
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Any
 
 from memtui.changes import RecordEdit, TextEdit, ValueEdit
-from memtui.errors import Conflict, Refused
+from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.files import text_items
 from memtui.files.json import editing as spans
 from memtui.files.json.locating import Record, load, load_records, locate
 
@@ -37,7 +39,7 @@ def rebase(text: str | None, edits: Sequence[FileEdit], where: str = "") -> str 
     """
     records: list[RecordEdit] = []
     values: list[ValueEdit] = []
-    for edit in edits:
+    for edit in _joined(edits):
         if isinstance(edit, RecordEdit):
             records.append(edit)
         elif isinstance(edit, ValueEdit):
@@ -46,6 +48,23 @@ def rebase(text: str | None, edits: Sequence[FileEdit], where: str = "") -> str 
             text = _apply_text_edit(_apply_to_parts(text, records, values, where), edit, where)
             records, values = [], []
     return _apply_to_parts(text, records, values, where)
+
+
+def _joined(edits: Sequence[FileEdit]) -> Iterator[FileEdit]:
+    """The edits, with one in place of several that follow each other in a text of items."""
+    known: TextEdit | None = None
+    for edit in edits:
+        follows = isinstance(edit, TextEdit) and edit.items and known is not None
+        if follows and isinstance(edit, TextEdit) and known and known.after == edit.before:
+            known = replace(known, after=edit.after)
+            continue
+        if known is not None:
+            yield known
+        known = edit if isinstance(edit, TextEdit) and edit.items else None
+        if known is None:
+            yield edit
+    if known is not None:
+        yield known
 
 
 def _apply_to_parts(
@@ -250,6 +269,9 @@ def value_at(text: str, pointer: tuple[str, ...]) -> str:
 def _apply_text_edit(text: str | None, edit: TextEdit, where: str) -> str | None:
     if text == edit.before or text == edit.after:
         return edit.after
+    if edit.items and text is not None:
+        with suppress(UnreadableFile):
+            return text_items.merge_edit(text, edit, where)
     extended = _with_appended_lines(text, edit)
     if extended is not None:
         return extended

@@ -22,7 +22,7 @@ from typing import Any
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
 from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, UnreadableFile
-from memtui.files import atomic_replace
+from memtui.files import atomic_replace, text_items
 from memtui.files.frontmatter import split
 from memtui.files.json.locating import load
 from memtui.files.merging import apply_record_change, is_same_value, records_by_id, value_at
@@ -224,6 +224,8 @@ class EditStatus:
     state: EditState
     reapply: Edit | None = None
     """For REVERTED: the edit that reapplies it to what is there now."""
+    is_added: bool = False
+    """For REVERTED: what it had added is gone."""
 
 
 HELD = EditStatus(EditState.HELD)
@@ -240,13 +242,21 @@ def find_statuses(sequences: Iterable[EditSequence]) -> list[tuple[EditSequence,
     for edits in sequences:
         if path := _path_of(edits[0]):
             by_path.setdefault(resolve(path), []).append(edits)
-    found = []
+    found: list[tuple[EditSequence, EditStatus]] = []
     for file_path, of_file in by_path.items():
         file = _CurrentFile(file_path)
+        of_items = [edits for edits in of_file if _is_of_items(edits)]
+        of_file = [edits for edits in of_file if not _is_of_items(edits)]
+        with suppress(UnreadableFile):
+            found += file.statuses_by_items(of_items)
         for edits in sorted(of_file, key=lambda edits: not isinstance(edits[0], TextEdit)):
             with suppress(UnreadableFile):
                 found.append((edits, file.status_of(edits)))
     return found
+
+
+def _is_of_items(edits: EditSequence) -> bool:
+    return isinstance(edits[0], TextEdit) and edits[0].items == text_items.GRAPH
 
 
 def _path_of(edit: Edit) -> str:
@@ -282,6 +292,27 @@ class _CurrentFile:
             return _value([e for e in edits if isinstance(e, ValueEdit)], self._value(newest))
         return self._text_status([e for e in edits if isinstance(e, TextEdit)])
 
+    def statuses_by_items(
+        self, sequences: Sequence[EditSequence]
+    ) -> Iterator[tuple[EditSequence, EditStatus]]:
+        """The statuses of edits of a text of items, newest first. Raises UnreadableFile.
+
+        Each item has its own history, so each edit of which something was reverted is found.
+        """
+        if self._error is not None:
+            raise self._error
+        edits = [edits[0] for edits in sequences if isinstance(edits[0], TextEdit)]
+        text = self._text or ""
+        for edits_of_one, edit, changes in zip(
+            sequences, edits, text_items.find_reverted(edits, self._text), strict=True
+        ):
+            status = HELD
+            if changes:
+                after = text_items.merge(text_items.parse(text, edit.items), changes)[0]
+                is_added = all(change.old is None for change in changes)
+                status = _reverted(replace(edit, before=self._text, after=after), is_added)
+            yield edits_of_one, status
+
     def _record(self, edit: RecordEdit) -> str | None:
         name = edit.array, edit.id_key
         if name not in self._lists:
@@ -303,8 +334,8 @@ class _CurrentFile:
         return found
 
 
-def _reverted(reapply: Edit) -> EditStatus:
-    return EditStatus(EditState.REVERTED, reapply)
+def _reverted(reapply: Edit, is_added: bool = False) -> EditStatus:
+    return EditStatus(EditState.REVERTED, reapply, is_added)
 
 
 # ---- records and values ---------------------------------------------------------------------

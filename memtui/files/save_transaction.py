@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from memtui.changes import (
@@ -19,19 +19,21 @@ from memtui.changes import (
     RecordEdit,
     RowEdit,
     SidecarEdit,
+    TextEdit,
     TreeEdit,
     ValueEdit,
     invert_edits,
 )
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, UnreadableFile
-from memtui.files import atomic_replace, backups, sidecar_lines
+from memtui.files import atomic_replace, backups, sidecar_lines, text_items
 from memtui.files.atomic_replace import PAUSE, SETTLING, read_if_exists
 from memtui.files.json.locating import load
 from memtui.files.locking import locked
 from memtui.files.merging import FileEdit, Key, diff_records, reapply_edits, rebase, record_key
 from memtui.files.reading import decode, digest, encode, real_path
 from memtui.files.save_hooks import WriteRecorder, failpoint
+from memtui.files.text_items import Item, ItemChange
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
 
 MAX_CHECKS = 60
@@ -46,11 +48,18 @@ MAX_ATTEMPTS = 200
 """Times a save starts again because another program wrote in between (each takes some ms)."""
 
 
+CheckText = Callable[[Path, str | None, str | None], None]
+"""Raises Refused for a text that must not be written, given the path, the old text and the new."""
+
+
 class FileSave:
     """The save of one file."""
 
-    def __init__(self, edits: FileEdits, recorder: WriteRecorder) -> None:
+    def __init__(
+        self, edits: FileEdits, recorder: WriteRecorder, check: CheckText | None = None
+    ) -> None:
         self._edits = edits
+        self._check = check
         self._path = edits.path
         self._recorder = recorder
         self._watch_until: float | None = None
@@ -79,6 +88,9 @@ class FileSave:
         old, new = self._edits.read_and_rewrite()
         if new == old:
             return
+        if self._check is not None:
+            before, after = (None if data is None else decode(data) for data in (old, new))
+            self._check(self._path, before, after)
         self._intend(old, new)
         if new is None:
             self._back_up(atomic_replace.remove(self._path, old or b""))
@@ -217,21 +229,32 @@ class ForeignChanges:
         self._edits = edits
         self._edited = {record_key(edit) for edit in edits.edits if isinstance(edit, RecordEdit)}
         self._records: dict[Key, RecordEdit] = {}
+        self._items: dict[Item, ItemChange] = {}
+        self._edited_items = {
+            item
+            for edit in edits.edits
+            if isinstance(edit, TextEdit) and edit.items
+            for item in text_items.changed_items(edit)
+        }
         self._tails: list[bytes] = []
 
     @property
     def found(self) -> bool:
-        return bool(self._records or self._tails)
+        return bool(self._records or self._items or self._tails)
 
     def appended_lines(self, disk: bytes, other: bytes) -> bytes | None:
         """Return the lines it appended to a text; None if it did anything else."""
-        if self._edits.record_arrays or not other.startswith(disk) or not disk.endswith(b"\n"):
+        if self._edits.record_arrays or self._edits.items_form:
+            return None
+        if not other.startswith(disk) or not disk.endswith(b"\n"):
             return None
         self._tails.append(other[len(disk) :])
         return self._tails[-1]
 
     def merge_version(self, disk: bytes, other: bytes) -> bytes:
         """Return its newest version, with the earlier changes that this one lacks."""
+        if self._edits.items_form:
+            return self._merge_items(disk, other)
         if not self._edits.record_arrays:
             return other + b"".join(tail for tail in self._tails if tail not in other)
         if not self._edits.is_complete(other):
@@ -242,6 +265,24 @@ class ForeignChanges:
             if key not in self._edited and (edit.after is not None or key not in self._records):
                 self._records[key] = edit
         return encode(reapply_edits(decode(other), list(self._records.values())))
+
+    def _merge_items(self, disk: bytes, other: bytes) -> bytes:
+        form = self._edits.items_form
+        if not self._edits.is_complete(other):
+            return other
+        with contextlib.suppress(UnreadableFile):
+            now = text_items.parse(decode(other), form)
+            for change in text_items.diff(text_items.parse(decode(disk), form), now):
+                item = change.new or change.old
+                if item is None or {change.old, change.new} & self._edited_items:
+                    continue
+                former = self._items.pop(change.old, None) if change.old else None
+                if former is not None:  # the program's own: replaced again, or missing again
+                    change = replace(change, old=former.old) if change.new else former
+                    item = change.new or item
+                self._items[item] = change
+            return encode(text_items.merge(now, self._items.values())[0])
+        return other
 
 
 _REPORT_EVERY = 32
@@ -265,8 +306,10 @@ def preview(
     return diffs
 
 
-def commit(edits: Sequence[Edit], recorder: WriteRecorder) -> None:
+def commit(edits: Sequence[Edit], recorder: WriteRecorder, check: CheckText | None = None) -> None:
     """Apply the edits on disk, file by file in the order the edits first name them.
+
+    `check` is called under the locks with the text of each file before and after.
 
     Raises Conflict or SaveError (also UnreadableFile or Refused, before anything is written), and
     then no file is changed: those already saved are rolled back.
@@ -278,7 +321,7 @@ def commit(edits: Sequence[Edit], recorder: WriteRecorder) -> None:
     saved: list[FileEdits] = []
     try:
         for file in files:
-            FileSave(file, recorder).run()
+            FileSave(file, recorder, check).run()
             saved.append(file)
     except MemtuiError as error:
         failed = _roll_back(saved, recorder)
@@ -312,6 +355,11 @@ class FileEdits:
     @property
     def record_arrays(self) -> list[tuple[tuple[str, ...], str]]:
         return [(e.array, e.id_key) for e in self.edits if isinstance(e, RecordEdit)]
+
+    @property
+    def items_form(self) -> str:
+        """The form of a text that is merged by its items; "" for another file."""
+        return next((e.items for e in self.edits if isinstance(e, TextEdit)), "")
 
     @property
     def without_book_keeping(self) -> FileEdits:
@@ -358,6 +406,8 @@ class FileEdits:
 
     def is_complete(self, data: bytes) -> bool:
         """Whether a program has finished writing this file."""
+        if self.items_form:
+            return text_items.is_complete(decode(data), self.items_form)
         if any(isinstance(edit, RecordEdit | ValueEdit) for edit in self.edits):
             try:
                 load(decode(data))

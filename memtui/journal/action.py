@@ -27,6 +27,7 @@ from memtui.changes import (
 from memtui.dataclass import dataclass, field
 from memtui.errors import RefError
 from memtui.files.merging import is_same_value, record_key
+from memtui.files.text_items import GRAPH
 from memtui.model import Memory
 
 _KINDS = (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit, TreeEdit)
@@ -226,6 +227,8 @@ def _target(edit: Edit) -> Hashable:
         return edit.path, edit.pointer
     if isinstance(edit, RowEdit):
         return edit.path, edit.table, json.dumps(dict(edit.key), sort_keys=True)
+    if isinstance(edit, TextEdit) and edit.items == GRAPH:
+        return edit.path, id(edit)  # its items have histories of their own
     return (edit.path,)
 
 

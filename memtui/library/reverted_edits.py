@@ -130,14 +130,15 @@ def find_reverted(histories: Sequence[EditHistory]) -> list[RevertedEdit]:
     edits = [history.edits for history in present]
     rows = [each for each in edits if isinstance(each[0], RowEdit)]
     statuses = [*find_statuses(edits), *registry.find_row_statuses(rows)]
-    reapply = {id(each[0]): status.reapply for each, status in statuses}
+    by_edit = {id(each[0]): status for each, status in statuses}
     found = []
     for history in present:
         newest = history.steps[0]
-        edit = reapply.get(id(newest.edit))
-        if edit is not None:
+        status = by_edit.get(id(newest.edit))
+        edit = status.reapply if status is not None else None
+        if status is not None and edit is not None:
             action = _responsible_action(history, edit)
-            added = not edit.before or not newest.edit.before
+            added = status.is_added or not edit.before or not newest.edit.before
             found.append(RevertedEdit(action, newest.store, history.target, edit, added))
     return found
 
