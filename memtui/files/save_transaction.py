@@ -273,14 +273,12 @@ class ForeignChanges:
         with contextlib.suppress(UnreadableFile):
             now = text_items.parse(decode(other), form)
             for change in text_items.diff(text_items.parse(decode(disk), form), now):
-                item = change.new or change.old
-                if item is None or {change.old, change.new} & self._edited_items:
-                    continue
-                former = self._items.pop(change.old, None) if change.old else None
-                if former is not None:  # the program's own: replaced again, or missing again
-                    change = replace(change, old=former.old) if change.new else former
-                    item = change.new or item
-                self._items[item] = change
+                # An item that is missing again was not removed: see `merge_version`.
+                is_own = change.old in self._edited_items or change.old in self._items
+                old = None if is_own else change.old
+                new = None if change.new in self._edited_items else change.new
+                if item := new or old:
+                    self._items[item] = replace(change, old=old, new=new)
             return encode(text_items.merge(now, self._items.values())[0])
         return other
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from memtui.changes import TextEdit
 from memtui.dataclass import dataclass
-from memtui.errors import Conflict, UnreadableFile
+from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, parse_graph
 from memtui.files.json.locating import load
@@ -296,6 +296,8 @@ class EntryText(ItemText):
                 place = _place_below(change.above, items)
                 text = insert_entry(text, place, change.new.text)
                 items.insert(place, change.new)
+        if [text[start:end] for start, end in entry_spans(text)] != [each.text for each in items]:
+            raise Refused("it would not be read as the same entries", do="remove the § line")
         return text
 
 

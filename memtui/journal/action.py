@@ -159,6 +159,8 @@ def edit_histories(actions: Iterable[JournalAction]) -> list[EditHistory]:
     ended: set[Hashable] = set()
     for step in _steps(actions):
         target = _target(step.edit)
+        if isinstance(step.edit, TextEdit) and step.edit.items == GRAPH:
+            target = target, len(found)  # its items have histories of their own
         steps = found.setdefault(target, [])
         if steps and not _follows(steps[-1].edit, step.edit):
             ended.add(target)  # another program wrote in between
@@ -227,8 +229,6 @@ def _target(edit: Edit) -> Hashable:
         return edit.path, edit.pointer
     if isinstance(edit, RowEdit):
         return edit.path, edit.table, json.dumps(dict(edit.key), sort_keys=True)
-    if isinstance(edit, TextEdit) and edit.items == GRAPH:
-        return edit.path, id(edit)  # its items have histories of their own
     return (edit.path,)
 
 
