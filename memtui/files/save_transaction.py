@@ -40,10 +40,13 @@ MAX_CHECKS = 60
 """Times a file is read again after a merge (which needs two programs within a millisecond): a
 quarter of a second. Counted, not timed: on a busy machine the other program waits for its turn."""
 WATCH_SECONDS = 2.0
-"""Time from the first merge to the end of all such checks, for a program that never stops writing.
-What it reverts after that is found by `revert_detection`."""
+"""Time from the first merge in which these edits are made again where a program that never stops
+writing drops them. What it reverts after that is found by `revert_detection`. What it wrote itself
+and has dropped because of the merge is merged even then."""
 _PAUSE = 0.004
 """Seconds between two checks."""
+MAX_MERGES = 2000
+"""Times that what another program writes meanwhile is merged; each takes some ms."""
 MAX_ATTEMPTS = 200
 """Times a save starts again because another program wrote in between (each takes some ms)."""
 
@@ -109,7 +112,7 @@ class FileSave:
         """
         foreign, backup, placed = ForeignChanges(self._edits), None, False
         failure: Conflict | None = None
-        for _ in range(MAX_ATTEMPTS):
+        for _ in range(MAX_MERGES):
             displaced: atomic_replace.Displaced | None = None
             try:
                 displaced = atomic_replace.replace(
@@ -137,6 +140,8 @@ class FileSave:
                 if later is None:
                     break
                 disk, other, now = new_bytes, later, later
+            if now == other and self._is_watch_over and foreign.is_whole(disk, other):
+                break
             try:
                 new_bytes, failure = self._merge(foreign, disk, other, new_bytes)
                 disk = now
@@ -182,7 +187,7 @@ class FileSave:
         that moment writes back what it read, without its own former change.
         """
         checks = 0
-        while checks < MAX_CHECKS and time.monotonic() < (self._watch_until or 0.0):
+        while checks < MAX_CHECKS:
             time.sleep(_PAUSE)
             with contextlib.suppress(UnreadableFile):
                 now = atomic_replace.read_if_exists(self._path)
@@ -192,6 +197,10 @@ class FileSave:
                     return now
             checks += 1
         return None
+
+    @property
+    def _is_watch_over(self) -> bool:
+        return self._watch_until is not None and time.monotonic() > self._watch_until
 
     def _intend(self, pre: bytes | None, post: bytes | None) -> None:
         failpoint("intent")
@@ -265,6 +274,10 @@ class ForeignChanges:
             if key not in self._edited and (edit.after is not None or key not in self._records):
                 self._records[key] = edit
         return encode(reapply_edits(decode(other), list(self._records.values())))
+
+    def is_whole(self, disk: bytes, other: bytes) -> bool:
+        """Whether a version has all that the program wrote before; it may lack these edits."""
+        return self.merge_version(disk, other) == other
 
     def _merge_items(self, disk: bytes, other: bytes) -> bytes:
         form = self._edits.items_form
