@@ -14,6 +14,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from memtui.changes import TextEdit
@@ -188,6 +189,8 @@ def find_reverted(edits: Sequence[TextEdit], text: str | None) -> list[list[Item
         newest = history.changes[-1]
         formers = [change.old for change in history.changes if change.old is not None]
         former = next((old for old in reversed(formers) if old in present), None)
+        if former is None and newest.new and _is_reworded(newest.new, present, edits[0]):
+            continue
         is_added = history.changes[0].old is None
         if newest.new in present if newest.new is not None else former is None:
             continue
@@ -195,6 +198,24 @@ def find_reverted(edits: Sequence[TextEdit], text: str | None) -> list[list[Item
             change = ItemChange(former, newest.new, newest.above, newest.owner)
             reapply[history.number].append(change)
     return reapply
+
+
+def _is_reworded(item: Item, present: set[Item], newest: TextEdit) -> bool:
+    """Whether Hermes, which can replace an entry, has put a similar one in its place."""
+    if item.kind != _ENTRY:
+        return False
+    new = present.difference(parse(newest.after, newest.items).items)
+    return any(is_similar(item.text, other.text) for other in new)
+
+
+SIMILAR = 0.6
+"""Similarity from which a passage counts as ours, edited (difflib's bound for a close match)."""
+
+
+def is_similar(first: str, second: str) -> bool:
+    """Whether one text may be the other, edited."""
+    matcher = SequenceMatcher(None, first, second, autojunk=False)
+    return matcher.quick_ratio() >= SIMILAR and matcher.ratio() >= SIMILAR
 
 
 def _item_histories(edits: Sequence[TextEdit]) -> Iterator[_History]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 
-from memtui.changes import Edit, Plan, RowEdit, SidecarEdit, StoreEdits
+from memtui.changes import Edit, Plan, RowEdit, SidecarEdit, StoreEdits, TextEdit
 from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
 from memtui.files import backups
@@ -149,7 +149,8 @@ def find_reverted(histories: Sequence[EditHistory]) -> list[RevertedEdit]:
         if status is not None and edit is not None:
             action = _responsible_action(history, edit)
             added = status.is_added or not edit.before or not newest.edit.before
-            found.append(RevertedEdit(action, newest.store, history.target, edit, added))
+            target = edit.path if isinstance(edit, TextEdit) else history.target
+            found.append(RevertedEdit(action, newest.store, target, edit, added))
     return found
 
 

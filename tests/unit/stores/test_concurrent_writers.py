@@ -9,12 +9,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from memtui import paths
 from memtui.changes import Act, Change
 from memtui.errors import Conflict, Refused
 from memtui.files import save_hooks
@@ -291,6 +293,51 @@ def test_every_change_is_told_that_the_server_writes_over(tmp_path: Path) -> Non
     assert sorted(server.texts()) == sorted(
         [*(f"ours {n}" for n in range(5)), "changed", "theirs from its first reading"]
     )
+    assert library.find_reverted(0) == []
+
+
+WORDS = (
+    "the lighthouse keeper prefers green tea",
+    "deploy with blue containers only",
+    "dentist appointments are on mondays",
+    "never restart the sundial server",
+)
+
+
+@pytest.mark.parametrize(
+    ("format", "file", "agents_line"),
+    [
+        ("gemini", "GEMINI.md", "- agent {}\n"),
+        ("openclaw", "MEMORY.md", "- agent {}\n"),
+        ("hermes", "memories/MEMORY.md", "\n§\nagent {}"),
+    ],
+)
+def test_every_change_of_a_list_is_told_that_an_agent_writes_over(
+    tmp_path: Path, format: str, file: str, agents_line: str
+) -> None:
+    root = tmp_path / format
+    shutil.copytree(paths.bundled_folder("sample-data") / format, root)
+    library = Library.open([root], state=tmp_path / "state")
+    library.load()
+    label = library.stores[0].label
+    memories = library.memories(label)
+    path = root / file
+    like = next(m for m in memories if m.origin.file == str(path) and m.kind == "fact")
+    read = path.read_text()
+    actions = []
+    for number, words in enumerate(WORDS):
+        fields = {"content": words, "entity": like.entity, "type": like.type}
+        actions.append(library.apply(library.plan([Change(Act.ADD, label, "", fields)])).id)
+        path.write_text(path.read_text() + agents_line.format(number))
+        library.refresh()
+    deleted = Change(Act.DELETE, label, memory(library, WORDS[1]).ref)
+    library.apply(library.plan([deleted]))
+    assert library.find_reverted(0) == []
+    path.write_text(read)
+    found = library.find_reverted(0)
+    assert [each.action.id for each in found] == [actions[3], actions[2], actions[0]]
+    library.apply(plan_reapply(found))
+    assert [words in path.read_text() for words in WORDS] == [True, False, True, True]
     assert library.find_reverted(0) == []
 
 
