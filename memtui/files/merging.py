@@ -7,7 +7,7 @@ changes of other records by other programs stay. All functions are pure, from te
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -50,21 +50,21 @@ def rebase(text: str | None, edits: Sequence[FileEdit], where: str = "") -> str 
     return _apply_to_parts(text, records, values, where)
 
 
-def _joined(edits: Sequence[FileEdit]) -> Iterator[FileEdit]:
+def _joined(edits: Sequence[FileEdit]) -> list[FileEdit]:
     """The edits, with one in place of several that follow each other in a text of items."""
-    known: TextEdit | None = None
+    joined: list[FileEdit] = []
     for edit in edits:
-        follows = isinstance(edit, TextEdit) and edit.items and known is not None
-        if follows and isinstance(edit, TextEdit) and known and known.after == edit.before:
-            known = replace(known, after=edit.after)
-            continue
-        if known is not None:
-            yield known
-        known = edit if isinstance(edit, TextEdit) and edit.items else None
-        if known is None:
-            yield edit
-    if known is not None:
-        yield known
+        last = joined[-1] if joined else None
+        if (
+            isinstance(edit, TextEdit)
+            and isinstance(last, TextEdit)
+            and edit.items
+            and edit.before == last.after
+        ):
+            joined[-1] = replace(last, after=edit.after)
+        else:
+            joined.append(edit)
+    return joined
 
 
 def _apply_to_parts(

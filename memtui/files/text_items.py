@@ -14,6 +14,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -76,12 +77,11 @@ def is_complete(text: str, form: str) -> bool:
     """Whether a program has finished writing this text."""
     if form == ENTRIES:
         return True  # Hermes renames
-    last = next((line for line in reversed(text.split("\n")) if line.strip()), "")
-    try:
-        load(last if last.lstrip().startswith('{"') else text)
-    except UnreadableFile:
-        return False
-    return True
+    last = text.rstrip().rpartition("\n")[2]
+    for part in (last, text):  # a line of its own, or the end of one document
+        with suppress(UnreadableFile):
+            return isinstance(load(part), dict)
+    return False
 
 
 def diff(before: ItemText, after: ItemText) -> list[ItemChange]:

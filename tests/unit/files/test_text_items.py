@@ -20,7 +20,7 @@ from memtui.files.merging import rebase
 from memtui.files.revert_detection import EditState, find_statuses
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
-from memtui.files.text_items import DELIMITER, ENTRIES, GRAPH
+from memtui.files.text_items import DELIMITER, ENTRIES, GRAPH, is_complete
 
 Lists = dict[str, list[str]]
 """Entity -> its observations, and relations under an empty name."""
@@ -328,3 +328,15 @@ def test_edits_and_deletes_that_are_put_back_are_found_by_their_item(tmp_path: P
     assert states(*edits) == [held, held, held]
     commit(invert_edits((edits[1],)), recorder)
     assert lists_of(path.read_text())["A"] == ["changed by the agent", "c", "theirs", "b"]
+
+
+@pytest.mark.parametrize("spaced", [False, True])
+def test_a_graph_is_complete_with_its_last_line(spaced: bool) -> None:
+    text = graph({"A": ["a"], "B": ["b"]})
+    text = text.replace("{", "{ ") if spaced else text
+    assert is_complete(text, GRAPH)
+    assert not is_complete("", GRAPH)
+    assert not any(is_complete(text[:end], GRAPH) for end in range(text.index("\n") + 2, len(text)))
+    document = json.dumps({"entities": [], "relations": []}, indent=2)
+    assert is_complete(document, GRAPH)
+    assert not any(is_complete(document[:end], GRAPH) for end in range(len(document)))
