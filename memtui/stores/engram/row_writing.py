@@ -20,11 +20,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RowEdit
+from memtui.changes import Edit, RowEdit, invert_edits
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, SaveError
+from memtui.files.save_hooks import failpoint
 from memtui.stores.base import WriteRecorder
-from memtui.stores.engram.connection import transaction
+from memtui.stores.engram.connection import commit, transaction
 from memtui.stores.engram.records import count_of, from_json_value, is_blank, is_valid_text, text
 from memtui.stores.engram.rows import (
     DERIVED,
@@ -51,15 +52,25 @@ Row = Mapping[str, Any]
 
 
 def apply(
-    path: Path, edits: Sequence[Edit], recorder: WriteRecorder, clock: Callable[[], datetime]
+    path: Path,
+    edits: Sequence[RowEdit],
+    recorder: WriteRecorder,
+    clock: Callable[[], datetime],
+    beside: Sequence[Edit] = (),
 ) -> list[RowEdit]:
-    """Make all the edits or none; returns them as they were made.
+    """Make all the edits or none; returns those of rows as they were made.
+
+    Args:
+        path: the database.
+        edits: edits of its rows.
+        recorder: is called before the commit and after it.
+        clock: for the times in the rows.
+        beside: edits of files, which are saved inside the transaction, before it is committed; they
+            are taken back if it cannot be.
 
     Raises Conflict, Refused or SaveError.
     """
     rows = [_checked(edit, path) for edit in edits]
-    if not rows:
-        return []
     try:
         with transaction(path) as connection:
             schema = inspect(connection)
@@ -69,11 +80,25 @@ def apply(
                 path, connection, schema, SyncLog(connection, schema, timestamp(clock()))
             )
             name, written = writer.run(rows, recorder)
+            _save_beside(beside, recorder)
+            try:
+                commit(connection)
+            except BaseException:
+                _save_beside(invert_edits(tuple(beside)), recorder)
+                raise
+            failpoint("done")
+            recorder.done(name)
     except sqlite3.Error as error:
         why = database_error_text(error, path)
         raise SaveError(f"SQLite: {why}", where=str(path), do="nothing was changed") from error
-    recorder.done(name)
     return written
+
+
+def _save_beside(edits: Sequence[Edit], recorder: WriteRecorder) -> None:
+    if edits:
+        from memtui.files import save_transaction
+
+        save_transaction.commit(edits, recorder)
 
 
 def number_of(edit: Edit) -> object:
