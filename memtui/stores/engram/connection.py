@@ -58,6 +58,8 @@ MAX_VALUE_BYTES = 8 << 20
 """A longer text, blob or row is refused. Engram cuts its texts at 50,000 bytes."""
 MAX_SQL_BYTES = 1 << 20
 """A longer statement in the schema is refused."""
+MAX_PATTERN_BYTES = 1000
+"""A longer pattern of LIKE or GLOB, which may take its length times that of the text, is refused."""
 TICK_NANOSECONDS = 20_000_000
 """Above the step of file times on Linux (at most 10 ms) and of clocks elsewhere (16 ms)."""
 FAILPOINTS = ("begin", "lock", "commit", "done")
@@ -351,6 +353,7 @@ def _connect(path: Path, query: str) -> sqlite3.Connection:
     try:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
         connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, MAX_SQL_BYTES)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN_BYTES)
         connection.set_authorizer(_authorize)
         if query != _WRITE:
             # Not for writing: SQLite before 3.44 then lets no trigger write to an FTS5 table.

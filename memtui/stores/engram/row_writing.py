@@ -15,14 +15,15 @@ Triggers of the database keep its full-text index; `schema` made sure that they 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, RowEdit, invert_edits
 from memtui.dataclass import dataclass, field, replace
-from memtui.errors import Conflict, Refused, SaveError
+from memtui.errors import Conflict, MemtuiError, Refused, SaveError
 from memtui.files.save_hooks import failpoint
 from memtui.stores.base import WriteRecorder
 from memtui.stores.engram.connection import commit, transaction
@@ -80,12 +81,8 @@ def apply(
                 path, connection, schema, SyncLog(connection, schema, timestamp(clock()))
             )
             name, written = writer.run(rows, recorder)
-            _save_beside(beside, recorder)
-            try:
+            with _saved_beside(tuple(beside), recorder):
                 commit(connection)
-            except BaseException:
-                _save_beside(invert_edits(tuple(beside)), recorder)
-                raise
             failpoint("done")
             recorder.done(name)
     except sqlite3.Error as error:
@@ -94,11 +91,27 @@ def apply(
     return written
 
 
-def _save_beside(edits: Sequence[Edit], recorder: WriteRecorder) -> None:
-    if edits:
-        from memtui.files import save_transaction
+@contextmanager
+def _saved_beside(edits: tuple[Edit, ...], recorder: WriteRecorder) -> Iterator[None]:
+    """Save these edits of files, and take them back if the block raises an exception."""
+    if not edits:
+        yield
+        return
+    from memtui.files import save_transaction
 
+    try:
         save_transaction.commit(edits, recorder)
+        yield
+    except BaseException as error:
+        try:
+            save_transaction.commit(invert_edits(edits), recorder)
+        except Conflict:
+            raise error from None  # they are not in the file: `commit` had taken them back
+        except MemtuiError as failure:
+            raise SaveError(
+                f"only a part was saved: {error}", where=failure.where, do="undo reverts it"
+            ) from error
+        raise
 
 
 def number_of(edit: Edit) -> object:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
 from collections.abc import Mapping
 from pathlib import Path
@@ -163,6 +164,9 @@ def _describe_unknown(connection: sqlite3.Connection, tables: Mapping[str, froze
     foreign = triggers - KNOWN_TRIGGERS
     if foreign:
         return f"it has a trigger memtui does not know: {min(foreign)!r}"
+    computing = _computing_functions(connection, tables)
+    if computing:
+        return f"a constraint or an index of it computes {min(computing)}(), which Engram's do not"
     missing = FTS_TRIGGERS - triggers
     if missing:
         return (
@@ -170,6 +174,26 @@ def _describe_unknown(connection: sqlite3.Connection, tables: Mapping[str, froze
             " run engram once)"
         )
     return ""
+
+
+_KNOWN_FUNCTIONS = frozenset(column_names("coalesce datetime length lower trim"))
+"""The functions in default values, indexes and constraints of Engram's tables."""
+_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
+_CALL = re.compile(r"(\w+)[\"`\]]?\s*\(")
+
+
+def _computing_functions(
+    connection: sqlite3.Connection, tables: Mapping[str, frozenset[str]]
+) -> set[str]:
+    """Other functions there: SQLite would run them for every row that is written."""
+    known = {str(row[0]) for row in connection.execute("SELECT name FROM pragma_function_list")}
+    rows = connection.execute(
+        f"SELECT sql FROM sqlite_master WHERE type IN ('table', 'index')"
+        f" AND sql IS NOT NULL AND tbl_name IN ({', '.join('?' * len(tables))})",
+        tuple(tables),
+    )
+    called = {name for (sql,) in rows for name in _CALL.findall(_COMMENT.sub(" ", sql.lower()))}
+    return (called & known) - _KNOWN_FUNCTIONS
 
 
 def _search_index(connection: sqlite3.Connection, names: set[str]) -> str:

@@ -118,7 +118,7 @@ def test_a_fault_in_a_file_that_is_being_written_is_looked_at_again(tmp_path: Pa
 
     assert run_read(path, torn_at_first) == 8
 
-    def torn(connection: sqlite3.Connection) -> int:  # noqa: ARG001
+    def torn(connection: sqlite3.Connection) -> int:
         raise sqlite3.DatabaseError("database disk image is malformed")
 
     with pytest.raises(sqlite3.DatabaseError, match="malformed"):
