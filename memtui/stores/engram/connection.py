@@ -59,7 +59,7 @@ MAX_VALUE_BYTES = 8 << 20
 MAX_SQL_BYTES = 1 << 20
 """A longer statement in the schema is refused."""
 MAX_PATTERN_BYTES = 1000
-"""A longer pattern of LIKE or GLOB, which may take its length times that of the text, is refused."""
+"""A longer pattern of LIKE or GLOB is refused: it may take its length times that of the text."""
 TICK_NANOSECONDS = 20_000_000
 """Above the step of file times on Linux (at most 10 ms) and of clocks elsewhere (16 ms)."""
 FAILPOINTS = ("begin", "lock", "commit", "done")

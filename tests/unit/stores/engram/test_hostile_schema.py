@@ -15,7 +15,7 @@ from memtui.stores.engram import FORMAT, connection
 from memtui.stores.engram.store import EngramStore
 from tests.torture.processes import in_child
 
-from .invented import Told, build, change, connect, everything, open_store, sql
+from .invented import Seen, Told, build, change, connect, everything, open_store, sql
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
 LARGE = "hex(zeroblob(25000000))"
@@ -52,13 +52,17 @@ def reasons(store: EngramStore) -> list[str]:
     return found
 
 
+def edit(folder: Path, view: Seen) -> None:
+    store = open_store(folder)
+    wanted = change(Act.EDIT, 2, content="Stays are ash", title="Stays, listed")
+    store.apply(store.plan(wanted, view).edits, Told())
+
+
 def refuses_an_edit(folder: Path, expected: str) -> None:
     """An edit ends with this reason and changes nothing."""
     before = sql(folder, "SELECT id, content FROM observations")
-    store = open_store(folder)
     with pytest.raises(MemtuiError, match=expected):
-        wanted = change(Act.EDIT, 2, content="Stays are ash")
-        store.apply(store.plan(wanted, everything(store)).edits, Told())
+        edit(folder, everything(open_store(folder)))
     assert sql(folder, "SELECT id, content FROM observations") == before
 
 
@@ -161,10 +165,9 @@ def test_a_tampered_schema_is_not_written_to(
     store = open_store(folder)
     told = " ".join([store.read_only, *reasons(store)])
     assert told.strip() or name == "idx_obs_sync_id"
+    view = everything(open_store(build(tmp_path / "whole", "v3")))
     with pytest.raises(MemtuiError, match=reason):
-        wanted = change(Act.EDIT, 2, content="Stays are ash", title="Stays, listed")
-        view = everything(open_store(build(tmp_path / "whole", "v3")))
-        store.apply(store.plan(wanted, view).edits, Told())
+        edit(folder, view)
 
 
 def test_pages_of_another_table_are_malformed(tmp_path: Path) -> None:

@@ -124,9 +124,9 @@ class Closing:
     @classmethod
     def on_event(cls, event: str, arguments: tuple[object, ...]) -> None:
         closing = cls.current
-        if closing is not None and event in ("sqlite3.connect", "shutil.copyfile"):
-            if str(closing.file) in str(arguments[0]):
-                closing.end()
+        is_touch = event in ("sqlite3.connect", "shutil.copyfile")
+        if closing is not None and is_touch and str(closing.file) in str(arguments[0]):
+            closing.end()
 
 
 sys.addaudithook(Closing.on_event)
