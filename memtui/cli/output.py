@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from memtui.changes import Change, Outcome
+from memtui.changes import Change, Outcome, mask_diff
 from memtui.errors import ForeignOwner, Refused
 from memtui.model import UNTYPED, Memory
 from memtui.progress import Progress
@@ -19,6 +19,7 @@ from memtui.text import (
     cut,
     cut_line,
     file_name,
+    mask_secrets,
     number,
     one_line,
     pad,
@@ -45,20 +46,20 @@ WIDE = 10_000
 def print_json(document: Any) -> None:
     """Print one ASCII-only document, so that no byte of a store can act on a terminal.
 
-    A lone surrogate becomes U+FFFD, because jq and others reject a document with one. `export`
-    keeps them.
+    Secrets are masked, but for `--show-secrets`. A lone surrogate becomes U+FFFD, because jq and
+    others reject a document with one. `export` keeps both.
     """
-    json.dump(_replace_surrogates(document), sys.stdout, indent=2, ensure_ascii=True)
+    json.dump(_to_shown(document), sys.stdout, indent=2, ensure_ascii=True)
     sys.stdout.write("\n")
 
 
-def _replace_surrogates(value: Any) -> Any:
+def _to_shown(value: Any) -> Any:
     if isinstance(value, str):
-        return without_lone_surrogates(value)
+        return mask_secrets(without_lone_surrogates(value))
     if isinstance(value, Mapping):
-        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
+        return {_to_shown(key): _to_shown(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_replace_surrogates(item) for item in value]
+        return [_to_shown(item) for item in value]
     return value
 
 
@@ -117,10 +118,10 @@ def print_counts(title: str, counts: Mapping[str, int]) -> None:
 
 
 def print_diffs(diffs: Iterable[FileDiff]) -> None:
-    """Print each file's change as a unified diff."""
+    """Print each file's change as a unified diff, its secrets masked."""
     from difflib import unified_diff
 
-    for diff in diffs:
+    for diff in map(mask_diff, diffs):
         name = file_name(diff.path)
         before = (diff.before or "").split("\n")
         after = (diff.after or "").split("\n")

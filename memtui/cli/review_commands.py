@@ -270,10 +270,10 @@ def _kinds(names: Sequence[str]) -> list[ProposalKind] | None:
 
 
 def _print_queue(queue: Queue, as_json: bool) -> int:
-    from memtui.upkeep.proposals import RULES, to_masked_record
+    from memtui.upkeep.proposals import RULES, to_record
 
     if as_json:
-        print_json([to_masked_record(proposal) for proposal in queue.proposals])
+        print_json([to_record(proposal) for proposal in queue.proposals])
         return 0
     heading = None
     for proposal in queue.proposals:
@@ -308,9 +308,7 @@ def _accept(
         ids = [proposal.id for proposal in chosen]
         print_json({"done": not dry_run, "action": number, "proposals": ids})
     elif dry_run:
-        from memtui.upkeep.proposals import mask_diff
-
-        print_diffs(map(mask_diff, planned.diffs()))
+        print_diffs(planned.diffs())
     else:
         print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
     return 0

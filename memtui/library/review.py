@@ -54,7 +54,6 @@ from memtui.upkeep.proposals import (
     UpkeepContext,
     fingerprint,
     from_record,
-    masked,
     to_record,
 )
 from memtui.upkeep.retention import due_batches, propose_summary
@@ -263,10 +262,6 @@ class ReviewQueue:
             with suppress(RefError):
                 found.append(self._library.get(ref))
         return found
-
-    def shown_memories(self, proposal: Proposal) -> list[Memory]:
-        """As `memories`, with their secrets masked."""
-        return list(map(masked, self.memories(proposal)))
 
     def proposed_text(self, proposal: Proposal) -> str | None:
         """The text that accepting would write; None if there is none that could be edited."""

@@ -26,7 +26,8 @@ import memtui
 from memtui import paths
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError
-from memtui.upkeep import instruction_meanings, instructions, secrets
+from memtui.text import secrets
+from memtui.upkeep import instruction_meanings, instructions
 from memtui.upkeep.proposal_scan import ScannedGroup
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, from_record, to_record
 

@@ -182,7 +182,7 @@ class ReviewActions(WritingController):
             from memtui.tui.widgets.review_list import ProposalDetail
 
             review = self._queue_of(library)
-            memories = tuple(review.shown_memories(proposal))
+            memories = tuple(review.memories(proposal))
             if not proposal.changes:
                 return ProposalDetail(memories)
             try:
@@ -197,7 +197,7 @@ class ReviewActions(WritingController):
         library = self._writer.library
         if library is None:
             return
-        memories = self._queue_of(library).shown_memories(proposal)
+        memories = self._queue_of(library).memories(proposal)
         if not memories:
             if self._dialog is not None:
                 self._dialog.dismiss(None)
@@ -390,8 +390,6 @@ def _with_badges(queue: Queue) -> ReviewState:
 
 
 def _diff_lines(library: Library, planned: Planned) -> tuple[DiffLine, ...]:
-    """Return the diff of a plan, with secrets masked and paths relative to their stores."""
-    from memtui.upkeep.proposals import mask_diff
-
+    """Return the diff of a plan, with paths relative to their stores."""
     diffs = name_below(planned.diffs(), {store.label: store.root for store in library.stores})
-    return tuple(diff_files(map(mask_diff, diffs)))
+    return tuple(diff_files(diffs))

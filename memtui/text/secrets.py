@@ -1,7 +1,12 @@
-"""Find credentials in text by the formats of their issuers, or by a name before them.
+"""Find credentials in text by the formats of their issuers, or by a name before them; mask them.
 
-Only anchored patterns are used: measured elsewhere, entropy rules report plain sentences. A secret
-is always shown masked. Placeholders (`ghp_xxxx`, `${TOKEN}`, a path in a vault) are not reported.
+Only anchored patterns are used: measured elsewhere, entropy rules report plain sentences.
+Placeholders (`ghp_xxxx`, `${TOKEN}`, a path in a vault) are not reported.
+
+A secret is shown masked unless the person asks for it. `memtui.text.visible`, through which all
+text is shown, masks; where a text is cut, wrapped or compared before it gets there, it is masked
+before that, since a part of a secret is not recognised. A mask has the length and the line breaks
+of what it hides, so that positions in the text stay true.
 """
 
 from __future__ import annotations
@@ -10,11 +15,13 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from functools import cache
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache, lru_cache
 from pathlib import Path
 
 from memtui.dataclass import dataclass
-from memtui.upkeep.filtered_pattern import ExpressionFilter, fold
+from memtui.text.filtered_pattern import ExpressionFilter, fold, words_needed
 
 ISSUED: dict[str, str] = tomllib.loads(
     Path(__file__).with_name("secret_formats.toml").read_text("utf-8")
@@ -92,17 +99,27 @@ _NAMED_AS = {
 """Group of a pattern -> what it finds; any other group finds a password."""
 _LOOSE = frozenset({"inurl", "header"})
 """Groups whose place alone says that a value is a secret."""
-_HEAD, _TAIL = 4, 2
-"""Characters of a masked secret that stay readable."""
+_SHOWN = 6
+"""Characters of a masked secret that stay readable at most, a third of them at its end."""
+_SHOWN_FROM = 12
+"""Length of a secret from which any of it stays readable."""
+_SHARE = 4
+"""One character of so many stays readable at most."""
+DOT = "\u2022"
+"""Takes the place of each hidden character."""
+_SHORTEST = 8
+"""A shorter text has no room for a name and a secret."""
+_CACHED_CHARS = 600
+"""Of a text whose masked form is remembered: those of a list are drawn again and again."""
 
 _MIN_DIFFERENT = 4
 """Different characters that a random value has at least."""
 _ISSUED_PLACEHOLDER = re.compile(
-    r"(?i)x{5}|0{8}|\*{3}|\.{3}|…|example|your|redacted|placeholder|1234567|abcdefg"
+    r"(?i)x{5}|0{8}|\*{3}|\.{3}|…|\u2022{3}|example|your|redacted|placeholder|1234567|abcdefg"
 )
 """Placeholders in the format of an issued secret."""
 _PLACEHOLDER = re.compile(
-    r"(?i)x{4}|\*{3}|\.{3}|…|<|^\$\w|\$[{(]|\{\{|%\(|example|sample|dummy|placeholder"
+    r"(?i)x{4}|\*{3}|\.{3}|…|\u2022{3}|<|^\$\w|\$[{(]|\{\{|%\(|example|sample|dummy|placeholder"
     r"|change[-_ ]?me|redacted|removed|your[-_ ]|12345|abcdef|foobar|todo|fake|none\b|null\b"
 )
 """Placeholders for a secret of any format."""
@@ -136,16 +153,120 @@ class Secret:
 
 
 def mask_secret(text: str) -> str:
-    """`ghp_…R8`: enough to recognise it, not enough to use it."""
-    return f"{text[:_HEAD]}…{text[-_TAIL:]}"
+    """Return a secret as messages name it: `ghp_…R8`, or `…` if it is short."""
+    head, tail = _count_shown(text)
+    return f"{text[:head]}…{text[len(text) - tail :]}"
 
 
-def mask_secrets(text: str, mask: str = "") -> tuple[str, int]:
-    """The text with every credential masked, or replaced by `mask`; and how many there were."""
+def _count_shown(secret: str) -> tuple[int, int]:
+    """How many characters stay readable at the beginning and at the end of a secret."""
+    shown = min(_SHOWN, len(secret) // _SHARE) if len(secret) >= _SHOWN_FROM else 0
+    return shown - shown // 3, shown // 3
+
+
+def replace_secrets(text: str, replacement: str = "") -> tuple[str, int]:
+    """Return the text with each secret replaced, by default by what `mask_secret` returns; and how
+    many there were."""
     found = list(find_secrets(text))
     for secret in reversed(found):
-        text = f"{text[: secret.start]}{mask or secret.masked}{text[secret.end :]}"
+        text = f"{text[: secret.start]}{replacement or secret.masked}{text[secret.end :]}"
     return text, len(found)
+
+
+_is_revealed = False
+_always = ContextVar("always", default=False)
+"""Other threads go on to show what the person sees."""
+
+
+def reveal_secrets(is_revealed: bool) -> None:
+    """Show secrets from now on in this process, or mask them again."""
+    global _is_revealed
+    _is_revealed = is_revealed
+
+
+def are_secrets_revealed() -> bool:
+    """Whether the person has asked to see secrets."""
+    return _is_revealed and not _always.get()
+
+
+@contextmanager
+def masked_always() -> Iterator[None]:
+    """Mask secrets in this block, whatever the person sees; for what is written to a cache."""
+    token = _always.set(True)
+    try:
+        yield
+    finally:
+        _always.reset(token)
+
+
+def mask_secrets(text: str) -> str:
+    """Return the text as it is shown: each secret masked, unless secrets are revealed.
+
+    It has the length and the line breaks of the text. Idempotent.
+    """
+    if len(text) < _SHORTEST or are_secrets_revealed():
+        return text
+    return _mask_cached(text) if len(text) <= _CACHED_CHARS else _mask(text)
+
+
+def has_secret(text: str) -> bool:
+    """Whether there is a secret in the text; fast where there is none."""
+    return _may_have_secret(text) and next(find_secrets(text), None) is not None
+
+
+def _mask(text: str) -> str:
+    if not _may_have_secret(text):
+        return text
+    while True:  # what was too far from a name may come into its reach
+        masked = text
+        for start, end in _find_ranges(text):
+            masked = masked[:start] + _dots(text[start:end]) + masked[end:]
+        if masked == text:
+            return text
+        text = masked
+
+
+_mask_cached = lru_cache(maxsize=4096)(_mask)
+
+
+def _find_ranges(text: str) -> list[tuple[int, int]]:
+    """Where the secrets are; a quote that JSON escapes counts as a quote."""
+    if '\\"' not in text:
+        return [(secret.start, secret.end) for secret in find_secrets(text)]
+    offsets = [at for at, char in enumerate(text) if char != "\\" or text[at + 1 : at + 2] != '"']
+    found = find_secrets("".join(map(text.__getitem__, offsets)))
+    return [(offsets[secret.start], offsets[secret.end - 1] + 1) for secret in found]
+
+
+def _dots(secret: str) -> str:
+    head, tail = _count_shown(secret)
+    end = len(secret) - tail
+    return secret[:head] + re.sub(r"[^\n]", DOT, secret[head:end]) + secret[end:]
+
+
+_HINTS = re.compile(
+    r"pass|pwd?|credential|secret|token|key|kennwort|clave|senha|parola|dit|schl|contrase|пароль"
+    r"|パスワード|暗証番号|密码|密碼|\\u[0-9a-f]{4}|://|bearer|authorization|_auth|mysql|redis"
+    r"|login|logon|--auth|--user|basic|curl|http|wget|-----begin|putty-user"
+)
+"""Every text with a secret that a name announces has one of these, in lower case."""
+
+
+def _may_have_secret(text: str) -> bool:
+    """Whether a text is worth searching."""
+    return bool(_HINTS.search(fold(text))) or any(
+        len(word) >= MIN_CHARS and _issued_hints().search(word.lower()) for word in text.split()
+    )
+
+
+@cache
+def _issued_hints() -> re.Pattern[str]:
+    words = {word for pattern in ISSUED.values() for word in words_needed(pattern)}
+    return re.compile("|".join([*map(re.escape, sorted(words)), *_WITHOUT_WORDS]))
+
+
+_WITHOUT_WORDS = (r"\.[a-z0-9_-]{6}\.",)
+"""What the patterns of issuers have that need no word: Discord's."""
 
 
 def find_secrets(text: str) -> Iterator[Secret]:
@@ -160,6 +281,8 @@ def find_secrets(text: str) -> Iterator[Secret]:
 def _find_issued(text: str) -> Iterator[Secret]:
     """Only long words are searched; most texts have none, which is fast to find out."""
     for word in _LONG.finditer(text):
+        if not _issued_hints().search(word[0].lower()):
+            continue
         for found in _ISSUED.finditer(text, *word.span()):
             whole = found[0]
             if (
@@ -180,11 +303,32 @@ def _named(numbers: tuple[int, ...]) -> re.Pattern[str]:
     return re.compile("|".join(NAMED[at] for at in numbers))
 
 
+_BEFORE_HINT, _BEHIND_HINT = 100, 500
+"""Characters of a match before its hint and behind it: more than any pattern has."""
+
+
+def _find_near_hints(pattern: re.Pattern[str], text: str, folded: str) -> Iterator[re.Match[str]]:
+    """The matches of a pattern, which is not tried where there is no hint: a long text has few."""
+    if len(folded) != len(text):  # where is not known
+        yield from pattern.finditer(text)
+        return
+    start = end = 0
+    for hint in _HINTS.finditer(folded):
+        if hint.start() - _BEFORE_HINT > end:
+            yield from pattern.finditer(text, start, end)
+            start = hint.start() - _BEFORE_HINT
+        end = hint.end() + _BEHIND_HINT
+    yield from pattern.finditer(text, start, min(end, len(text)))
+
+
 def _find_named(text: str) -> Iterator[Secret]:
-    numbers = _NAMED_FILTER.candidates(fold(text))
+    folded = fold(text)
+    if not _HINTS.search(folded):
+        return
+    numbers = _NAMED_FILTER.candidates(folded)
     if not numbers:
         return
-    for found in _named(tuple(numbers)).finditer(text):
+    for found in _find_near_hints(_named(tuple(numbers)), text, folded):
         group = found.lastgroup or ""
         value = found[group]
         if _is_secret(value, strict=group not in _LOOSE, is_bare=group == "bare"):
