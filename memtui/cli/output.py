@@ -19,7 +19,8 @@ from memtui.text import (
     cut,
     cut_line,
     file_name,
-    mask_secrets,
+    mask_record,
+    mask_value,
     number,
     one_line,
     pad,
@@ -49,17 +50,17 @@ def print_json(document: Any) -> None:
     Secrets are masked, but for `--show-secrets`. A lone surrogate becomes U+FFFD, because jq and
     others reject a document with one. `export` keeps both.
     """
-    json.dump(_to_shown(document), sys.stdout, indent=2, ensure_ascii=True)
+    json.dump(mask_record(_replace_surrogates(document)), sys.stdout, indent=2, ensure_ascii=True)
     sys.stdout.write("\n")
 
 
-def _to_shown(value: Any) -> Any:
+def _replace_surrogates(value: Any) -> Any:
     if isinstance(value, str):
-        return mask_secrets(without_lone_surrogates(value))
+        return without_lone_surrogates(value)
     if isinstance(value, Mapping):
-        return {_to_shown(key): _to_shown(item) for key, item in value.items()}
+        return {_replace_surrogates(key): _replace_surrogates(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_to_shown(item) for item in value]
+        return [_replace_surrogates(item) for item in value]
     return value
 
 
@@ -96,7 +97,7 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     width = max((len(name) for name, value in fields if value), default=0)
     for name, value in fields:
         if value:
-            first, *rest = visible(value).split("\n")
+            first, *rest = visible(mask_value(name, value)).split("\n")
             print(f"{name.ljust(width)}  {first}")
             for line in rest:
                 print(f"{' ' * width}  {line}")

@@ -22,7 +22,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.stores.values import utc_now
-from memtui.text import cut_line, one_line
+from memtui.text import cut_line, masked_always, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
@@ -295,7 +295,9 @@ class Library(LibraryReader):
             if value != getattr(memory, name) and (name in editable or name == "content"):
                 fields[name] = value
         change = Change(Act.EDIT, memory.store, memory.ref, fields)
-        return self.plan([change], f"restore text: {cut_line(former.headline, 45)}")
+        with masked_always():  # the title is kept in the journal
+            title = f"restore text: {cut_line(former.headline, 45)}"
+        return self.plan([change], title)
 
     @property
     def _change_writer(self) -> ChangeWriter:

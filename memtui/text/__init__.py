@@ -42,7 +42,10 @@ from memtui.text.safe_text import (
 )
 from memtui.text.secrets import (
     are_secrets_revealed,
+    has_mask_of,
+    mask_record,
     mask_secrets,
+    mask_value,
     masked_always,
     reveal_secrets,
 )

@@ -14,11 +14,12 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
 from memtui.dataclass import dataclass
 from memtui.text.filtered_pattern import ExpressionFilter, fold, words_needed
@@ -110,7 +111,7 @@ DOT = "\u2022"
 _SHORTEST = 8
 """A shorter text has no room for a name and a secret."""
 _CACHED_CHARS = 600
-"""Of a text whose masked form is remembered: those of a list are drawn again and again."""
+"""Of a text that is one of many which are drawn again and again, and whose masked form is kept."""
 
 _MIN_DIFFERENT = 4
 """Different characters that a random value has at least."""
@@ -206,7 +207,37 @@ def mask_secrets(text: str) -> str:
     """
     if len(text) < _SHORTEST or are_secrets_revealed():
         return text
-    return _mask_cached(text) if len(text) <= _CACHED_CHARS else _mask(text)
+    return _mask_cached(text) if len(text) <= _CACHED_CHARS else _mask_long(text)
+
+
+def has_mask_of(text: str, before: str) -> bool:
+    """Whether a text has the mask of a secret of `before` in place of the secret."""
+    if DOT not in text:
+        return False
+    secrets = {before[start:end] for start, end in _find_ranges(before)}
+    return any(_dots(secret) in text and secret not in text for secret in secrets)
+
+
+def mask_value(name: str, value: str) -> str:
+    """Return a value as it is shown beside its name, which may say that it is a secret."""
+    if not _NAME.search(name):
+        return mask_secrets(value)
+    return mask_secrets(f"{name}: {value}")[len(name) + 2 :]
+
+
+def mask_record(value: Any, name: str = "") -> Any:
+    """Return a JSON value with the secrets of all its texts masked, unless they are revealed."""
+    if isinstance(value, str):
+        return mask_value(name, value)
+    if isinstance(value, Mapping):
+        return {mask_secrets(key): mask_record(item, key) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [mask_record(item, name) for item in value]
+    return value
+
+
+_NAME = re.compile(rf"(?i:(?:{_WORDS})\s*$)|_(?:KEY|TOKEN|SECRET|PASS|AUTH)$")
+"""A name of a field that holds a secret."""
 
 
 def has_secret(text: str) -> bool:
@@ -227,6 +258,7 @@ def _mask(text: str) -> str:
 
 
 _mask_cached = lru_cache(maxsize=4096)(_mask)
+_mask_long = lru_cache(maxsize=8)(_mask)
 
 
 def _find_ranges(text: str) -> list[tuple[int, int]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 COPY_FORMS = {
     "text": "the text, without hidden characters",
-    "text exactly": "hidden characters included",
+    "text exactly": "hidden characters and secrets included",
     "markdown": "a chapter per entity",
     "json": "all fields, as --json prints them",
     "reference": "store and id, for commands and queries",
@@ -74,10 +74,19 @@ class ViewingActions:
             "url": self._url,
             "match.next": partial(self._screen.detail.step_match, 1),
             "match.previous": partial(self._screen.detail.step_match, -1),
+            "secrets": self._toggle_secrets,
             "copy": partial(self._copy, "text"),
             "copy.exact": partial(self._copy, "text exactly"),
             "copy.as": self._copy_as,
         }
+
+    def _toggle_secrets(self) -> None:
+        """Show secrets until the key is pressed again, or mask them again."""
+        app, is_shown = self._screen.app, text.are_secrets_revealed()
+        text.reveal_secrets(not is_shown)
+        app.redraw()
+        again = app.press(("secrets", "to mask them again"))
+        app.notify("Secrets are masked." if is_shown else f"Secrets are shown. {again}", timeout=4)
 
     def _compare(self) -> None:
         from memtui.tui.dialogs.diff import CompareScreen
@@ -165,7 +174,7 @@ class ViewingActions:
             if reply == "open":
                 self._screen.worker.jobs.start("url", lambda _: _open(url), self._opened)
             else:
-                copy_text(self._screen.app, url, "the address")
+                copy_text(self._screen.app, url, "the address", masks=False)
 
         self._screen.app.ask(ConfirmDialog("Open URL in browser?", body, replies), answered)
 
@@ -186,7 +195,8 @@ class ViewingActions:
             what = what if len(chosen) > 1 else "the memory's text"
         elif form != "text exactly":
             what = f"{what} as {_FORM_NAMES[form]}"
-        copy_text(self._screen.app, _write(form, chosen), what, exact=form != "text")
+        exact, masks = form != "text", form != "text exactly"
+        copy_text(self._screen.app, _write(form, chosen), what, exact=exact, masks=masks)
 
     def _copy_as(self) -> None:
         choices = [Choice(form, form, note=about) for form, about in COPY_FORMS.items()]
@@ -227,7 +237,7 @@ def _write(form: str, memories: Sequence[Memory]) -> str:
     if form == "json":
         import json
 
-        records = [to_record(memory) for memory in memories]
+        records = [text.mask_record(to_record(memory)) for memory in memories]
         found = records if len(records) > 1 else records[0]
         return json.dumps(found, ensure_ascii=False, indent=2) + "\n"
     if form == "reference":
@@ -236,24 +246,39 @@ def _write(form: str, memories: Sequence[Memory]) -> str:
 
 
 def copy_text(
-    app: AppInterface, whole: str, what: str, *, exact: bool = False, exact_id: str = "copy.exact"
+    app: AppInterface,
+    whole: str,
+    what: str,
+    *,
+    exact: bool = False,
+    masks: bool = True,
+    exact_id: str = "copy.exact",
 ) -> None:
     """Copy a text to the clipboard and say so, or why it could not be copied.
 
-    `what` names the text in the toast, and `exact_id` the action that copies hidden characters too.
+    Args:
+        app: The app.
+        whole: The text.
+        what: Names it in the toast.
+        exact: Copy hidden characters too.
+        masks: Copy secrets as they are shown.
+        exact_id: The action that copies the exact text.
     """
     words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
+    shown = text.mask_secrets(words) if masks else words
+    is_masked, words = shown != words, shown
 
     def done(outcome: CopyOutcome) -> None:
         if outcome.refused:
             app.notify(f"Not copied: {outcome.refused}.", severity="warning", timeout=8)
             return
         message = f"Copied {what}" if outcome.taken else f"Sent {what} to the terminal's clipboard"
-        if left_out:
+        if left_out or is_masked:
+            without = " without " + text.counted(left_out, "hidden character") if left_out else ""
+            masked = ", its secrets masked" if is_masked else ""
             key = app.key_of(exact_id)
             app.notify(
-                f"{message} without {text.counted(left_out, 'hidden character')}. "
-                f"{key} copies the exact text.",
+                f"{message}{without}{masked}. {key} copies the exact text.",
                 severity="warning",
                 timeout=6,
             )
