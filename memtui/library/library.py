@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from memtui.insight.link_graph import Node
     from memtui.insight.versions import VersionHistory
     from memtui.journal import Journal, JournalAction
+    from memtui.journal.purging import OwnCopies
     from memtui.library.changing import ChangeWriter
     from memtui.library.indexing import IndexState
     from memtui.library.planning import Planned
@@ -314,6 +315,24 @@ class Library(LibraryReader):
                 self.interrupted = tuple(journal.recover(registry.row_digest))
                 self._writer = ChangeWriter(journal, self.stores)
             return self._writer
+
+    @property
+    def _opened_journal(self) -> Journal:
+        _ = self._change_writer  # they are made together
+        assert self._journal is not None
+        return self._journal
+
+    def find_copies(self, secrets: Collection[str]) -> OwnCopies:
+        """Find secrets in what memtui keeps of its own. Raises SaveError, Refused."""
+        from memtui.journal import purging
+
+        return purging.find_copies(self._opened_journal, self.cache_folder, secrets)
+
+    def purge(self, copies: OwnCopies) -> None:
+        """Erase such copies; the changes that had them cannot be undone. Raises SaveError."""
+        from memtui.journal import purging
+
+        purging.purge(self._opened_journal, copies)
 
     @property
     def journal_fault(self) -> str:

@@ -214,8 +214,7 @@ def has_mask_of(text: str, before: str) -> bool:
     """Whether a text has the mask of a secret of `before` in place of the secret."""
     if DOT not in text:
         return False
-    secrets = {before[start:end] for start, end in _find_ranges(before)}
-    return any(_dots(secret) in text and secret not in text for secret in secrets)
+    return any(_dots(each) in text and each not in text for each in list_secrets(before))
 
 
 def mask_value(name: str, value: str) -> str:
@@ -238,6 +237,11 @@ def mask_record(value: Any, name: str = "") -> Any:
 
 _NAME = re.compile(rf"(?i:(?:{_WORDS})\s*$)|_(?:KEY|TOKEN|SECRET|PASS|AUTH)$")
 """A name of a field that holds a secret."""
+
+
+def list_secrets(text: str) -> list[str]:
+    """Return the secrets in a text."""
+    return [text[start:end] for start, end in _find_ranges(text)]
 
 
 def has_secret(text: str) -> bool:
