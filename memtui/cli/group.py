@@ -60,28 +60,14 @@ def load_command(name: str) -> click.Command:
     command: click.Command = getattr(importlib.import_module(f"memtui.cli.{module}"), function)
     command.help = long_help(name, command.help)
     if name not in _WITHOUT_MEMORIES and not any(p.name == "secrets" for p in command.params):
-        command.params.append(_show_secrets_option())
+        from memtui.cli.options import show_secrets_option
+
+        show_secrets_option(command)
     return command
 
 
 _WITHOUT_MEMORIES = frozenset({"open", "demo", "export", "verify", "embed", "config"})
 """Commands that print no text of memories; the screen has a key."""
-
-
-def _show_secrets_option() -> click.Option:
-    def reveal(_context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
-        from memtui.text import reveal_secrets
-
-        reveal_secrets(is_wanted)
-
-    return click.Option(
-        ["--show-secrets", "secrets"],
-        is_flag=True,
-        expose_value=False,
-        is_eager=True,
-        callback=reveal,
-        help="Show passwords and keys, which are masked otherwise.",
-    )
 
 
 @click.group(
