@@ -229,13 +229,13 @@ def encode_row(memory: Memory) -> CatalogRow:
 
 def has_secret(memory: Memory) -> bool:
     """Whether any text of a memory has a secret, which is written into no cache."""
-    return secrets.has_secret("\n".join(_texts(to_record(memory))))
+    return any(map(secrets.has_secret, set(_texts(to_record(memory)))))
 
 
 def _texts(value: Any, name: str = "") -> Iterator[str]:
-    """The texts of a record, each behind its name."""
+    """The texts of a record; each behind its name, if that may say that it is a secret."""
     if isinstance(value, str):
-        yield f"{name}: {value}" if name else value
+        yield f"{name}: {value}" if secrets.names_secret(name) else value
     elif isinstance(value, Mapping):
         for key, item in value.items():
             yield from _texts(item, key)

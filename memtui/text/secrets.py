@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.dataclass import dataclass
-from memtui.text.filtered_pattern import ExpressionFilter, fold, words_needed
+from memtui.text.filtered_pattern import ExpressionFilter, fold
 
 ISSUED: dict[str, str] = tomllib.loads(
     Path(__file__).with_name("secret_formats.toml").read_text("utf-8")
@@ -82,11 +82,8 @@ password. The group is the value, which must look like a secret."""
 _BEGINNING = re.compile(r"(^|\|)\\b")
 _START = r"\1(?:\\b|(?<=\\\\[nrt]))"
 """A word also begins after an escaped end of line, as in the diff of a JSON file."""
-_ISSUED = re.compile(
-    "|".join(
-        f"(?P<p{n}>{_BEGINNING.sub(_START, pattern)})" for n, pattern in enumerate(ISSUED.values())
-    )
-)
+_PATTERNS = tuple(_BEGINNING.sub(_START, pattern) for pattern in ISSUED.values())
+_ISSUED_FILTER = ExpressionFilter(tuple(ISSUED.values()))
 _LONG = re.compile(rf"[^\s,;()\"'`]{{{MIN_CHARS},}}")
 _KEY = re.compile(PRIVATE_KEY)
 _ELLIPSIS = re.compile(r"\.{3}|…")
@@ -219,9 +216,15 @@ def has_mask_of(text: str, before: str) -> bool:
 
 def mask_value(name: str, value: str) -> str:
     """Return a value as it is shown beside its name, which may say that it is a secret."""
-    if not _NAME.search(name):
+    if not names_secret(name):
         return mask_secrets(value)
     return mask_secrets(f"{name}: {value}")[len(name) + 2 :]
+
+
+@lru_cache(maxsize=4096)
+def names_secret(name: str) -> bool:
+    """Whether a field of this name holds a secret."""
+    return _NAME.search(name) is not None
 
 
 def mask_record(value: Any, name: str = "") -> Any:
@@ -236,7 +239,6 @@ def mask_record(value: Any, name: str = "") -> Any:
 
 
 _NAME = re.compile(rf"(?i:(?:{_WORDS})\s*$)|_(?:KEY|TOKEN|SECRET|PASS|AUTH)$")
-"""A name of a field that holds a secret."""
 
 
 def list_secrets(text: str) -> list[str]:
@@ -281,28 +283,20 @@ def _dots(secret: str) -> str:
 
 
 _HINTS = re.compile(
-    r"pass|pwd?|credential|secret|token|key|kennwort|clave|senha|parola|dit|schl|contrase|пароль"
+    r"pass|pwd?|credential|secret|token|key|kennwort|clave|senha|parola|schl|contrase|пароль"
     r"|パスワード|暗証番号|密码|密碼|\\u[0-9a-f]{4}|://|bearer|authorization|_auth|mysql|redis"
     r"|login|logon|--auth|--user|basic|curl|http|wget|-----begin|putty-user"
 )
 """Every text with a secret that a name announces has one of these, in lower case."""
 
 
+_VALUE_HINTS = re.compile(r"\d|://|authorization|[\"'`][a-z]+(?: [a-z]+){3}")
+"""Every text with such a secret has one of these: see `_is_secret`."""
+
+
 def _may_have_secret(text: str) -> bool:
     """Whether a text is worth searching."""
-    return bool(_HINTS.search(fold(text))) or any(
-        len(word) >= MIN_CHARS and _issued_hints().search(word.lower()) for word in text.split()
-    )
-
-
-@cache
-def _issued_hints() -> re.Pattern[str]:
-    words = {word for pattern in ISSUED.values() for word in words_needed(pattern)}
-    return re.compile("|".join([*map(re.escape, sorted(words)), *_WITHOUT_WORDS]))
-
-
-_WITHOUT_WORDS = (r"\.[a-z0-9_-]{6}\.",)
-"""What the patterns of issuers have that need no word: Discord's."""
+    return any(len(word) >= MIN_CHARS for word in text.split()) or bool(_HINTS.search(fold(text)))
 
 
 def find_secrets(text: str) -> Iterator[Secret]:
@@ -315,11 +309,12 @@ def find_secrets(text: str) -> Iterator[Secret]:
 
 
 def _find_issued(text: str) -> Iterator[Secret]:
-    """Only long words are searched; most texts have none, which is fast to find out."""
-    for word in _LONG.finditer(text):
-        if not _issued_hints().search(word[0].lower()):
-            continue
-        for found in _ISSUED.finditer(text, *word.span()):
+    """Only long words are searched, for what they may be; most texts have none."""
+    words = list(_LONG.finditer(text))
+    numbers = _ISSUED_FILTER.candidates(fold(" ".join(word[0] for word in words))) if words else ()
+    pattern = _issued(tuple(numbers))
+    for word in words:
+        for found in pattern.finditer(text, *word.span()):
             whole = found[0]
             if (
                 not _ISSUED_PLACEHOLDER.search(whole)
@@ -332,6 +327,12 @@ def _find_issued(text: str) -> Iterator[Secret]:
             if _ELLIPSIS.search(found[0]):
                 continue
             yield Secret("private key", *found.span(), mask_secret(found[0]))
+
+
+@lru_cache(maxsize=512)
+def _issued(numbers: tuple[int, ...]) -> re.Pattern[str]:
+    """The patterns of these issuers; none: what matches nothing."""
+    return re.compile("|".join(f"(?P<p{at}>{_PATTERNS[at]})" for at in numbers) or "(?!)")
 
 
 @cache
@@ -359,7 +360,7 @@ def _find_near_hints(pattern: re.Pattern[str], text: str, folded: str) -> Iterat
 
 def _find_named(text: str) -> Iterator[Secret]:
     folded = fold(text)
-    if not _HINTS.search(folded):
+    if not (_VALUE_HINTS.search(folded) and _HINTS.search(folded)):
         return
     numbers = _NAMED_FILTER.candidates(folded)
     if not numbers:
