@@ -229,7 +229,9 @@ def encode_row(memory: Memory) -> CatalogRow:
 
 def has_secret(memory: Memory) -> bool:
     """Whether any text of a memory has a secret, which is written into no cache."""
-    return any(map(secrets.has_secret, set(_texts(to_record(memory)))))
+    others = to_record(memory)
+    del others["content"]
+    return secrets.has_secret(memory.content) or secrets.has_secret("\n".join(_texts(others)))
 
 
 def _texts(value: Any, name: str = "") -> Iterator[str]:

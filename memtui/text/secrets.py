@@ -248,7 +248,16 @@ def list_secrets(text: str) -> list[str]:
 
 def has_secret(text: str) -> bool:
     """Whether there is a secret in the text; fast where there is none."""
-    return _may_have_secret(text) and next(find_secrets(text), None) is not None
+    if len(text) < _SHORTEST or not _may_have_secret(text):
+        return False
+    return (_search_cached if len(text) <= _CACHED_CHARS else _search)(text)
+
+
+def _search(text: str) -> bool:
+    return next(find_secrets(text), None) is not None
+
+
+_search_cached = lru_cache(maxsize=4096)(_search)
 
 
 def _mask(text: str) -> str:
