@@ -303,9 +303,24 @@ _VALUE_HINTS = re.compile(r"\d|://|authorization|[\"'`][a-z]+(?: [a-z]+){3}")
 """Every text with such a secret has one of these: see `_is_secret`."""
 
 
+_ISSUED_HINTS = re.compile(
+    r"AKIA|ASIA|ABIA|ACCA|gh[pousr]_|github_pat_|gl[a-z]{1,5}[-_]|xox|xapp-|hooks\.slack|webhooks/"
+    r"|k_live_|k_test_|whsec_|sk-|gsk_|xai-|r8_|pplx-|AIza|GOCSPX-|ya29\.|1//0|npm_|pypi-|rubygems_"
+    r"|cio[A-Za-z0-9]{32}|dckr_|hf_|api_org_|SG\.|SK[0-9a-f]{32}|do[opr]_v1_|HRKU-|fm\d|nfp_|sbp_"
+    r"|sb_secret_|pscale_|AccountKey=|8Q~|:AA|\.[A-Za-z0-9_-]{6}\.|shp[a-z]{2}_|sq0|key-[0-9a-f]{32}"
+    r"|-us\d|dapi|lin_|secret_|ntn_|pat[A-Za-z0-9]{14}\.|ATATT3|ATCTT3|figd_|figo_|figu_"
+    r"|NRAK-|sntry|PMAK-|pul-|\.atlasv1\.|dp\.|ops_eyJ|A3-|hv[bsr]\.|AGE-SECRET|eyJ|LS0tLS1|PuTTY"
+    r"|-----BEGIN"
+)
+"""Every text with a secret in the format of its issuer has one of these."""
+
+
 def _may_have_secret(text: str) -> bool:
     """Whether a text is worth searching."""
-    return any(len(word) >= MIN_CHARS for word in text.split()) or bool(_HINTS.search(fold(text)))
+    if _ISSUED_HINTS.search(text):
+        return True
+    folded = fold(text)
+    return bool(_HINTS.search(folded) and _VALUE_HINTS.search(folded))
 
 
 def find_secrets(text: str) -> Iterator[Secret]:
@@ -319,7 +334,7 @@ def find_secrets(text: str) -> Iterator[Secret]:
 
 def _find_issued(text: str) -> Iterator[Secret]:
     """Only long words are searched, for what they may be; most texts have none."""
-    words = list(_LONG.finditer(text))
+    words = list(_LONG.finditer(text)) if _ISSUED_HINTS.search(text) else []
     numbers = _ISSUED_FILTER.candidates(fold(" ".join(word[0] for word in words))) if words else ()
     pattern = _issued(tuple(numbers))
     for word in words:
