@@ -12,7 +12,7 @@ import click
 from memtui import query as queries
 from memtui.cli.options import json_option, limit_option, store_option
 from memtui.cli.output import print_json
-from memtui.cli.store_selection import load_library
+from memtui.cli.store_selection import read_library
 from memtui.errors import Refused, did_you_mean
 from memtui.model import format_time, to_record
 from memtui.query import Query, Sort
@@ -77,7 +77,7 @@ def context(
             print(f"{known.name:<8}  {one_line(known.description)} ({one_line(known.source)})")
         return
     chosen = find_recipe(recipe, settings)
-    library = load_library(stores)
+    library = read_library(stores)
     library.index()
     pack = draft_pack(
         chosen,
@@ -163,7 +163,7 @@ def hot(stores: Sequence[str], limit: int, as_json: bool) -> None:
     """
     from memtui.search.salience import count_accesses, find_last_access
 
-    library = load_library(stores)
+    library = read_library(stores)
     found = library.find(replace(Query(), sort=Sort.USED))
     memories = [found.rows[slot] for slot in found.slots[:limit]]
     used = [memory for memory in memories if count_accesses(memory)]

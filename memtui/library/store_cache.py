@@ -56,6 +56,9 @@ class StoreCache:
         """The slots of the rows of `catalog`, in its order; None where they are not contiguous."""
         self._saved: dict[str, str] = {}
         """Stamp of each shard on disk."""
+        self._doubtful: set[str] = set()
+        """Keys of shards from the cache with something unreadable, to be read again once: memory
+        or the disk may have failed without a change of the file."""
         self._scan_unreadable: tuple[Unreadable, ...] = ()
         self._files: dict[str, tuple[str, ...]] = {}
         self._sizes: dict[str, int] = {}
@@ -95,13 +98,11 @@ class StoreCache:
         slots: array[int] = array("q")
         for shard in self.catalog.shards if self.catalog is not None else ():
             loaded = self.shards.get(shard.key)
-            is_unchanged = loaded is not None and (loaded.stamp, loaded.count) == (
-                shard.stamp,
-                shard.count,
-            )
-            slots.extend(
-                loaded.slots if loaded is not None and is_unchanged else [-1] * shard.count
-            )
+            is_unchanged = self._saved.get(shard.key) == shard.stamp
+            if loaded is None or not is_unchanged or loaded.stamp != shard.stamp:
+                slots.extend([-1] * shard.count)
+            else:
+                slots.extend(loaded.slots)
         return slots
 
     def memories_by_file(self) -> dict[str, int]:
@@ -157,6 +158,7 @@ class StoreCache:
         self.base = range(first, first + len(catalog.rows))
         self.catalog = catalog
         self._saved = {shard.key: shard.stamp for shard in catalog.shards}
+        self._doubtful = {shard.key for shard in catalog.shards if shard.unreadable}
         self.shards = {
             shard.key: replace(shard, first=first + shard.first) if first else shard
             for shard in catalog.shards
@@ -173,10 +175,17 @@ class StoreCache:
         ]
 
     def stale_shards(self, scan: Scan) -> Iterator[Shard]:
-        """Shards to read: new ones, changed ones, and those with a file that had vanished."""
+        """Shards to read: new ones, changed ones, and those with a file that had vanished or that
+        could not be read when the cache was written."""
+        doubtful, self._doubtful = self._doubtful, set()
         for shard in scan.shards:
             loaded = self.shards.get(shard.key)
-            if loaded is None or loaded.stamp != shard.stamp or loaded.has_missing_file:
+            if (
+                loaded is None
+                or loaded.stamp != shard.stamp
+                or loaded.has_missing_file
+                or shard.key in doubtful
+            ):
                 yield shard
 
     def has_reading(self, shard: Shard, reading: Reading, table: SlotTable) -> bool:
@@ -208,6 +217,7 @@ class StoreCache:
         """Replace the memories of these shards."""
         for shard, _ in batch:
             self._sizes.pop(shard.key, None)
+            self._saved.pop(shard.key, None)
         self.version += 1
         sharing = self._shards_sharing_ids(table)
         shared = self._append_shards(
