@@ -207,6 +207,7 @@ def extract(
                 "content": fact.content,
                 "entity": fact.entity or entity,
                 "importance": fact.importance,
+                "source": "transcript",
             },
         )
         for fact in facts

@@ -72,13 +72,23 @@ password. The group is the value, which must look like a secret."""
 
 
 _BEGINNING = re.compile(r"(^|\|)\\b")
-_START = r"\1(?:\\b|(?<=\\\\[nrt]))"
+_START = r"(?:\b|(?<=\\[nrt]))"
 """A word also begins after an escaped end of line, as in the diff of a JSON file."""
-_ISSUED = re.compile(
-    "|".join(
-        f"(?P<p{n}>{_BEGINNING.sub(_START, pattern)})" for n, pattern in enumerate(ISSUED.values())
-    )
-)
+
+
+def _issued_pattern() -> re.Pattern[str]:
+    """All patterns of `ISSUED`; those that begin with a word are tried only where one begins."""
+    words, others = [], []
+    for number, pattern in enumerate(ISSUED.values()):
+        if pattern.startswith(r"\b"):
+            without = _BEGINNING.sub(r"\1", pattern)
+            words.append(f"(?P<p{number}>{without})")
+        else:
+            others.append(f"(?P<p{number}>{pattern})")
+    return re.compile("|".join([f"{_START}(?:{'|'.join(words)})", *others]))
+
+
+_ISSUED = _issued_pattern()
 _LONG = re.compile(rf"[^\s,;()\"'`]{{{MIN_CHARS},}}")
 _KEY = re.compile(PRIVATE_KEY)
 _ELLIPSIS = re.compile(r"\.{3}|…")

@@ -18,6 +18,7 @@ import pytest
 
 from memtui.config import Settings
 from memtui.library import Library
+from memtui.sealed_lines import seal, unseal
 from memtui.testing import hostile_values
 from memtui.tui import first_frame, library_worker, screen_cache
 from memtui.tui.controllers.session import CHECKING
@@ -331,12 +332,12 @@ async def test_a_frame_is_not_shown_once_its_store_has_gone(disk: Disk) -> None:
 async def test_no_frame_can_act_on_the_terminal(disk: Disk) -> None:
     await disk.session(size=(80, 24))
     (file,) = (disk.folder / "cache" / first_frame.FOLDER).glob("*.json")
-    good = file.read_text(encoding="utf-8")
-    values = json.loads(good)
+    good = file.read_bytes()
+    values = unseal(good)
     for bad in ("\x1b]0;owned\x07", "\x1b[2J", "\x1b[?1049l", "\x9b2J", "\n", "\u202e"):
-        file.write_text(good, encoding="utf-8")
+        file.write_bytes(good)
         assert draw_kept_frame(disk, (80, 24))
-        file.write_text(json.dumps({**values, "frame": values["frame"] + bad}), encoding="utf-8")
+        file.write_bytes(seal({**values, "frame": values["frame"] + bad}))
         assert not draw_kept_frame(disk, (80, 24)), bad
 
 

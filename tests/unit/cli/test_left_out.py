@@ -123,3 +123,12 @@ def test_a_file_that_memory_has_no_room_for_is_named(tmp_path: Path, home: Path)
     assert f"{large}: there is not enough memory to read it" in done.stderr
     records: list[dict[str, Any]] = json.loads(done.stdout)
     assert {record["entity"] for record in records} == {"people/alice"}
+
+
+@pytest.mark.parametrize("recipe", ["session", "loaded"])
+def test_a_project_that_no_memory_is_about_is_refused(
+    recipe: str, call: Callable[..., int], home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("context", recipe, "alice", "--store", home) == 0
+    assert call("context", recipe, "nosuch", "--store", home) == 1
+    assert "no memory is about 'nosuch'" in capsys.readouterr().err
