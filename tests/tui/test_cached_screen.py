@@ -254,11 +254,11 @@ def mutations(value: Any) -> list[Any]:
 @pytest.mark.slow
 async def test_any_damaged_value_is_ignored_or_harmless(disk: Disk) -> None:
     await disk.session()
-    whole = json.loads(disk.kept.read_text(encoding="utf-8"))
+    whole = unseal(disk.kept.read_bytes())
     cache, key, view = disk.folder / "cache", disk.kept.stem, whole["view"]
     assert screen_cache.load(cache, key, view) is not None
     for damaged in mutations(whole):
-        disk.kept.write_text(json.dumps(damaged), encoding="utf-8")
+        disk.kept.write_bytes(seal(damaged))
         kept = screen_cache.load(cache, key, view)
         assert kept is None or kept.rows[kept.cursor].ref
 
@@ -269,8 +269,9 @@ async def test_nothing_hostile_reaches_the_file_or_comes_out_of_it(tmp_path: Pat
     disk = store(tmp_path, facts)
     await disk.session()
     assert "\\u001b" not in disk.kept.read_text(encoding="utf-8")
-    planted = disk.kept.read_text(encoding="utf-8").replace("plain", "plain\\u001b[2J\\u202e")
-    disk.kept.write_text(planted, encoding="utf-8")
+    written = json.dumps(unseal(disk.kept.read_bytes()))
+    planted = json.loads(written.replace("plain", "plain\\u001b[2J\\u202e"))
+    disk.kept.write_bytes(seal(planted))
     async with disk.next_start() as on:
         assert CHECKING in on.text()
         assert "\x1b" not in on.text()
