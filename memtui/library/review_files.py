@@ -91,8 +91,8 @@ class ReviewFile:
     def read(self) -> CachedReview | None:
         """All that is kept; None if nothing is."""
         with contextlib.suppress(OSError, *_FAULTS):
-            first, second = self.path.read_bytes().splitlines(keepends=True)
-            findings, rest = self._findings(first), unseal(second)
+            with self.path.open("rb") as file:
+                findings, rest = self._findings(file.readline()), unseal(file.readline())
             found = {one.id: one for one in findings.proposals}
             groups = {
                 key: ScannedGroup(str(mark), tuple(found[id] for id in ids))
