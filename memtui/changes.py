@@ -88,6 +88,9 @@ class TextEdit:
     by_lines: bool = False
     """The file holds several memories: lines that another program changed meanwhile stay as they
     are, and only a change of the same lines is a conflict."""
+    items: str = ""
+    """The form of a text that is merged by its items rather than its lines, see
+    `memtui.files.text_items`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ SMALLEST_READ = 1 << 16
 
 NO_MEMORY = "there is not enough memory to read it"
 
+
+IS_EMPTY = "it is empty, as after a write that was cut off"
 LONGEST_NAME = 255
 """Bytes in one file name, the limit of ext4, XFS, APFS and NTFS."""
 
