@@ -16,9 +16,9 @@ from memtui.library import Library
 from memtui.library.review import ReviewQueue
 from memtui.query import parse_query
 from memtui.text import one_line, visible
+from memtui.text.secrets import find_secrets
 from memtui.upkeep.instructions import find_suspicions
 from memtui.upkeep.model_requests import parse_facts
-from memtui.upkeep.secrets import find_secrets
 from tests.unit.library.stores_for_tests import agent_memory
 
 SIZE = 1_000_000
