@@ -35,7 +35,7 @@ def _open_journal(stores: Sequence[str]) -> Library:
     except StoreError as error:  # perhaps a change of memtui took its last file away
         roots = {str(Path(name).absolute()) for name in stores}
         for action in every.log(DEFAULT_LIMIT, anywhere=True, void=False):
-            if not roots.isdisjoint(part.store for part in action.parts):
+            if not roots.isdisjoint(action.stores):
                 do = f"its last change: memtui undo --number {action.id}"
                 raise StoreError(error.what, where=error.where, do=do) from error
         raise

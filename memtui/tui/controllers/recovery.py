@@ -107,7 +107,7 @@ class JournalActions(WritingController):
     def _undo_note(self, action: JournalAction) -> str:
         """Describe how the stores record an undo that does not simply restore the former state."""
         library = self._writer.library
-        roots = {part.store for part in action.parts}
+        roots = action.stores
         stores = [store for store in library.stores if str(store.root) in roots] if library else []
         notes = dict.fromkeys(
             f"{store.label}: {note}" for store in stores if (note := undo_note(store))

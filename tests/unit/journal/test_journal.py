@@ -258,11 +258,11 @@ def test_a_damaged_journal_is_renamed_once_no_other_memtui_has_it_open(
         journal.log()
     assert not list(state.glob("*damaged*"))
     other.close()
-    with pytest.raises(SaveError, match="was damaged and is now"):
-        journal.log()
+    assert journal.log() == []
+    assert "was damaged and is now" in journal.fault
     do(journal, "y", edit_of(path, 0, "y"))
     assert [action.title for action in journal.log()] == ["y"]
-    assert next(state.glob("*damaged-*")).read_bytes().endswith(b"garbage!")
+    assert b"garbage!" * 9 in next(state.glob("*damaged-*")).read_bytes()
 
 
 def test_a_newer_journal_is_left_alone(tmp_path: Path) -> None:
