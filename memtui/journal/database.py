@@ -175,7 +175,7 @@ class JournalDatabase:
     def shrink(self) -> None:
         """Give unused pages back to the disk."""
         with self._lock, self._save_errors("written", ""):
-            self._open_database().execute("PRAGMA incremental_vacuum").fetchall()
+            self._open_database().executescript("PRAGMA incremental_vacuum")  # a page each step
 
     # ---- opening ----------------------------------------------------------------------------
 
