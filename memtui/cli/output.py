@@ -198,14 +198,24 @@ def confirm_owner(library: Library, write: Callable[[], Result]) -> Result:
 
     Raises ForeignOwner if the person declines or there is no terminal to ask on.
     """
-    while True:
-        try:
-            return write()
-        except ForeignOwner as error:
-            question = f"{error.where}: {error.what}. Change the owner and save?"
-            if not sys.stdin.isatty() or not click.confirm(question, err=True):
-                raise
-            library.accept_ownership(error.path)
+    try:
+        while True:
+            try:
+                return write()
+            except ForeignOwner as error:
+                question = f"{error.where}: {error.what}. Change the owner and save?"
+                if not sys.stdin.isatty() or not click.confirm(question, err=True):
+                    raise
+                library.accept_ownership(error.path)
+    finally:
+        print_journal_fault(library)
+
+
+def print_journal_fault(library: Library) -> None:
+    """Say on standard error that a damaged journal was set aside, unless an error says it."""
+    fault = library.journal_fault
+    if fault and fault not in str(sys.exc_info()[1]):
+        print(f"memtui: {one_line(fault)}", file=sys.stderr)
 
 
 def confirm_deletion(memory: Memory) -> bool:

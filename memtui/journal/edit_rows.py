@@ -72,6 +72,7 @@ CREATE TABLE edits (
     before INTEGER,         -- text; NULL where nothing was
     after INTEGER,
     in_effect INTEGER NOT NULL DEFAULT 0,
+    checksum INTEGER NOT NULL,   -- of everything else in the row and of its target
     PRIMARY KEY (action, position)
 ) WITHOUT ROWID;
 CREATE INDEX texts_by_target ON texts(target, digest);
@@ -104,12 +105,13 @@ def insert_edits(db: sqlite3.Connection, action: int, parts: Sequence[StoreEdits
     for position, (part, edit) in enumerate(numbered):
         file, record, key, fields = _columns(edit)
         target = _target(db, file, record, key)
+        start = _checksum_of_target(file, key, fields)
         wanted = [None if v is None else _encode(v) for v in (edit.before, edit.after)]
         ids = _insert_texts(db, target, wanted)
         db.execute(
-            "INSERT INTO edits (action, position, part, target, fields, before, after)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (action, position, part, target, fields, *ids),
+            "INSERT INTO edits (action, position, part, target, fields, before, after, checksum)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (action, position, part, target, fields, *ids, _checksum(start, part, ids)),
         )
 
 
@@ -132,6 +134,15 @@ def _plain(value: Any) -> Any:
 
 def _encode(value: Any) -> bytes:
     return pack(_plain(value)).encode("ascii")
+
+
+def _checksum_of_target(file: str, key: str, fields: str) -> int:
+    return zlib.crc32("\n".join((file, key, fields)).encode("ascii"))
+
+
+def _checksum(start: int, part: int, texts: Sequence[int | None]) -> int:
+    """Undo of an edit without a text before removes what is there, so it must be certain."""
+    return zlib.crc32(f"{part} {texts[0]} {texts[1]}".encode("ascii"), start)
 
 
 def _target(db: sqlite3.Connection, *columns: str) -> int:
@@ -301,32 +312,33 @@ def read_rows(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> list
     """Return the edits for which a condition on the table `edits` holds, in the order in which they
     were planned, without their texts. Raises Damaged."""
     sql = (
-        "SELECT action, position, part, target, fields, before, after, in_effect"
+        "SELECT action, position, part, target, fields, before, after, in_effect, checksum"
         f" FROM edits WHERE {where} ORDER BY action, position"
     )
-    outlines: dict[tuple[int, str], Edit] = {}
+    outlines: dict[tuple[int, str], tuple[Edit, int]] = {}
     found = []
-    for action, position, part, target, fields, before, after, in_effect in db.execute(sql, values):
-        outline = outlines.get((target, fields))
-        if outline is None:
-            outline = outlines[target, fields] = _read_outline(db, target, fields)
-        if not all(
-            isinstance(number, int) for number in (part, in_effect, before or 0, after or 0)
-        ):
+    for action, position, part, target, fields, before, after, in_effect, check in db.execute(
+        sql, values
+    ):
+        if (target, fields) not in outlines:
+            outlines[target, fields] = _read_outline(db, target, fields)
+        outline, start = outlines[target, fields]
+        if in_effect not in (0, 1) or check != _checksum(start, part, (before, after)):
             raise Damaged(f"an edit of action {action}")
         row = EditRow(action, position, part, target, outline, before, after, bool(in_effect))
         found.append(row)
     return found
 
 
-def _read_outline(db: sqlite3.Connection, target: int, fields: str) -> Edit:
+def _read_outline(db: sqlite3.Connection, target: int, fields: str) -> tuple[Edit, int]:
+    """The edit without its texts, and the beginning of its checksum."""
     row = db.execute("SELECT file, key FROM targets WHERE id = ?", (target,)).fetchone()
     if row is None:
         raise Damaged(f"target {target}")
     try:
         values = {**unpack(row[1]), **unpack(fields)}
         values["root" if values["edit"] == SidecarEdit.__name__ else "path"] = unpack(row[0])
-        return _outline(values)
+        return _outline(values), _checksum_of_target(row[0], row[1], fields)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise Damaged(f"target {target}: {error}") from error
 
