@@ -28,6 +28,9 @@ FILE = "journal.sqlite"
 VERSION = 2
 """`user_version` of the file; a higher one was written by a newer memtui. Version 1 had all edits
 of an action as one JSON text."""
+CONVERTED = 64 << 20
+"""Bytes of the newest actions of a journal of version 1 that are converted, which takes seconds;
+older ones can no longer be undone."""
 PATIENCE = 10.0
 """Seconds to wait for another memtui that is writing the journal."""
 
@@ -262,7 +265,7 @@ class JournalDatabase:
 
     def _is_damage(self, error: Exception) -> bool:
         """Whether the file, and not the disk or another process, is at fault."""
-        if isinstance(error, Damaged):
+        if isinstance(error, Damaged | UnicodeDecodeError):
             return True
         if not isinstance(error, sqlite3.Error):
             return False
@@ -355,8 +358,10 @@ def _create(db: sqlite3.Connection) -> None:
 
 
 def _convert(db: sqlite3.Connection, found: Collection[str]) -> None:
-    """Convert a journal of version 1, once. An older memtui that has it open still is then refused
-    by SQLite what it wants to write, and says so."""
+    """Convert the newest actions of a journal of version 1, once.
+
+    An older memtui that still has it open can write nothing to it any more, and says so.
+    """
     tables = [table for table in ("actions", "writes", "folders") if table in found]
     renaming = "".join(f"ALTER TABLE {table} RENAME TO old_{table};" for table in tables)
     names = ("writes_by_file", "actions_by_state")
@@ -368,7 +373,12 @@ def _convert(db: sqlite3.Connection, found: Collection[str]) -> None:
     db.execute("INSERT INTO writes SELECT action, path, pre, post, done FROM old_writes")
     if "folders" in tables:
         db.execute("INSERT INTO folders SELECT action, path FROM old_folders")
-    for id, parts in db.execute("SELECT id, parts FROM old_actions ORDER BY id"):
+    last = "SELECT id, sum(length(parts)) OVER (ORDER BY id DESC) AS total, state FROM old_actions"
+    too_old = f"SELECT id FROM ({last}) WHERE total > {CONVERTED} AND state <> 'intent'"
+    for table, column in (("actions", "id"), ("writes", "action"), ("folders", "action")):
+        db.execute(f"DELETE FROM {table} WHERE {column} IN ({too_old})")
+    kept = "SELECT id, parts FROM old_actions WHERE id IN (SELECT id FROM actions) ORDER BY id"
+    for id, parts in db.execute(kept):
         made = edit_rows.unpack_parts(parts)
         edit_rows.insert_edits(db, id, made)
         roots = pack([each.store for each in made])
