@@ -173,7 +173,7 @@ def write_private(path: Path, text: str, *, durable: bool = True) -> None:
 
 
 def bundled_folder(name: str) -> Path:
-    """Return the folder `themes` or `sample-data` that is bundled with memtui.
+    """Return the folder `themes`, `sample-data` or `docs` that is bundled with memtui.
 
     Installed it lies inside the package, in a source checkout beside it. Raises
     FileNotFoundError when the installation is incomplete.

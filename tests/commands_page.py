@@ -93,6 +93,15 @@ def _table(shown: Sequence[click.Option]) -> list[str]:
     return rows
 
 
+def _description(words: str) -> str:
+    """The help of a command; paragraphs that click prints as they are become code."""
+    paragraphs = cleandoc(words).split("\n\n")
+    return "\n\n".join(
+        f"```\n{paragraph[2:]}\n```" if paragraph.startswith("\b\n") else paragraph
+        for paragraph in paragraphs
+    )
+
+
 def page() -> str:
     """Return the page as Markdown: each command's usage, description and own options."""
     lines = [HEAD, "## Options of most commands", "", *_table(_options(_common)), ""]
@@ -102,7 +111,7 @@ def page() -> str:
         for name in commands_in(module):
             command = load_command(name)
             lines += ["", f"### {name}", "", "```", _usage(name, command), "```", ""]
-            lines.append(cleandoc(command.help or ""))
+            lines.append(_description(command.help or ""))
             if own := _own_options(command):
                 lines += ["", *_table(own)]
     return "\n".join(lines) + "\n"

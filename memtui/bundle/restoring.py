@@ -27,6 +27,7 @@ from memtui.files.staging import (
     clear_leftovers,
     emptying_folder,
     is_hidden,
+    keep_stage,
     move_into_place,
     new_stage,
     removing_folder,
@@ -221,7 +222,14 @@ def _install(tree: Tree, place: Path, recorder: WriteRecorder, report: Report) -
             failpoint("fill")
             _fill(tree, stage, report)
             recorder.intend(name, "", post)
-            move_into_place(stage, place)
+            try:
+                move_into_place(stage, place)
+            except OSError as error:
+                if any(_changed_names(tree, stage)):
+                    what = f"nothing was imported: {error.strerror or error}"
+                    kept = f"another program has written into {keep_stage(stage, place)}"
+                    raise SaveError(what, where=str(place), do=kept) from error
+                raise
     except OSError as error:
         reason = error.strerror or str(error)
         raise SaveError(f"nothing was imported: {reason}", where=str(place)) from error
@@ -297,6 +305,16 @@ def _exclusive(tree: Tree, place: Path) -> Iterator[None]:
 
 def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
     """Raise Refused when the folder holds anything but what was installed."""
+    for name in _changed_names(tree, folder):
+        problem = "was changed" if name in tree.files else "was made there"
+        raise Refused(
+            f"{name} {problem} since; nothing was removed",
+            where=str(place),
+            do="undo what came later first, or delete the folder yourself",
+        )
+
+
+def _changed_names(tree: Tree, folder: Path) -> Iterator[str]:
     database_files = {name + suffix for name in tree.databases for suffix in DATABASE_SUFFIXES}
     for path in _files_below(folder):
         name = str(path.relative_to(folder))
@@ -305,12 +323,7 @@ def _refuse_changed(tree: Tree, folder: Path, place: Path) -> None:
         if name.endswith(ACCESSES):  # counted since: no change that anybody would miss
             continue
         if not _is_unchanged(tree, name, path):
-            problem = "was changed" if name in tree.files else "was made there"
-            raise Refused(
-                f"{name} {problem} since; nothing was removed",
-                where=str(place),
-                do="undo what came later first, or delete the folder yourself",
-            )
+            yield name
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

@@ -115,8 +115,9 @@ def _settings() -> ContextSettings:
     settings = config.load(paths.config_file()).settings  # `open_library` reports its faults
     for name in settings.recipe_constants:
         if name not in CONSTANT_NAMES:
-            advice = did_you_mean(name, CONSTANT_NAMES, lead="; ")
-            click.echo(f"config.toml: context.constants has no {one_line(name)}{advice}", err=True)
+            known = f"{did_you_mean(name, CONSTANT_NAMES, lead='; ')}; known: "
+            known += ", ".join(sorted(CONSTANT_NAMES))
+            click.echo(f"config.toml: context.constants has no {one_line(name)}{known}", err=True)
     return read_settings(settings.recipe_constants, settings.recipes, settings.salience_types)
 
 

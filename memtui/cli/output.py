@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,6 +29,7 @@ from memtui.text import (
 
 if TYPE_CHECKING:
     from memtui.changes import FileDiff
+    from memtui.journal import JournalAction
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.model import Memory
@@ -143,9 +144,6 @@ def clear_progress() -> None:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-Result = TypeVar("Result")
-
-
 def apply_change(library: Library, change: Change, dry_run: bool, as_json: bool) -> int:
     """Plan a change, then as `apply_planned`."""
     return apply_planned(library, library.plan([change]), dry_run, as_json)
@@ -193,15 +191,17 @@ def _to_records(planned: Planned, dry_run: bool) -> list[dict[str, Any]]:
     ]
 
 
-def confirm_owner(library: Library, write: Callable[[], Result]) -> Result:
-    """Run `write`; ask before a save that changes the owner of a file, then run it again.
+def confirm_owner(library: Library, write: Callable[[], JournalAction]) -> JournalAction:
+    """Run `write` and print its warnings; ask before a save that changes the owner of a file, then
+    run it again.
 
     Raises ForeignOwner if the person declines or there is no terminal to ask on.
     """
     try:
         while True:
             try:
-                return write()
+                action = write()
+                break
             except ForeignOwner as error:
                 question = f"{error.where}: {error.what}. Change the owner and save?"
                 if not sys.stdin.isatty() or not click.confirm(question, err=True):
@@ -209,6 +209,9 @@ def confirm_owner(library: Library, write: Callable[[], Result]) -> Result:
                 library.accept_ownership(error.path)
     finally:
         print_journal_fault(library)
+    for warning in action.warnings:
+        print(f"memtui: {one_line(warning)}", file=sys.stderr)
+    return action
 
 
 def print_journal_fault(library: Library) -> None:

@@ -326,7 +326,7 @@ SCHEMA: tuple[Setting, ...] = (
         "context.constants",
         _number(0, 100_000),
         "Constants of the recipes of `memtui context`, of salience and priority;\n"
-        "docs/context.md lists them.",
+        "for a wrong name `memtui context` lists all of them.",
         "{ half_life_days = 30, facts = 10, type_boost = 1.35 }",
         each=True,
         at_start=True,

@@ -17,10 +17,9 @@ import secrets
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
-from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import ownership
 from memtui.files.reading import LONGEST_NAME, TEMPORARY_MARK, MissingFile, error_text, read_bytes
@@ -55,15 +54,6 @@ class Stale(Exception):
     """The file changed before it was replaced; nothing was written. Read it again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Displaced:
-    """The file that was replaced or removed."""
-
-    file: Path
-    """Its temporary name."""
-    data: bytes
-
-
 def read_if_exists(path: Path) -> bytes | None:
     """Return the content of a (resolved) path; None where no file is. Raises UnreadableFile."""
     try:
@@ -72,51 +62,35 @@ def read_if_exists(path: Path) -> bytes | None:
         return None
 
 
-def create(path: Path, data: bytes) -> None:
-    """Create a file (0600, missing folders 0700). Raises Stale when it exists, SaveError."""
-    with _save_errors(path, "nothing was made"):
+def create(path: Path, data: bytes) -> list[Path]:
+    """Create a file (0600, missing folders 0700) and return the folders that were made for it.
+
+    Raises Stale when the file exists, SaveError.
+    """
+    with save_errors(path, "nothing was made"):
         made_folders = make_private_folders(path.parent)
+        temporary = None
         try:
-            _create(path, data, made_folders)
-        except BaseException:
-            for folder in reversed(made_folders):
-                with contextlib.suppress(OSError):  # another program has put something into it
-                    folder.rmdir()
+            temporary = _write_temporary(path, data, None)
+            failpoint("exchange")
+            rename_to_free(temporary, path)
+            return made_folders
+        except BaseException as error:
+            if temporary is not None:
+                discard_known(temporary, [data])
+            remove_empty(made_folders)
+            if isinstance(error, FileExistsError):
+                raise Stale from None
             raise
 
 
-def _create(path: Path, data: bytes, made_folders: Sequence[Path]) -> None:
-    temporary = _write_temporary(path, data, None)
-    try:
-        failpoint("exchange")
-        _rename_to_free(temporary, path)
-    except FileExistsError:
-        discard(temporary)
-        raise Stale from None
-    except BaseException:
-        discard(temporary)
-        raise
-    try:
-        failpoint("folder")
-        _sync_folder(path.parent)
-        for folder in made_folders:
-            _sync_folder(folder.parent)
-    except OSError:
-        if read_if_exists(path) == data:
-            discard(path)
-        raise
-
-
-def replace(
-    path: Path, expected: bytes, data: bytes, is_complete: IsComplete, *, accept_owner: bool = False
-) -> Displaced:
-    """Replace the content of a file and return what the file was at that instant.
+def replace(path: Path, expected: bytes, data: bytes, *, accept_owner: bool = False) -> Path:
+    """Replace the content of a file; returns the name that the displaced file has now.
 
     Args:
         path: the resolved path of a regular file.
         expected: its content when it was read.
         data: the new content.
-        is_complete: tells whether another program has finished writing the displaced file.
         accept_owner: another owner is accepted where the old one cannot be kept.
 
     Raises:
@@ -125,32 +99,22 @@ def replace(
 
     After both the file is as it was.
     """
-    with _save_errors(path):
+    with save_errors(path):
         like = _checked_status(path)
         temporary = _write_temporary(path, data, like, accept_owner=accept_owner)
         try:
             failpoint("check")
             if read_if_exists(path) != expected:
                 raise Stale
-            out = _swap_in(temporary, path)
+            return _swap_in(temporary, path)
         except BaseException:
-            discard(temporary)
+            discard_known(temporary, [data])
             raise
-        try:
-            displaced = _read_displaced(out, expected, is_complete)
-            failpoint("folder")
-            _sync_folder(path.parent)
-            if read_bytes(out) != displaced:  # it was still open somewhere, and has grown since
-                displaced = _read_displaced(out, expected, is_complete)
-        except (OSError, UnreadableFile):
-            _restore_displaced(out, path, data)
-            raise
-        return Displaced(out, displaced)
 
 
-def remove(path: Path, expected: bytes) -> Displaced:
-    """Remove a file, keeping it under a temporary name. Raises Stale and SaveError."""
-    with _save_errors(path):
+def remove(path: Path, expected: bytes) -> Path:
+    """Remove a file; returns the temporary name that it has now. Raises Stale and SaveError."""
+    with save_errors(path):
         _checked_status(path)
         out = _temporary_name(path)
         failpoint("check")
@@ -158,17 +122,87 @@ def remove(path: Path, expected: bytes) -> Displaced:
             raise Stale
         failpoint("exchange")
         os.rename(path, out)
-        try:
-            displaced = _read_displaced(out, expected, lambda _: True)
-            failpoint("folder")
-            _sync_folder(path.parent)
-        except (OSError, UnreadableFile):
-            _restore_removed(out, path)
-            raise
-        if displaced != expected:
-            _restore_removed(out, path)
-            raise Stale
-        return Displaced(out, displaced)
+        return out
+
+
+def read_displaced(out: Path, expected: bytes, is_complete: IsComplete) -> bytes:
+    """Make an exchange durable, and read the displaced file once nobody is writing to it.
+
+    `is_complete` tells whether another program has finished. Raises OSError, UnreadableFile.
+    """
+    data = _read_when_complete(out, expected, is_complete)
+    sync_folder(out.parent)
+    if read_bytes(out) != data:  # it was still open somewhere, and has grown since
+        data = _read_when_complete(out, expected, is_complete)
+    return data
+
+
+def put_back(
+    path: Path, displaced: Path | None, own: Collection[bytes | None]
+) -> tuple[bool, Path | None]:
+    """Take back an exchange, unless another program has written the file since.
+
+    Args:
+        path: the file.
+        displaced: what it was before; None where there was none.
+        own: what memtui has put there; None if it removed the file.
+
+    Returns:
+        Whether the file is as it was, and a file that is in no place now.
+    """
+    out = displaced
+    with contextlib.suppress(OSError, UnreadableFile, Stale):
+        failpoint("restore")
+        now = read_if_exists(path)
+        if now not in own:
+            return False, out
+        if displaced is None:
+            name = _temporary_name(path)
+            os.rename(path, name)
+            out = name
+        elif now is None:
+            rename_to_free(displaced, path)
+            out = None
+        else:
+            out = _swap_in(displaced, path)
+        if out is None or discard_known(out, own):
+            with contextlib.suppress(OSError):
+                sync_folder(path.parent)
+            return True, None
+        # Another program wrote it at this very moment: that goes back.
+        if displaced is None:
+            rename_to_free(out, path)
+            return False, None
+        out = _swap_in(out, path)
+    return False, out
+
+
+def keep_beside(path: Path, file: Path) -> Path:
+    """Give a temporary file or folder a visible name beside `path`, which stays; returns its name
+    then."""
+    name = os.fsdecode(os.fsencode(path.name)[: LONGEST_NAME - len(TEMPORARY_MARK) - 30])
+    kept = path.parent / f"{name}{TEMPORARY_MARK}kept-{secrets.token_hex(8)}"
+    try:
+        os.rename(file, kept)
+    except OSError:
+        return file
+    return kept
+
+
+def discard_known(file: Path, known: Collection[bytes | None]) -> bool:
+    """Delete a temporary or displaced file if its content is known; tells whether it was."""
+    with contextlib.suppress(UnreadableFile):
+        if read_bytes(file) in known:
+            discard(file)
+            return True
+    return False
+
+
+def remove_empty(folders: Sequence[Path]) -> None:
+    """Remove folders that were made, the innermost first, where nobody has put anything in."""
+    for folder in reversed(folders):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
 
 def discard(file: Path) -> None:
@@ -279,8 +313,7 @@ def _copy(path: Path, target: Path) -> None:
         raise
 
 
-def _read_displaced(out: Path, expected: bytes, is_complete: IsComplete) -> bytes:
-    """Read the displaced file, once a program that was writing to it has finished."""
+def _read_when_complete(out: Path, expected: bytes, is_complete: IsComplete) -> bytes:
     failpoint("look")
     until = time.monotonic() + SETTLING
     while True:
@@ -288,28 +321,6 @@ def _read_displaced(out: Path, expected: bytes, is_complete: IsComplete) -> byte
         if data == expected or is_complete(data) or time.monotonic() > until:
             return data
         time.sleep(PAUSE)
-
-
-def _restore_displaced(out: Path, path: Path, ours: bytes) -> None:
-    """After a failure behind the exchange: give the displaced file its name back."""
-    with contextlib.suppress(OSError, UnreadableFile):
-        try:
-            exchange(out, path)
-        except OSError:
-            os.rename(out, path)
-            return
-        if read_bytes(out) != ours:  # another program has written on top of ours: that stays
-            exchange(out, path)
-        discard(out)
-        _sync_folder(path.parent)
-
-
-def _restore_removed(out: Path, path: Path) -> None:
-    """Give a removed file its name back, unless another program has made a new one."""
-    try:
-        _rename_to_free(out, path)
-    except FileExistsError:
-        discard(out)
 
 
 def _sync(descriptor: int) -> None:
@@ -321,7 +332,9 @@ def _sync(descriptor: int) -> None:
         os.fsync(descriptor)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Flush the names in a folder to disk. Raises OSError."""
+    failpoint("folder")
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -335,7 +348,7 @@ def write_error_text(error: OSError) -> str:
 
 
 @contextlib.contextmanager
-def _save_errors(path: Path, left: str = "the file is as it was") -> Iterator[None]:
+def save_errors(path: Path, left: str = "the file is as it was") -> Iterator[None]:
     """Turn an error of the system into a SaveError that says what is on disk."""
     try:
         yield
@@ -379,12 +392,15 @@ def exchange(first: Path, second: Path) -> None:
     _call(first, second, _MACOS_SWAP if sys.platform == "darwin" else _LINUX_EXCHANGE)
 
 
-def _rename_to_free(old: Path, new: Path) -> None:
+def rename_to_free(old: Path, new: Path) -> None:
     """Rename to a name that must be free. Raises FileExistsError when it is not."""
     try:
         _call(old, new, _MACOS_EXCL if sys.platform == "darwin" else _LINUX_NOREPLACE)
     except OSError as error:
         if error.errno not in _NO_EXCHANGE:
             raise
-        os.link(old, new)
-        os.unlink(old)
+        if stat.S_ISDIR(os.lstat(old).st_mode):
+            os.rename(old, new)  # refused where there is anything but an empty folder
+        else:
+            os.link(old, new)
+            os.unlink(old)

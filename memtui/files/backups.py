@@ -87,7 +87,10 @@ def _new_name(folder: Path, known: list[Backup], content: str) -> Path:
 
 
 def move_in(path: Path, displaced: Path, content: str, state: Path) -> Backup:
-    """Move a file that was displaced from `path`, and has this digest, to the backups."""
+    """Move a file that was displaced from `path`, and had this digest, to the backups.
+
+    After an OSError the file is where it was.
+    """
     failpoint("keep")
     target = _new_name(_prepare_folder(path, state), list_backups(path, state), content)
     try:
@@ -95,8 +98,7 @@ def move_in(path: Path, displaced: Path, content: str, state: Path) -> Backup:
     except OSError as error:
         if error.errno != errno.EXDEV:
             raise
-        with contextlib.suppress(OSError):  # the save itself has succeeded
-            _write(target, displaced.read_bytes())
+        _write(target, displaced.read_bytes(), durable=True)
         os.unlink(displaced)
     else:
         with contextlib.suppress(PermissionError):  # another's file; the folder is private
@@ -110,7 +112,8 @@ def _drop_old(path: Path, state: Path) -> None:
     for place, backup in enumerate(list_backups(path, state)):
         old = time.time() - backup.time > RECENT or place >= MAX_RECENT
         if place >= MAX_BACKUPS and old and backup.is_intact:
-            backup.file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                backup.file.unlink()
 
 
 def save_copy(path: Path, data: bytes, state: Path) -> Backup | None:
@@ -127,11 +130,14 @@ def save_copy(path: Path, data: bytes, state: Path) -> Backup | None:
     return Backup(path, target, time.time(), content)
 
 
-def _write(target: Path, data: bytes) -> None:
+def _write(target: Path, data: bytes, *, durable: bool = False) -> None:
     descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(descriptor)
     except OSError:
         target.unlink()  # half a backup would look like a late write
         raise

@@ -1,26 +1,29 @@
 """Read former versions of a file from the git repository it lies in, through the `git` program.
 
-Nothing is run if no folder above the file holds `.git`. The repository is not trusted: its config
-could name programs to run (gitconfig: core.fsmonitor, core.hooksPath, diff.external, textconv,
-gpg.program through log.showSignature, core.sshCommand and remote helpers when objects of a partial
-clone are fetched), so each of them is disabled, and only commands that read objects are used. git's
-own `safe.directory` rule stays in force. Every call is bounded in time and can be cancelled.
+Nothing is run if no folder above the file holds `.git`. The repository is not trusted: see
+`files.git_repository`. Every question is bounded in time and can be cancelled.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import shutil
-import signal
-import subprocess
 import time
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from memtui.dataclass import dataclass
+from memtui.errors import UnreadableFile
+from memtui.files.git_repository import (
+    LONGEST_PROBLEM,
+    GitError,
+    GitRepository,
+    GitStopped,
+    find_git,
+    find_repository,
+)
+from memtui.files.reading import read_bytes
 from memtui.progress import IsCancelled, never
 from memtui.text import one_line
 
@@ -35,25 +38,6 @@ MAX_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 8 * 1024 * 1024
 """Size of the versions that one command reads."""
 NOT_UNDERSTOOD = "its answer is not understood"
-LONGEST_PROBLEM = 120
-"""Characters of a message of git."""
-_TICK = 0.05
-"""Seconds between two looks at whether it was cancelled."""
-
-_SAFE = (
-    "--no-pager",
-    "--no-optional-locks",
-    "--literal-pathspecs",
-    "-c", "core.fsmonitor=false",
-    "-c", "core.hooksPath=/dev/null",
-    "-c", "core.sshCommand=false",
-    "-c", "core.alternateRefsCommand=false",
-    "-c", "diff.external=",
-    "-c", "log.showSignature=false",
-    "-c", "log.mailmap=false",
-    "-c", "protocol.allow=never",
-    "-c", "safe.bareRepository=explicit",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +63,13 @@ class GitHistory:
     deadline: float = 0.0
     left_out: str = ""
     """Why something was left out, in words that follow "git: "; empty while nothing was."""
+    _repository: GitRepository | None = None
 
     @classmethod
     def of(cls, path: Path, cancelled: IsCancelled = never) -> GitHistory | None:
         """The history of the repository that a path lies in; None without git or repository."""
         top = find_repository(path)
-        if top is None or shutil.which("git") is None:
+        if top is None or find_git() is None:
             return None
         return cls(top, cancelled, time.monotonic() + TIME_LIMIT)
 
@@ -109,7 +94,7 @@ class GitHistory:
             return
         if len(commits) > most:
             self.left_out = f"only the newest {most:,} commits were read"
-        elif (self.top / ".git" / "shallow").exists():
+        elif self._repository is not None and (self._repository.common / "shallow").exists():
             self.left_out = "the repository is a shallow clone, without its older commits"
         commits = commits[:most]
         contents = self._objects([blob for *_, blob in commits])
@@ -159,8 +144,12 @@ class GitHistory:
 
     def remote(self) -> str:
         """The address of the remote `origin`, as the config has it; "" if there is none."""
-        output = self._run("config", "--local", "--get", "remote.origin.url")
-        return "" if output is None else os.fsdecode(output).strip()
+        try:
+            with self._opened().open(self.deadline, self.cancelled) as git:
+                return self._opened().settings(git).get("remote.origin.url", "").strip()
+        except (GitError, OSError) as error:
+            self._failed(error)
+            return ""
 
     def merged_branches(self) -> frozenset[str]:
         """Branches that are merged into the current one, without that one (`git branch
@@ -230,54 +219,32 @@ class GitHistory:
         """Run git; None if it fails, takes too long or is cancelled.
 
         Args:
-            arguments: After those that make it safe.
+            arguments: Of git.
             stdin: Its input.
             quiet: A failure is an answer.
         """
-        if self.cancelled() or time.monotonic() > self.deadline:
-            self._stopped()
-            return None
-        command = ["git", "-C", str(self.top), *_SAFE, *arguments]
         try:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=_environment(),
-                start_new_session=True,
+            with self._opened().open(self.deadline, self.cancelled) as git:
+                return git.run(*arguments, stdin=stdin.encode())
+        except (GitError, OSError) as error:
+            if str(error) or not quiet:
+                self._failed(error)
+            return None
+
+    def _opened(self) -> GitRepository:
+        """Raises GitError."""
+        if self._repository is None:
+            self._repository = GitRepository(self.top)
+        return self._repository
+
+    def _failed(self, error: GitError | OSError) -> None:
+        if isinstance(error, GitStopped):
+            is_late = time.monotonic() > self.deadline
+            self.left_out = (
+                f"it took longer than {TIME_LIMIT:g} seconds" if is_late else "cancelled"
             )
-        except OSError as error:
-            self.left_out = f"it cannot be run: {error.strerror}"
-            return None
-        pending: bytes | None = stdin.encode()
-        while True:
-            try:
-                out, problem = process.communicate(pending, timeout=_TICK)
-                break
-            except subprocess.TimeoutExpired:
-                pending = None
-                if self.cancelled() or time.monotonic() > self.deadline:
-                    _kill(process)
-                    self._stopped()
-                    return None
-        if process.returncode:
-            if not quiet or problem:
-                lines = problem.decode("utf-8", "replace").strip().split("\n")
-                self.left_out = one_line(lines[0], LONGEST_PROBLEM) or "it failed"
-            return None
-        return out
-
-    def _stopped(self) -> None:
-        is_late = time.monotonic() > self.deadline
-        self.left_out = f"it took longer than {TIME_LIMIT:g} seconds" if is_late else "cancelled"
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill git and what it has started, which would hold its output open."""
-    with suppress(OSError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.communicate()
+        else:
+            self.left_out = one_line(str(error), LONGEST_PROBLEM) or "it failed"
 
 
 def _end_of_batch(sizes: Sequence[int], first: int) -> int:
@@ -320,30 +287,6 @@ def _parse_log(output: bytes) -> list[tuple[str, bytes, bytes, str]]:
     return found
 
 
-def find_repository(path: Path) -> Path | None:
-    """The nearest folder above a path that holds `.git`; None if there is none."""
-    real = Path(os.path.realpath(path))
-    for folder in (real, *real.parents):
-        try:
-            if (folder / ".git").exists():
-                return folder
-        except OSError:
-            return None
-    return None
-
-
-def _environment() -> dict[str, str]:
-    """The environment without git's own variables, as of a hook that memtui was started from."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return {
-        **variables,
-        "LC_ALL": "C",
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_ALLOW_PROTOCOL": "",
-    }
-
-
 def _time(seconds: bytes) -> datetime:
     try:
         return datetime.fromtimestamp(int(seconds), UTC)
@@ -356,8 +299,8 @@ def _blob_hash(file: Path, length: int) -> str:
     import hashlib
 
     try:
-        content = file.read_bytes()
-    except OSError:
+        content = read_bytes(file)
+    except UnreadableFile:
         return ""
     digest = hashlib.sha1 if length == 40 else hashlib.sha256
     blob = digest(b"blob %d\0" % len(content), usedforsecurity=False)

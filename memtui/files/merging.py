@@ -7,10 +7,12 @@ changes of other records by other programs stay. All functions are pure, from te
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from difflib import SequenceMatcher
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 from memtui.changes import RecordEdit, TextEdit, ValueEdit
 from memtui.errors import Conflict, Refused
@@ -91,8 +93,15 @@ def _apply_in_array(text: str, array: tuple[str, ...], edits: list[RecordEdit], 
     changed: dict[int, str] = {}
     removed: set[int] = set()
     added: list[tuple[int | None, str]] = []
+    made: set[RecordEdit] = set()
     for edit in _combined(edits):
-        index = _find_record(records, places.get((edit.id_key, edit.id), []), edit)
+        twins = places.get((edit.id_key, edit.id), [])
+        index = _find_record(records, twins, edit)
+        if index is not None:
+            twins.remove(index)
+        elif edit in made:
+            continue
+        made.add(edit)
         current = records[index].raw if index is not None else None
         new_record = _merged_record(edit, current, where)
         if new_record == current:
@@ -130,16 +139,22 @@ def _index_by_id(records: list[Record], id_keys: set[str]) -> dict[tuple[str, st
 
 
 def _combined(edits: list[RecordEdit]) -> list[RecordEdit]:
-    """Combine several edits of one record into one, from the first text to the last."""
-    folded: dict[Key, RecordEdit] = {}
+    """Combine edits of one record, each made from the last one's result, into one."""
+    combined: list[RecordEdit] = []
+    last: dict[tuple[Key, str | None], int] = {}
     for edit in edits:
-        known = folded.get(record_key(edit))
-        folded[record_key(edit)] = edit if known is None else replace(known, after=edit.after)
-    return list(folded.values())
+        place = last.pop((record_key(edit), edit.before), len(combined))
+        if place == len(combined):
+            combined.append(edit)
+        else:
+            combined[place] = replace(combined[place], after=edit.after)
+        last[record_key(edit), edit.after] = place
+    return combined
 
 
 def _find_record(records: list[Record], indexes: list[int], edit: RecordEdit) -> int | None:
-    """Return the index of the record the edit means, since ids need not be unique."""
+    """Return the index of the record the edit means, of those that no other edit has taken, since
+    ids need not be unique."""
     for version in (edit.before, edit.after):
         for index in indexes:
             if version is not None and records[index].raw == version:
@@ -250,10 +265,7 @@ def value_at(text: str, pointer: tuple[str, ...]) -> str:
 def _apply_text_edit(text: str | None, edit: TextEdit, where: str) -> str | None:
     if text == edit.before or text == edit.after:
         return edit.after
-    extended = _with_appended_lines(text, edit)
-    if extended is not None:
-        return extended
-    merged = _with_changed_lines(text, edit) if edit.by_lines else None
+    merged = _merge_texts(text, edit)
     if merged is not None:
         return merged
     if text is None:
@@ -265,39 +277,30 @@ def _apply_text_edit(text: str | None, edit: TextEdit, where: str) -> str | None
     raise Conflict(problem, where=where, base=edit.before, theirs=text, yours=edit.after)
 
 
-def _with_appended_lines(text: str | None, edit: TextEdit) -> str | None:
-    """Your text with the lines another program has appended; None if it changed more."""
-    if text is None or edit.before is None or edit.after is None:
-        return None
-    bases = [base for base in (edit.before, edit.after) if text.startswith(base)]
-    if not bases or not (edit.before.endswith("\n") and edit.after.endswith("\n")):
-        return None
-    return edit.after + text[max(map(len, bases)) :]
+def _merge_texts(text: str | None, edit: TextEdit) -> str | None:
+    """The current text with the edit made; None for a conflict.
 
-
-def _with_changed_lines(text: str | None, edit: TextEdit) -> str | None:
-    """The current text with your changed lines; None if another program changed one of them.
-
-    Lines that both inserted at one place are both kept, yours after theirs.
+    Of a file that is one memory only lines that another program has appended are merged.
     """
     if text is None or edit.before is None or edit.after is None:
         return None
-    base, yours, theirs = (_lines(version) for version in (edit.before, edit.after, text))
-    changes = _hunks(base, yours)
-    others = _hunks(base, theirs)
-    if any(_is_same_place(change, other) for change in changes for other in others):
+    sides = [side for side in (edit.before, edit.after) if side.endswith("\n")]
+    if not edit.by_lines and not any(map(text.startswith, sides)):
         return None
-    merged: list[str] = []
-    at = 0
-    for start, end, lines in sorted([*others, *changes], key=lambda hunk: hunk[:2]):
-        merged += [*base[at:start], *lines]
-        at = end
-    merged += base[at:]
-    return None if any(not line.endswith("\n") for line in merged[:-1]) else "".join(merged)
+    base, ours, theirs = (_lines(version) for version in (edit.before, edit.after, text))
+    merged = theirs if _is_made(base, ours, theirs) else merge_lines(base, ours, theirs)
+    return None if merged is None else "".join(merged)
 
 
-_Hunk = tuple[int, int, list[str]]
-"""First line, line after the last, and what takes their place."""
+def _is_made(base: list[str], ours: list[str], theirs: list[str]) -> bool:
+    """Whether theirs is ours with more lines directly below our new ones, as after a redo."""
+    hunk = _hunk(base, ours)
+    end = hunk.start + len(hunk.lines)
+    is_new = bool(hunk.lines) and set(hunk.lines).isdisjoint(base[hunk.start : hunk.end])
+    added = len(theirs) - len(ours)
+    return (
+        is_new and added >= 0 and theirs == [*ours[:end], *theirs[end : end + added], *ours[end:]]
+    )
 
 
 def _lines(text: str) -> list[str]:
@@ -306,20 +309,115 @@ def _lines(text: str) -> list[str]:
     return [f"{line}\n" for line in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 
-def _hunks(old: list[str], new: list[str]) -> list[_Hunk]:
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    return [
-        (start, end, new[first:last])
-        for tag, start, end, first, last in matcher.get_opcodes()
-        if tag != "equal"
-    ]
+# ---- lines ----------------------------------------------------------------------------------
 
 
-def _is_same_place(first: _Hunk, second: _Hunk) -> bool:
-    """Whether two changes touch a line of the base that is the same."""
-    if first[0] == first[1] or second[0] == second[1]:  # an insertion stands between two lines
-        return max(first[0], second[0]) < min(first[1], second[1])
-    return first[0] < second[1] and second[0] < first[1]
+def merge_lines(base: list[str], ours: list[str], theirs: list[str]) -> list[str] | None:
+    """Merge two changed versions of some lines; None where they conflict.
+
+    As in git, changes conflict unless an unchanged line is between them, except that both may make
+    the same change, and that changes may touch where a record begins (`_may_touch`). More conflicts
+    than git finds are possible: nothing is merged whose place is not certain.
+    """
+    merged: list[str] = []
+    removed: set[str] = set()
+    added: set[str] = set()
+    start = (0, 0, 0)
+    for end in [*_anchors(base, ours, theirs), (len(base), len(ours), len(theirs))]:
+        b, o, t = (v[i:j] for v, i, j in zip((base, ours, theirs), start, end, strict=True))
+        part = _merge_section(b, o, t, base[end[0] : end[0] + 1])
+        if part is None:
+            return None
+        added |= {*o, *t}.difference(b)
+        removed |= set(b).difference(o) if o == t else set()
+        start = (end[0] + 1, end[1] + 1, end[2] + 1)
+        merged += [*part, *base[end[0] : start[0]]]
+    if removed & added:  # one side moved what the other removed
+        return None
+    return None if any(not line.endswith("\n") for line in merged[:-1]) else merged
+
+
+def _anchors(*versions: list[str]) -> list[tuple[int, ...]]:
+    """The places of the lines that occur once in every version, and have not changed places."""
+    counts = [Counter(version) for version in versions]
+    places = [{line: place for place, line in enumerate(version)} for version in versions]
+    common = [line for line in versions[0] if all(count[line] == 1 for count in counts)]
+    found = [tuple(place[line] for place in places) for line in common]
+    for order in range(1, len(versions)):
+        highest = list(accumulate((place[order] for place in found), max))
+        lowest = list(accumulate((place[order] for place in reversed(found)), min))[::-1]
+        pairs = zip(found, highest, lowest, strict=True)
+        found = [place for place, high, low in pairs if high == place[order] == low]
+    return found
+
+
+class _Hunk(NamedTuple):
+    start: int
+    end: int
+    lines: list[str]
+    """What takes the place of the lines of the base from `start` to `end`."""
+
+
+def _merge_section(
+    base: list[str], ours: list[str], theirs: list[str], below: list[str]
+) -> list[str] | None:
+    """Merge what is between two anchors; `below` is the lower one, empty at the end."""
+    if ours == base:
+        return theirs
+    if theirs in (base, ours):
+        return ours
+    first, second = sorted((_hunk(base, theirs), _hunk(base, ours)), key=lambda hunk: hunk[:2])
+    between = base[first.end : second.start]
+    changed = {line for hunk in (first, second) for line in hunk.lines + base[slice(*hunk[:2])]}
+    if any(line not in changed for line in between):  # else they may overlap
+        lines = [*first.lines, *between, *second.lines]
+    elif _may_touch(first, second, [*base, *below]):
+        lines = [*first.lines, *second.lines]
+    elif first[:2] == second[:2] and _may_touch(second, first, [*base, *below]):
+        lines = [*second.lines, *first.lines]
+    else:
+        return None
+    return [*base[: first.start], *lines, *base[second.end :]]
+
+
+def _hunk(base: list[str], version: list[str]) -> _Hunk:
+    """The change as one hunk: everywhere that it may have been made, where lines are repeated."""
+    head, tail = _shared_head(base, version), _shared_head(base[::-1], version[::-1])
+    shorter = min(len(base), len(version))
+    start, tail = min(head, shorter - tail), min(tail, shorter - head)
+    return _Hunk(start, len(base) - tail, version[start : len(version) - tail])
+
+
+def _shared_head(first: list[str], second: list[str]) -> int:
+    pairs = enumerate(zip(first, second, strict=False))
+    return next((i for i, (a, b) in pairs if a != b), min(len(first), len(second)))
+
+
+_RECORD_START = re.compile(r"(?:[-*+]|\d{1,9}[.)]|#{1,6})[ \t]|\{|\r?\n\S")
+"""A list item, a heading, a JSON object, or any text below a blank line. Not an indented line."""
+
+
+def _may_touch(first: _Hunk, second: _Hunk, base: list[str]) -> bool:
+    """Whether what follows the first hunk is a record of its own, on both sides.
+
+    An agent appends records to a list while a person edits, adds or removes the last one. But a
+    line that continues a record, or a section, which the other side changed is a conflict.
+    """
+    shared = set(first.lines).intersection(second.lines)
+    if first.end != second.start or any(map(str.strip, shared)):
+        return False
+    removed = base[first.start : first.end]
+    if sum(map(_is_heading, removed)) > sum(map(_is_heading, first.lines)):
+        return False
+    return _begins_record(second.lines + base[second.end :]) and _begins_record(base[first.end :])
+
+
+def _begins_record(lines: list[str]) -> bool:
+    return not lines or bool(_RECORD_START.match("".join(lines[:2])))
+
+
+def _is_heading(line: str) -> bool:
+    return line.startswith("#")
 
 
 # ---- changes of another program --------------------------------------------------------------

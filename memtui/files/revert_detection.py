@@ -319,22 +319,27 @@ def _record(edits: list[RecordEdit], now: str | None) -> EditStatus:
     for edit in reversed(edits):
         if now is not None and edit.before is not None and newest.after is not None:
             try:
-                if _members_reverted(edit.before, newest.after, now):
-                    reapplied = apply_record_change(now, edit.before, newest.after)
-                    return _reverted(replace(newest, before=now, after=reapplied))
+                reapplied = _reapply_members(edit.before, newest.after, now)
             except MemtuiError:  # a key that occurs twice
                 continue
+            if reapplied is not None:
+                return _reverted(replace(newest, before=now, after=reapplied))
     return CHANGED
 
 
-def _members_reverted(before: str, after: str, now: str) -> bool:
-    """Whether of the members that were changed some are as before, and none is as it was made."""
+def _reapply_members(before: str, after: str, now: str) -> str | None:
+    """The record with those changed members as made that are as before; None unless there are
+    some, and none is as it was made. A member that is something else by now stays."""
     old, new, current = (load(raw) for raw in (before, after, now))
     if not all(isinstance(value, dict) for value in (old, new, current)):
-        return False
+        return None
     changed = [key for key in {**old, **new} if _member(old, key) != _member(new, key)]
-    any_new = any(_member(current, key) == _member(new, key) for key in changed)
-    return not any_new and any(_member(current, key) == _member(old, key) for key in changed)
+    reverted = [key for key in changed if _member(current, key) == _member(old, key)]
+    if not reverted or any(_member(current, key) == _member(new, key) for key in changed):
+        return None
+    goal = {key: value for key, value in current.items() if key not in reverted}
+    goal |= {key: new[key] for key in reverted if key in new}
+    return apply_record_change(now, now, json.dumps(goal))
 
 
 def _member(record: dict[str, Any], key: str) -> str | None:

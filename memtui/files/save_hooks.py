@@ -89,8 +89,10 @@ FAILPOINTS = (
     "folder",
     "keep",
     "done",
+    "restore",
 )
-"""In the order of a save that changes a file; `owner` and `xattrs` only where there are such."""
+"""In the order of a save that changes a file; `owner` and `xattrs` only where there are such,
+`restore` when it fails behind the exchange."""
 
 Hook = Callable[[str], None]
 _hook: Hook | None = None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from memtui.changes import (
@@ -47,13 +47,28 @@ MAX_ATTEMPTS = 200
 
 
 class FileSave:
-    """The save of one file."""
+    """The save of one file.
+
+    What it displaces stays beside the file until the save has succeeded, and is discarded only if
+    it is what was read, what memtui wrote itself, or merged into the file.
+    """
 
     def __init__(self, edits: FileEdits, recorder: WriteRecorder) -> None:
         self._edits = edits
         self._path = edits.path
         self._recorder = recorder
         self._watch_until: float | None = None
+        self._begin(None)
+
+    def _begin(self, read: bytes | None) -> None:
+        self._read = read
+        self._own: list[bytes | None] = []
+        """What was put in place of the file; None where it was removed."""
+        self._outs: list[Path] = []
+        """Temporary names of what was displaced, oldest first."""
+        self._displaced: list[tuple[Path, bytes]] = []
+        """The same with their contents."""
+        self._made_folders: list[Path] = []
         self._may_be_written = False
         """Whether the file may hold something of this save."""
 
@@ -75,87 +90,82 @@ class FileSave:
         )
 
     def _save(self) -> None:
-        self._may_be_written = False
+        self._begin(None)
         old, new = self._edits.read_and_rewrite()
         if new == old:
             return
+        self._begin(old)
         self._intend(old, new)
-        if new is None:
-            self._back_up(atomic_replace.remove(self._path, old or b""))
-        elif old is None:
-            atomic_replace.create(self._path, new)
-        else:
-            self._replace(old, new)
+        try:
+            with atomic_replace.save_errors(self._path):
+                if old is None:
+                    self._create(new or b"")
+                elif new is None:
+                    self._remove(old)
+                else:
+                    self._replace(old, new)
+        except BaseException as error:
+            self._put_back(error)
+            raise
+        self._back_up()
         self._done()
 
-    def _replace(self, disk: bytes, new_bytes: bytes) -> None:
+    def _create(self, new: bytes) -> None:
+        self._made_folders = atomic_replace.create(self._path, new)
+        self._own.append(new)
+        for folder in [self._path, *self._made_folders]:
+            atomic_replace.sync_folder(folder.parent)
+
+    def _remove(self, old: bytes) -> None:
+        self._outs.append(atomic_replace.remove(self._path, old))
+        self._own.append(None)
+        if self._look(old, lambda _: True) != old:
+            raise atomic_replace.Stale
+
+    def _replace(self, disk: bytes, new: bytes) -> None:
         """Exchange; when another version than `disk` was displaced, merge it and exchange again.
 
         The displaced version was made by another program from what was read here, or from
         something older. Its changes are remembered, because its next version may again be made
         from an older one.
         """
-        foreign, backup, placed = ForeignChanges(self._edits), None, False
-        failure: Conflict | None = None
+        foreign = ForeignChanges(self._edits)
         for _ in range(MAX_ATTEMPTS):
-            displaced: atomic_replace.Displaced | None = None
             try:
-                displaced = atomic_replace.replace(
-                    self._path,
-                    disk,
-                    new_bytes,
-                    self._edits.is_complete,
-                    accept_owner=self._recorder.accepts_owner(self._path),
-                )
-                other, now = displaced.data, new_bytes
+                other, now = self._exchange(disk, new), new
             except atomic_replace.Stale:
-                if not placed:  # nothing was written yet: begin anew
+                if not self._own:  # nothing was written yet: begin anew
                     raise
                 other = now = self._read_present()
-            except SaveError:
-                self._restore_foreign(backup)
-                raise
-            placed = self._may_be_written = True
-            if displaced is not None and (other == disk or not self._edits.is_complete(other)):
-                self._back_up(displaced)
-                later, displaced = (
-                    self._wait_for_stale_write(new_bytes) if foreign.found else None,
-                    None,
-                )
+            if now == new and (other == disk or not self._edits.is_complete(other)):
+                later = self._wait_for_stale_write(new) if foreign.found else None
                 if later is None:
-                    break
-                disk, other, now = new_bytes, later, later
-            try:
-                new_bytes, failure = self._merge(foreign, disk, other, new_bytes)
-                disk = now
-                if new_bytes != disk:
-                    self._intend(disk, new_bytes)
-            except MemtuiError:
-                self._restore_foreign(self._back_up(displaced) if displaced else backup)
-                raise
-            if displaced is not None:  # not before the intent to merge it is written down
-                backup = self._back_up(displaced)
-            if new_bytes == disk:
-                break
-        else:
-            raise SaveError("another program keeps writing to it", where=str(self._path))
-        if failure is not None:  # and the other program's version is in its place again
-            self._may_be_written = False
-            raise failure
+                    return
+                disk, other, now = new, later, later
+            new, disk = self._merge(foreign, disk, other), now
+            if new == disk:
+                return
+            self._intend(disk, new)
+        raise SaveError("another program keeps writing to it", where=str(self._path))
 
-    def _merge(
-        self, foreign: ForeignChanges, disk: bytes, other: bytes, written: bytes
-    ) -> tuple[bytes, Conflict | None]:
-        """The other version with these edits; without them, and why, when they conflict."""
+    def _exchange(self, disk: bytes, new: bytes) -> bytes:
+        """Give the file its new content; returns what it was at that instant."""
+        owner = self._recorder.accepts_owner(self._path)
+        self._outs.append(atomic_replace.replace(self._path, disk, new, accept_owner=owner))
+        self._own.append(new)
+        return self._look(disk, self._edits.is_complete)
+
+    def _look(self, expected: bytes, is_complete: Callable[[bytes], bool]) -> bytes:
+        self._may_be_written = True
+        data = atomic_replace.read_displaced(self._outs[-1], expected, is_complete)
+        self._displaced.append((self._outs[-1], data))
+        return data
+
+    def _merge(self, foreign: ForeignChanges, disk: bytes, other: bytes) -> bytes:
+        """The other version with these edits. Raises Conflict."""
         self._watch_until = self._watch_until or time.monotonic() + WATCH_SECONDS
-        tail = foreign.appended_lines(disk, other)
-        if tail is not None:
-            return written + tail, None
-        base = foreign.merge_version(disk, other)
-        try:
-            return self._edits.without_book_keeping.rewrite(base) or b"", None
-        except Conflict as conflict:
-            return base, conflict
+        version = foreign.merge_version(disk, other)
+        return self._edits.without_book_keeping.rewrite(version) or b""
 
     def _read_present(self) -> bytes:
         data = self._edits.read()
@@ -190,24 +200,59 @@ class FileSave:
         failpoint("done")
         self._recorder.done(str(self._path))
 
-    def _back_up(self, displaced: atomic_replace.Displaced) -> backups.Backup | None:
-        """Move the displaced file to the backups. The save has succeeded: a failure is ignored."""
-        try:
-            return backups.move_in(
-                self._path, displaced.file, digest(displaced.data), self._recorder.state
-            )
-        except OSError:
-            atomic_replace.discard(displaced.file)
-            return None
+    def _back_up(self) -> None:
+        """Move what was displaced to the backups. The save has succeeded, so what cannot be moved
+        is discarded; but not what another program is still writing, which was not merged."""
+        for file, data in self._displaced:
+            if self._move_to_backups(file, data) is None and not (
+                self._edits.is_complete(data) and atomic_replace.discard_known(file, [data])
+            ):
+                atomic_replace.keep_beside(self._path, file)
 
-    def _restore_foreign(self, backup: backups.Backup | None) -> None:
-        """After a merge that failed: put the other program's version in its place again."""
-        if backup is not None:
-            with contextlib.suppress(OSError):
-                with contextlib.suppress(PermissionError):  # another's file has its mode still
-                    backup.file.chmod(self._path.stat().st_mode & 0o7777)
-                atomic_replace.exchange(backup.file, self._path)
-                backup.file.unlink()
+    def _put_back(self, error: BaseException) -> None:
+        """After a failure: put the newest version of another program, or what was read, in place.
+
+        If another program has written the file since, that stays. What has no place then is kept,
+        and the error names it.
+        """
+        if not self._own:
+            return
+        left = [out for out in self._outs if not atomic_replace.discard_known(out, self._own)]
+        newest = left.pop() if left else None
+        is_back, homeless = atomic_replace.put_back(self._path, newest, self._own)
+        kept = [str(self._keep(file)) for file in (*left, homeless) if file is not None]
+        self._may_be_written = not is_back or bool(left)
+        atomic_replace.remove_empty(self._made_folders)
+        if not self._may_be_written:
+            return
+        advice = "the file is as another program wrote it" if is_back else self._explain_file()
+        if kept:
+            advice += f"; what it held before is kept in {', '.join(kept)}"
+        if not isinstance(error, MemtuiError):
+            what, where = "another program wrote at the same moment", str(self._path)
+            raise SaveError(what, where=where, do=advice) from error
+        error.do = advice
+
+    def _explain_file(self) -> str:
+        with contextlib.suppress(UnreadableFile):
+            if read_if_exists(self._path) in self._own:
+                return "the change could not be taken back"
+        return "another program has written the file since"
+
+    def _keep(self, file: Path) -> Path:
+        """Keep a version that somebody may miss; returns where.
+
+        Its backup is named as if it had the content that was read, so that it is found like any
+        late write (`backups.find_late_writes`).
+        """
+        kept = self._move_to_backups(file, self._read or b"")
+        return kept.file if kept else atomic_replace.keep_beside(self._path, file)
+
+    def _move_to_backups(self, file: Path, data: bytes) -> backups.Backup | None:
+        try:
+            return backups.move_in(self._path, file, digest(data), self._recorder.state)
+        except OSError:
+            return None
 
 
 class ForeignChanges:
@@ -223,17 +268,13 @@ class ForeignChanges:
     def found(self) -> bool:
         return bool(self._records or self._tails)
 
-    def appended_lines(self, disk: bytes, other: bytes) -> bytes | None:
-        """Return the lines it appended to a text; None if it did anything else."""
-        if self._edits.record_arrays or not other.startswith(disk) or not disk.endswith(b"\n"):
-            return None
-        self._tails.append(other[len(disk) :])
-        return self._tails[-1]
-
     def merge_version(self, disk: bytes, other: bytes) -> bytes:
         """Return its newest version, with the earlier changes that this one lacks."""
         if not self._edits.record_arrays:
-            return other + b"".join(tail for tail in self._tails if tail not in other)
+            missing = b"".join(tail for tail in self._tails if tail not in other)
+            if disk.endswith(b"\n") and other.startswith(disk):
+                self._tails.append(other[len(disk) :])
+            return other + missing
         if not self._edits.is_complete(other):
             return other
         for edit in diff_records(decode(disk), decode(other), self._edits.record_arrays):
@@ -284,20 +325,22 @@ def commit(edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         failed = _roll_back(saved, recorder)
         if failed:
             raise SaveError(
-                f"only a part was saved: {error}", where=", ".join(failed), do="undo reverts it"
+                "; ".join(["only a part was saved", *map(str, [error, *failed.values()])]),
+                where=", ".join(map(str, failed)),
+                do="undo reverts it",
             ) from error
         raise
 
 
-def _roll_back(saved: list[FileEdits], recorder: WriteRecorder) -> list[str]:
-    """Undo these; returns the paths where that failed."""
-    failed = []
+def _roll_back(saved: list[FileEdits], recorder: WriteRecorder) -> dict[Path, MemtuiError]:
+    """Undo these; returns the files where that failed, and why."""
+    failed = {}
     for file in reversed(saved):
         try:
             for inverted in group_by_file(invert_edits(file.edits)):
                 FileSave(inverted, recorder).run()
-        except MemtuiError:
-            failed.append(str(file.path))
+        except MemtuiError as error:
+            failed[file.path] = error
     return failed
 
 

@@ -5,7 +5,7 @@ staging directory of a folder that does not exist yet lies beside it and is rena
 existing folder stays the same folder, since it may be a mount point or the working directory of a
 shell: its staging directory lies inside, and entries are moved between the two. Meanwhile the name
 ends in `-moving`, which means that its entries belong in the folder, so that after a kill the next
-memtui moves the rest.
+memtui moves the rest. So does that of a folder that is hidden to be removed, until this is decided.
 
 The hidden file or directory is named like memtui's temporary files and locked while its process
 lives. One that a killed process left behind is removed by the next memtui that writes there.
@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from memtui.errors import SaveError
-from memtui.files.atomic_replace import write_error_text
+from memtui.files.atomic_replace import keep_beside, rename_to_free, write_error_text
 from memtui.files.reading import TEMPORARY_MARK, real_path
 from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder
@@ -64,22 +64,30 @@ def new_stage(place: Path) -> Iterator[Path]:
 def move_into_place(stage: Path, place: Path) -> None:
     """Rename the stage to the place or, if that exists and is empty, move its entries there.
 
-    Raises OSError; then the stage is as it was.
+    Raises OSError; then the stage is as it was, with what another program wrote in it meanwhile.
     """
     place = real_path(place)
     failpoint("put")
     if stage.parent != place:
         os.rename(stage, place)
-        sync(place.parent)
+        try:
+            sync(place.parent)
+        except BaseException:
+            os.rename(place, stage)
+            raise
         return
     _require_alone(stage, place)
     moving = _renamed(stage, stage.name + _MOVING)
+    names = os.listdir(moving)
     try:
-        _move_all(moving, place)
+        _move_all(moving, place, place)
+        sync(place)
     except BaseException:
+        for name in names:
+            with contextlib.suppress(OSError):
+                rename_to_free(place / name, moving / name)
         os.rename(moving, stage)
         raise
-    sync(place)
     os.rmdir(moving)
 
 
@@ -87,22 +95,26 @@ def move_into_place(stage: Path, place: Path) -> None:
 def removing_folder(place: Path) -> Iterator[Path]:
     """Hide a folder in one step and delete it at the end; yields where it is meanwhile.
 
-    After an exception it is back in its place. Raises OSError.
+    After an exception it is back in its place; if another program has made a new one there, it is
+    kept and the SaveError names it. Raises OSError.
     """
     place = real_path(place)
     clear_leftovers(place)
     hidden = _hidden(place, place.parent)
+    moving = hidden.with_name(hidden.name + _MOVING)
     with _locked(place):
         failpoint("put")
-        os.rename(place, hidden)
+        os.rename(place, moving)
         try:
-            yield hidden
-        except BaseException:
-            os.rename(hidden, place)
+            yield moving
+            sync(place.parent)
+        except BaseException as error:
+            try:
+                rename_to_free(moving, place)
+            except OSError:
+                raise _kept(moving, place) from error
             raise
-        sync(place.parent)
-        failpoint("clear")
-        shutil.rmtree(hidden)
+        _delete(moving, hidden)
 
 
 @contextmanager
@@ -116,15 +128,38 @@ def emptying_folder(place: Path) -> Iterator[Path]:
     with _locked(moving):
         failpoint("put")
         try:
-            _move_all(place, moving)
+            _move_all(place, moving, place)
             yield moving
             _require_alone(moving, place)
-        except BaseException:
-            _move_all(moving, place)
-            os.rmdir(moving)
+            sync(place)
+        except BaseException as error:
+            for name in os.listdir(moving):
+                with contextlib.suppress(OSError):
+                    rename_to_free(moving / name, place / name)
+            try:
+                os.rmdir(moving)
+            except OSError:
+                raise _kept(moving, place) from error
             raise
-        _renamed(moving, hidden.name)
-        sync(place)
+        _delete(moving, hidden)
+
+
+def keep_stage(stage: Path, place: Path) -> Path:
+    """Give a stage that another program has written into a name that stays; returns it."""
+    return keep_beside(real_path(place), stage)
+
+
+def _kept(folder: Path, place: Path) -> SaveError:
+    """The error that names a folder whose entries have no place any more."""
+    kept = keep_beside(place, folder)
+    reason = "another program wrote there meanwhile"
+    return SaveError(reason, where=str(place), do=f"what was there before is kept in {kept}")
+
+
+def _delete(moving: Path, hidden: Path) -> None:
+    """Delete what has been taken out of its place; what cannot be, is a leftover."""
+    with contextlib.suppress(OSError):
+        os.rename(moving, hidden)
         failpoint("clear")
         shutil.rmtree(hidden)
 
@@ -149,27 +184,21 @@ def _clear(hidden: Path, place: Path) -> None:
     if hidden.stat().st_uid != os.geteuid():
         return
     with _locked(hidden, wait=False):
-        if hidden.parent == place and hidden.name.endswith(_MOVING):
-            _move_all(hidden, place)
+        if hidden.name.endswith(_MOVING):
+            if hidden.parent != place:
+                rename_to_free(hidden, place)
+                return
+            _move_all(hidden, place, place)
         shutil.rmtree(hidden)
 
 
-def _move_all(source: Path, target: Path) -> None:
-    """Move every entry but staging directories: all of them, or after an OSError none."""
-    place = target if source.parent == target else source
-    names = sorted(name for name in os.listdir(source) if not is_hidden(name, place))
-    moved: list[str] = []
-    try:
-        for name in names:
+def _move_all(source: Path, target: Path, place: Path) -> None:
+    """Move every entry but staging directories of the place. Raises OSError, also where the target
+    has an entry of that name."""
+    for name in sorted(os.listdir(source)):
+        if not is_hidden(name, place):
             failpoint("move")
-            if os.path.lexists(target / name):
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
-            os.rename(source / name, target / name)
-            moved.append(name)
-    except BaseException:
-        for name in moved:
-            os.rename(target / name, source / name)
-        raise
+            rename_to_free(source / name, target / name)
 
 
 def _require_alone(hidden: Path, place: Path) -> None:

@@ -184,6 +184,11 @@ class HeatMap:
     """Memories before the first week."""
     later: int = 0
 
+    @property
+    def last(self) -> date:
+        """The Sunday of the last week."""
+        return self.day(len(self.weeks) - 1, WEEKDAYS - 1)
+
     def level(self, count: int) -> int:
         """The shade of a count: 0 for none, to `LEVELS`."""
         return bisect_right(self.bounds, count) if count > 0 else 0

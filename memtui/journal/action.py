@@ -75,6 +75,8 @@ class JournalAction:
     refs: Mapping[str, str] = field(default_factory=dict)
     """Right after a change or a redo: the planned ref to the written ref where they differ. Not
     stored."""
+    warnings: tuple[str, ...] = ()
+    """Right after it was done, undone or redone: what was not done beside it. Not stored."""
 
     @property
     def parts(self) -> tuple[StoreEdits, ...]:

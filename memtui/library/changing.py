@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,8 +53,8 @@ class ChangeWriter:
         """
         with self._journal.begin(planned.title, planned.parts) as recording:
             recording.report_to(report, planned.parts)
-            refs = self._apply_parts(planned.parts, recording)
-        return replace(self._action(recording.action), refs=refs)
+            refs, warnings = self._apply_parts(planned.parts, recording)
+        return replace(self._action(recording.action), refs=refs, warnings=warnings)
 
     def restore(self, restoration: Restoration, report: Report = silent) -> JournalAction:
         """Make the planned stores in an empty place; `undo` treats them as open.
@@ -80,9 +80,8 @@ class ChangeWriter:
             self._refuse_moved(store_edits)
         with self._journal.undoing(action.id) as recording:
             recording.report_to(report, action.parts)
-            for store_edits in action.inverted():
-                self._apply_part(store_edits, recording)
-        return self._action(action.id)
+            written = [self._apply_part(each, recording) for each in action.inverted()]
+        return replace(self._action(action.id), warnings=_warnings(written))
 
     def redo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
@@ -91,8 +90,8 @@ class ChangeWriter:
         action = self._select_action(number, self._journal.redoable, anywhere, "redo")
         with self._journal.redoing(action.id) as recording:
             recording.report_to(report, action.parts)
-            refs = self._apply_parts(action.parts, recording)
-        return replace(self._action(action.id), refs=refs)
+            refs, warnings = self._apply_parts(action.parts, recording)
+        return replace(self._action(action.id), refs=refs, warnings=warnings)
 
     def log(self, limit: int, *, anywhere: bool = False, void: bool = True) -> list[JournalAction]:
         """The newest actions of the open stores (`anywhere`: of any store), newest first; without
@@ -166,21 +165,25 @@ class ChangeWriter:
 
     def _apply_parts(
         self, parts: Sequence[StoreEdits], recording: Recording, report: Report = silent
-    ) -> dict[str, str]:
+    ) -> tuple[dict[str, str], tuple[str, ...]]:
         """Make the edits of every store, and record them in the journal as they were made.
 
-        Returns planned ref -> written ref, where they differ.
+        Returns planned ref -> written ref, where they differ; and the warnings of the stores.
         """
-        written_parts, refs = [], dict[str, str]()
+        all_written, refs = [], dict[str, str]()
         for store_edits in parts:
             written = self._apply_part(store_edits, recording, report)
+            all_written.append(written)
             if written is not None:
                 refs |= written.refs
-                store_edits = replace(store_edits, edits=written.edits)
-            written_parts.append(store_edits)
         if refs:
-            recording.made(written_parts)
-        return refs
+            recording.made(
+                [
+                    replace(part, edits=written.edits) if written is not None else part
+                    for part, written in zip(parts, all_written, strict=True)
+                ]
+            )
+        return refs, _warnings(all_written)
 
     def _apply_part(
         self, store_edits: StoreEdits, recording: Recording, report: Report = silent
@@ -217,6 +220,10 @@ class ChangeWriter:
             found = opening.detect_store(Path(root))
             self._stores[root] = guarded(found.format.open(found.root, found.format.name))
         return self._stores[root]
+
+
+def _warnings(written: Iterable[Written | None]) -> tuple[str, ...]:
+    return tuple(words for each in written if each is not None for words in each.warnings)
 
 
 def _holds(edit: RecordEdit | TextEdit, memory: Memory) -> bool:

@@ -149,8 +149,8 @@ class Index:
         self._lock = Lock()
         self._whoosh_lock = Lock()
         """Whoosh's searchers are not thread-safe."""
-        self._whoosh: dict[str, tuple[int, Path]] = {}
-        """Label of a store -> its version that Whoosh's index covers, and the index's folder."""
+        self._whoosh: dict[str, Path] = {}
+        """Label of a store -> folder of the cached rows that Whoosh's index was made from."""
         self._opened: dict[Path, WhooshIndex] = {}
         """Those that were searched: Whoosh takes 5 MiB, and few searches need it."""
 
@@ -199,33 +199,31 @@ class Index:
         """
         if cache.catalog is None or cache.home is None or cancelled():
             return
-        version = cache.version
-        if not segment_files.has_segment(cache.catalog.folder):
-            build_index("arrays", cache.catalog.folder, cancelled=cancelled)
-        if build_index("whoosh", cache.catalog.folder, cancelled=cancelled):
+        folder = cache.catalog.folder
+        if not segment_files.has_segment(folder):
+            build_index("arrays", folder, cancelled=cancelled)
+        if build_index("whoosh", folder, cancelled=cancelled):
             with self._lock:
-                self._whoosh[cache.store.label] = (version, cache.home)
+                self._whoosh[cache.store.label] = folder
 
     def search_whoosh(
         self, term: Term, caches: Sequence[StoreCache], slots_of: SlotsOf
     ) -> Slots | None:
         """Look up a term that is more than words in the Whoosh indexes on disk.
 
-        None unless they cover every row and know such terms.
+        None unless they were made from exactly the rows in memory and know such terms.
         """
         with self._lock:
-            indexed = [self._whoosh.get(cache.store.label) for cache in caches]
-        if not all(
-            index_and_slots is not None and index_and_slots[0] == cache.version
-            for index_and_slots, cache in zip(indexed, caches, strict=True)
-        ):
+            folders = [self._whoosh.get(cache.store.label) for cache in caches]
+        saved = [cache.saved_rows for cache in caches]
+        if None in saved or saved != folders:
             return None
-        homes = [index_and_slots[1] for index_and_slots in indexed if index_and_slots is not None]
         found: list[int] = []
         known = slots_of()
-        for home in homes:
+        for folder in filter(None, folders):
             with self._whoosh_lock:
-                refs = self._open_whoosh(home).search([replace(term, negated=False)])
+                index = self._open_whoosh(folder.parent)
+                refs = index.search([replace(term, negated=False)], rows=folder.name)
             if refs is None:
                 return None
             found.extend(slot for ref in refs if (slot := known.get(ref, -1)) >= 0)

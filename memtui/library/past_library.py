@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from threading import RLock
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from memtui.changes import Act, Change
 from memtui.errors import Refused
@@ -18,16 +18,19 @@ from memtui.insight import versions
 from memtui.insight.link_statements import END_KEYS, SUPERSEDES
 from memtui.insight.versions import VERSIONS_KEY, FormerStates
 from memtui.library.former_states import find_former_states
-from memtui.library.indexing import Index
+from memtui.library.indexing import IndexState
 from memtui.library.library import Library
 from memtui.library.links import StoreLinks
 from memtui.library.loaded_stores import LoadedState, LoadedStores
+from memtui.library.semantic import SemanticSearch
 from memtui.library.slots import SlotTable
 from memtui.library.snapshot import Rows, Snapshot
+from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.search import columns as columns_of
 from memtui.search import numbering, past_columns
+from memtui.search.numbering import RefSlots
 from memtui.stores.base import LimitUse, StoreView
 from memtui.text import date
 
@@ -38,6 +41,16 @@ _SUPERSEDES = re.compile(f'"relation":"{SUPERSEDES}"'.encode())
 _SUPERSEDED_BY = re.compile(rb',"superseded_by":\[(?:"([^"\\]*(?:","[^"\\]*)*)")?\]')
 _END_KEYS = re.compile("|".join(f'"{key}":' for key in END_KEYS).encode())
 _VERSIONS = re.compile(rf'"{VERSIONS_KEY}":\['.encode())
+
+
+class _Present(NamedTuple):
+    """What a view of the past is made from; all of it of the same rows."""
+
+    state: LoadedState
+    slots: RefSlots
+    indexed: IndexState
+    semantic: SemanticSearch
+    """With vectors of its own: slots of the present are given to other rows later."""
 
 
 class PastViews:
@@ -66,23 +79,31 @@ class PastViews:
         """
         former = find_former_states(self.library, at, cancelled)
         with self._lock:
-            state = self.library.loaded.state
-            if state.snapshot.revision != self._revision:
-                self._read_ends(state)
-            return PastLibrary(self.library, self._past_stores(state, at, former), at)
+            present = self._read_present()
+            stores = self._past_stores(present, at, former)
+            return PastLibrary(self.library, stores, present, at)
 
     def prepare(self) -> None:
         """Read what `at` needs of the memories that are not in use any more."""
         with self._lock:
-            state = self.library.loaded.state
-            if state.snapshot.revision != self._revision:
-                self._read_ends(state)
+            self._read_present()
 
-    def _read_ends(self, state: LoadedState) -> None:
+    def _read_present(self) -> _Present:
+        library = self.library
+        with library.keeping_slots():
+            index = library.index_state  # first: it may know fewer rows than there are, never more
+            with library.loaded.lock:
+                state, slots = library.loaded.state, library.loaded.slots()
+            semantic = library.semantic.copied(len(state.columns))
+        present = _Present(state, slots, index, semantic)
+        if state.snapshot.revision != self._revision:
+            self._read_ends(present)
+        return present
+
+    def _read_ends(self, present: _Present) -> None:
+        state = present.state
         rows, columns = state.snapshot.rows, state.columns
-        self._ends = past_columns.make_ends(
-            len(columns), _find_ends(state, self.library.loaded.slots())
-        )
+        self._ends = past_columns.make_ends(len(columns), _find_ends(state, present.slots))
         self._versioned = [
             slot
             for slot in rows.candidate_slots(_VERSIONS)
@@ -90,9 +111,9 @@ class PastViews:
         ]
         self._revision = state.snapshot.revision
 
-    def _past_stores(self, state: LoadedState, at: datetime, former: FormerStates) -> PastStores:
+    def _past_stores(self, present: _Present, at: datetime, former: FormerStates) -> PastStores:
+        state, slots = present.state, present.slots
         rows = state.snapshot.rows
-        slots = self.library.loaded.slots()
         known = dict(former.memories)
         for slot in self._versioned:
             memory = rows[slot]
@@ -106,7 +127,7 @@ class PastViews:
             state.columns, at.timestamp(), self._ends, hidden
         )
         former_rows = tuple(versions.with_times_at(memory, at) for memory in known.values())
-        return PastStores(self.library.loaded, state, columns, revived, former_rows, at)
+        return PastStores(self.library.loaded, present, columns, revived, former_rows, at)
 
 
 def _find_ends(state: LoadedState, slots: Mapping[str, int]) -> dict[int, float]:
@@ -182,15 +203,16 @@ class PastStores(LoadedStores):
 
     def __init__(
         self,
-        present: LoadedStores,
-        state: LoadedState,
+        loaded: LoadedStores,
+        present: _Present,
         columns: columns_of.Columns,
         revived: Any,
         known: Sequence[Memory],
         at: datetime,
     ) -> None:
         self.lock = RLock()
-        self.caches = present.caches
+        self.caches = loaded.caches
+        state = present.state
         rows = state.snapshot.rows
         self._table = SlotTable()
         parts: list[Sequence[Memory]] = [
@@ -203,7 +225,7 @@ class PastStores(LoadedStores):
             serials = numbering.append_range(serials, _FIRST_SERIAL, len(known))
         past_rows = Rows(parts, serials)
         new = {memory.ref: len(rows) + at for at, memory in enumerate(known)}
-        slots = present.slots().copied(past_rows, columns.alive, new)
+        slots = present.slots.copied(past_rows, columns.alive, new)
         self._table.replace_all(parts, serials, columns, slots)
         self._revision = state.snapshot.revision
         snapshot = Snapshot(
@@ -227,6 +249,9 @@ class PastStores(LoadedStores):
         """Return (): how much was loaded at that time is not known."""
         return ()
 
+    def save_changed(self, cache: StoreCache) -> None:
+        """Do nothing: the cache is that of the present."""
+
     def load(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Do nothing: the past does not change."""
 
@@ -240,18 +265,18 @@ class PastStores(LoadedStores):
 class PastLibrary(Library):
     """The library as of a time; every method that would write raises Refused."""
 
-    def __init__(self, present: Library, stores: PastStores, at: datetime) -> None:
-        super().__init__(present.stores, state=None, now=lambda: at, weights=present.weights)
+    def __init__(
+        self, library: Library, stores: PastStores, present: _Present, at: datetime
+    ) -> None:
+        super().__init__(library.stores, state=None, now=lambda: at, weights=library.weights)
         self.at = at
         self.loaded = stores
         self.semantic = present.semantic
-        self._links = StoreLinks(stores, present.links)
-        self._index = Index()
-        indexed = present.index_state
-        if indexed.is_ready:
-            self._index.set(
-                indexed.covering(stores.state.snapshot.rows.__getitem__, stores.state.columns.alive)
-            )
+        self._links = StoreLinks(stores, library.links)
+        rows, columns = stores.state.snapshot.rows, stores.state.columns
+        if present.indexed.is_ready:
+            self._index.set(present.indexed.covering(rows.__getitem__, columns.alive))
+        self.semantic.extend_to(rows)
 
     @property
     def refused(self) -> str:
@@ -260,6 +285,16 @@ class PastLibrary(Library):
 
     def index(self, report: Report = silent, cancelled: IsCancelled = never) -> None:
         """Do nothing: the index of the present is used."""
+
+    def save_index(self, cancelled: IsCancelled = never) -> None:
+        """Do nothing: the caches are those of the present."""
+
+    def embed(
+        self,
+        report: Report = silent,  # noqa: ARG002
+        cancelled: IsCancelled = never,  # noqa: ARG002
+    ) -> NoReturn:
+        raise Refused(self.refused, do="go back to the present first")
 
     def refusal(self, act: Act, memory: Memory) -> str:  # noqa: ARG002
         return self.refused

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -236,6 +237,11 @@ class LibraryReader:
             scope = self._searchable()
             cosines = compare_to_slot(self.semantic.state, slot, len(scope.columns))
             return finding.similar(slot, scope, cosines, limit, cancelled)
+
+    def keeping_slots(self) -> AbstractContextManager[None]:
+        """While it is entered, no row gets another slot, so that rows, index and vectors that are
+        taken one after the other belong together."""
+        return self._updates.slots_lock
 
     def _searchable(self) -> Searchable:
         index = self._index.state  # first: it may know fewer rows than there are, never more

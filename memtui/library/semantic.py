@@ -107,6 +107,15 @@ class SemanticSearch:
         except (OSError, ValueError, MemtuiError) as error:
             log.warning("changed memories have no vectors yet: %s", error)
 
+    def copied(self, rows: int) -> SemanticSearch:
+        """Return a search over the vectors that the first `rows` slots have now; it does not
+        follow later changes of this one."""
+        copy = SemanticSearch(self.choice)
+        with self._lock:
+            copy._embedder, copy._was_chosen = self._embedder, self._was_chosen
+            copy.state = VectorIndex(self.state.parts, self.state.row_of[:rows])
+        return copy
+
     def renumber(self, kept_slots: Slots) -> None:
         """Follow a compaction of the table to these slots."""
         if len(self.state.row_of):

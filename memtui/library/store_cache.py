@@ -52,6 +52,8 @@ class StoreCache:
         """Raised with every change of this store's rows in the table."""
         self.catalog: Catalog | None = None
         """The generation on disk."""
+        self._catalog_version = 0
+        """The `version` whose rows `catalog` has."""
         self.base: range | None = None
         """The slots of the rows of `catalog`, in its order; None where they are not contiguous."""
         self._saved: dict[str, str] = {}
@@ -89,6 +91,13 @@ class StoreCache:
     def has_changes(self) -> bool:
         """Whether the cache on disk differs from the table."""
         return self._saved != self.stamps
+
+    @property
+    def saved_rows(self) -> Path | None:
+        """The folder of `catalog` if it has exactly the rows of the table, else None."""
+        catalog = self.catalog
+        is_saved = catalog is not None and self._catalog_version == self.version
+        return catalog.folder if catalog is not None and is_saved else None
 
     def slots_of_catalog(self) -> Sequence[int]:
         """The slot of each row of `catalog`; -1 where the table has a newer row."""
@@ -321,6 +330,7 @@ class StoreCache:
             log.warning("the cache of %s cannot be written: %s", self.store.label, error)
             return
         self._saved = {shard.key: shard.stamp for shard in shards}
+        self._catalog_version = self.version
         self.base = together if is_together else None
         if self.base:  # what was read from files takes 1.3 KB a memory
             table.replace_rows(first, self.catalog.rows)

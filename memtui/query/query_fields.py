@@ -176,11 +176,11 @@ def _check_value(entry: Field, value: str) -> None:
     if entry.matching is Matching.FLAG and (not near or value in flags):
         near = flags.get(find_nearest(value[:LONGEST_VALUE], flags), "")
     advice = f"did you mean {near}?" if near else f"one of: {', '.join(entry.values)}"
-    raise QueryError(f"{entry.name} has no value {value!r}", do=advice)
+    raise QueryError(f"{entry.name} has no value {value[:LONGEST_VALUE]!r}", do=advice)
 
 
 LONGEST_VALUE = 40
-"""Characters of a value that are compared with the known ones."""
+"""Characters of a value that are compared with the known ones, and shown in an error."""
 
 
 def _compare(entry: Field, value: str) -> Sequence[str]:

@@ -138,12 +138,17 @@ def make_whoosh(generation: Path, report: Report) -> None:
             ]
             removed = [ref for ref in known if ref not in by_ref]
             if len(changed) + len(removed) <= _SMALL_SHARE * len(by_ref) and index.update(
-                changed, removed, report
+                changed, removed, report, generation.name
             ):
                 return
         segment = segment_files.load_segment(generation, generation.name)
         same_rows = segment is not None and segment.count == len(by_ref)
-        index.build(list(by_ref.values()), report, segment=segment if same_rows else None)
+        index.build(
+            list(by_ref.values()),
+            report,
+            segment=segment if same_rows else None,
+            rows=generation.name,
+        )
 
 
 def make_vectors(generation: Path, report: Report) -> None:

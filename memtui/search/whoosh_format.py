@@ -88,7 +88,7 @@ def _restrict_unpickling() -> None:
 
 _restrict_unpickling()
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Incremented when documents or terms are written differently."""
 REF, SUM, TEXT = "ref", "sum", "text"
 _POSITION_BYTES = 4

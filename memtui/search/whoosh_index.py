@@ -45,6 +45,7 @@ class WhooshIndex:
         self._index: Any = None
         self._searcher: Any = None
         self._read_stamp = ""
+        self._rows = ""
         self._checked: dict[str, tuple[object, ...]] = {}
 
     def __enter__(self) -> WhooshIndex:
@@ -66,7 +67,12 @@ class WhooshIndex:
     # Asking
 
     def search(
-        self, terms: Sequence[Term], *, every: bool = False, limit: int | None = None
+        self,
+        terms: Sequence[Term],
+        *,
+        every: bool = False,
+        limit: int | None = None,
+        rows: str | None = None,
     ) -> list[str] | None:
         """Find the refs of the memories that match, unranked.
 
@@ -74,13 +80,17 @@ class WhooshIndex:
             terms: The terms of the query.
             every: Whether all terms must match, not only one.
             limit: The most refs to return; None: all.
+            rows: The generation that the index must have been made from; None: any.
 
         Returns:
-            None if there is no index that can be trusted; it is then discarded.
+            None if there is no index that can be trusted, which is then discarded, or if it was
+            made from other rows: another process may have replaced it.
         """
 
-        def ask() -> list[str]:
+        def ask() -> list[str] | None:
             searcher = self._open()
+            if rows is not None and self._rows != rows:
+                return None
             looked_for, left_out = build_queries(terms, searcher.reader(), every=every)
             hidden = frozenset(searcher.docs_for_query(left_out))
             found = searcher.docs_for_query(looked_for)
@@ -131,7 +141,7 @@ class WhooshIndex:
         if self._index.latest_generation() != stamped["generation"]:
             raise ValueError("a commit was cut short")
         self._searcher = self._index.searcher(weighting=scoring.TF_IDF())
-        self._read_stamp = stamp
+        self._read_stamp, self._rows = stamp, stamped["rows"]
         return self._searcher
 
     def _check(self, file: Path, expected: str) -> None:
@@ -162,6 +172,7 @@ class WhooshIndex:
         report: Report = silent,
         cancelled: IsCancelled = never,
         segment: Segment | None = None,
+        rows: str = "",
     ) -> bool:
         """Build a new index beside the old one, then replace that.
 
@@ -170,6 +181,7 @@ class WhooshIndex:
             report: Is given the postings written and the postings there are.
             cancelled: Is asked as often.
             segment: The postings of exactly these documents, if they are already built.
+            rows: The name of the generation that the documents are from.
 
         Returns:
             False if another process is writing.
@@ -179,7 +191,7 @@ class WhooshIndex:
         """
         with cache_files.try_lock(self.home / "whoosh.lock") as alone:
             if alone:
-                self._build(documents, report, cancelled, segment)
+                self._build(documents, report, cancelled, segment, rows)
             return alone
 
     def _build(
@@ -188,6 +200,7 @@ class WhooshIndex:
         report: Report,
         cancelled: IsCancelled,
         segment: Segment | None,
+        rows: str,
     ) -> None:
         from whoosh import index
 
@@ -204,7 +217,7 @@ class WhooshIndex:
             made.close()
             self.discard()
             draft.rename(self.folder)
-            self._write_stamp(generation)
+            self._write_stamp(generation, rows)
         finally:
             if draft.exists():
                 shutil.rmtree(draft, ignore_errors=True)
@@ -214,6 +227,7 @@ class WhooshIndex:
         added: Sequence[IndexedDocument],
         removed: Collection[str] = (),
         report: Report = silent,
+        rows: str = "",
     ) -> bool:
         """Index new and changed documents and remove others.
 
@@ -221,6 +235,7 @@ class WhooshIndex:
             added: Documents that are new or changed.
             removed: Refs of documents to remove.
             report: Is given the postings written.
+            rows: The name of the generation that the index then covers.
 
         Returns:
             False if nothing was done: there is no index, or another process is writing it.
@@ -228,20 +243,20 @@ class WhooshIndex:
         from memtui.search.whoosh_format import commit
 
         latest = {document.ref: document for document in added}
-        if not latest and not removed:
-            return True
 
         def change() -> bool:
             self._open()
             outdated = {*removed, *latest}
-            commit(self._index, list(latest.values()), outdated, report)
-            self._write_stamp(self._index.latest_generation())
+            if outdated:
+                commit(self._index, list(latest.values()), outdated, report)
+            if outdated or rows != self._rows:
+                self._write_stamp(self._index.latest_generation(), rows)
             return True
 
         with cache_files.try_lock(self.home / "whoosh.lock") as alone:
             return alone and bool(self._discard_on_error(change))
 
-    def _write_stamp(self, generation: int) -> None:
+    def _write_stamp(self, generation: int, rows: str) -> None:
         """Write the stamp of what the folder holds now. Raises OSError."""
         known = {}
         if self._stamp.exists():
@@ -251,7 +266,7 @@ class WhooshIndex:
             path.chmod(0o600)
             if path.suffix in (".seg", ".toc"):
                 files[path.name] = known.get(path.name) or cache_files.checksum(path)
-        stamped = {**_versions(), "generation": generation, "files": files}
+        stamped = {**_versions(), "generation": generation, "rows": rows, "files": files}
         draft = self._stamp.with_suffix(f".{secrets.token_hex(4)}")
         cache_files.write_text(draft, json.dumps(stamped))
         draft.replace(self._stamp)

@@ -65,7 +65,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a store wrote, where that differs from the plan.
+    """What a store wrote, where that differs from the plan, and what did not become of it.
 
     For example, a row number that was free when the change was planned can be another program's row
     when it is written.
@@ -75,6 +75,8 @@ class Written:
     """The edits as they were made, one for each that was given; undo reverts these."""
     refs: Mapping[str, str]
     """Planned ref -> written ref, where they differ."""
+    warnings: tuple[str, ...] = ()
+    """For the person: what else should have been done and was not. The edits were made."""
 
 
 class StoreView(Protocol):
@@ -183,7 +185,8 @@ class WritableStore(Store, Protocol):
             recorder: Is told before and after each write, for recovery after a crash.
 
         Returns:
-            What was written where that differs from the plan; None if nothing does.
+            What was written where that differs from the plan, or what was not done beside it; None
+            if there is nothing to say.
 
         Raises:
             Conflict: A file changed since, and the edit cannot be merged into it.

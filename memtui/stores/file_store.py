@@ -29,7 +29,7 @@ from memtui.stores.accesses import (
     sidecar_access_file,
     with_accesses,
 )
-from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder
+from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder, Written
 from memtui.stores.importing import is_import
 from memtui.stores.listed_texts import ListContext, ListFile
 from memtui.stores.plans import (
@@ -195,11 +195,12 @@ class FileStore(ABC, Generic[AnyContext]):
         native_tags = self.acts.native_tags(memory)
         return plan_sidecar_act(change, context.sidecar_entry(memory), context.now, native_tags)
 
-    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits. Raises Conflict or SaveError."""
         from memtui.files.save_transaction import commit
 
         commit(edits, recorder)
+        return None
 
 
 # ---- text files ---------------------------------------------------------------------------------

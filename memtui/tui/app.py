@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from memtui.config.schema import Setting
-    from memtui.errors import ConfigError
+    from memtui.errors import ConfigError, MemtuiError
     from memtui.library import Library
 
 CLOSED_DIALOGS = 10
@@ -380,7 +380,7 @@ class MemtuiApp(AppInterface):
         now = getattr(Settings(), setting.field) if value is None else setting.check(value)
         self._use_settings(replace(self.settings, **{setting.field: now}))
 
-    def reload_settings(self) -> Sequence[ConfigError]:
+    def reload_settings(self) -> Sequence[MemtuiError]:
         if self.launch.config_file is None:
             return ()
         from memtui.config import load
@@ -388,10 +388,13 @@ class MemtuiApp(AppInterface):
         loaded = load(self.launch.config_file)
         return [*loaded.problems, *self._use_settings(loaded.settings)]
 
-    def _use_settings(self, settings: Settings) -> Sequence[ConfigError]:
+    def _use_settings(self, settings: Settings) -> Sequence[MemtuiError]:
         before, self.settings = self.settings, settings
+        problems: list[MemtuiError] = []
         if settings.theme != before.theme:
             sixteen = self.launch.sixteen_colours
+            known = len(self.colours.problems)
             self.theme = self.colours.best(settings.theme, sixteen_colours=sixteen)
+            problems += self.colours.problems[known:]
         self.browse.use_settings(before, settings)
-        return self._use_keys() if settings.keys != before.keys else ()
+        return [*problems, *(self._use_keys() if settings.keys != before.keys else ())]

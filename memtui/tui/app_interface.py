@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from memtui.config.schema import Setting
-    from memtui.errors import ConfigError, MemtuiError
+    from memtui.errors import MemtuiError
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog
     from memtui.tui.appearance import Palette, ThemeRegistry
@@ -196,7 +196,7 @@ class AppInterface(App[None]):
         """Save a setting, None for its default, and use it from now on. Raises ConfigError."""
 
     @abstractmethod
-    def reload_settings(self) -> Sequence[ConfigError]:
+    def reload_settings(self) -> Sequence[MemtuiError]:
         """Read config.toml again and use it; returns its faults."""
 
     @abstractmethod

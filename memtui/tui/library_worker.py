@@ -6,7 +6,7 @@ A job touches no widget: it posts messages. A newer job of a kind cancels the on
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from threading import Event
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
-from memtui.progress import Cancelled, never
+from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import messages, view_state
 from memtui.tui.jobs import Failed, FileWatcher, Job, JobRunner
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from memtui.library.broken_files import LossDetector
     from memtui.library.past_library import PastLibrary, PastViews
     from memtui.library.snapshot import MemorySet
-    from memtui.progress import Progress
 
 Answer = TypeVar("Answer")
 EDITING_MODULE = "memtui.tui.controllers.editing"
@@ -46,8 +45,25 @@ SHORTEST_PAUSE, LONGEST_PAUSE = 5.0, 60.0
 ALL = Query(conditions=(Condition("status", ("all",)),))
 LONGEST_SHOWING = 1.0
 """Seconds for which reading waits until the screen shows what was read so far."""
+READ_AT_ONCE = 1_024
+"""Memories between two reports of progress."""
 MAX_TAGGED = 500
 """Newest memories whose tags are offered: to read them all would cost a second at 100,000."""
+
+
+def read_slots(
+    rows: Sequence[Memory],
+    slots: Sequence[int],
+    report: Report = silent,
+    cancelled: IsCancelled = never,
+) -> list[Memory]:
+    """Return the memories in these slots. Raises Cancelled."""
+    found: list[Memory] = []
+    for slot in stoppable(slots, cancelled):
+        if len(found) % READ_AT_ONCE == 0:
+            report(Progress("reading memories", len(found), len(slots)))
+        found.append(rows[int(slot)])
+    return found
 
 
 class LibraryWorker:
@@ -94,8 +110,22 @@ class LibraryWorker:
 
     def read_rows(self, serials: Iterable[int]) -> list[Memory]:
         """The memories of the rows with these serials that are still there, in slot order."""
-        library = self.library
-        return list(library.snapshot.rows.with_serials(serials).values()) if library else []
+        return self.reader(serials)()
+
+    def reader(self, serials: Iterable[int]) -> Callable[..., list[Memory]]:
+        """Return what reads the memories of these rows as they are now, in slot order.
+
+        Reading thousands takes long, so it is done in a job; it takes `report` and `cancelled`.
+        """
+        if self.library is None:
+            return lambda *_, **__: []
+        rows, wanted = self.library.snapshot.rows, frozenset(serials)
+
+        def read(report: Report = silent, cancelled: IsCancelled = never) -> list[Memory]:
+            slots = [slot for serial in sorted(wanted) if (slot := rows.slot(serial)) >= 0]
+            return read_slots(rows, slots, report, cancelled)
+
+        return read
 
     def find_memory(self, ref: str) -> Memory | None:
         """The memory with this ref; None if there is none."""

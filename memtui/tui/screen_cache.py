@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple
 from datetime import date, datetime
 from pathlib import Path
@@ -64,6 +64,11 @@ class CachedScreenRows:
 
     def serial(self, slot: int) -> int:
         return FIRST_SERIAL + slot
+
+    def find_refs(self, part: str) -> Iterator[tuple[int, str]]:
+        """As `Rows.find_refs`."""
+        refs = enumerate((memory.ref for memory in self._memories), self._first)
+        return (found for found in refs if part in found[1])
 
 
 class CachedScreen(NamedTuple):

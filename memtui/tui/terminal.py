@@ -251,7 +251,9 @@ def open_folder(app: AppInterface, path: Path) -> None:
     program = shutil.which(name) if name else None
     try:
         if program is not None:
-            start_program([program, str(folder)])
+            # `open` would start a folder called x.app as a program; with -R it shows where it lies.
+            shown = ["-R", str(path if path.exists() else folder)]
+            start_program([program, *(shown if name == "open" else [str(folder)])])
             return
     except OSError as error:
         reason = text.one_line(error.strerror or str(error))

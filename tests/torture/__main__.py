@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.torture import agents, crowds, errors, kills, power
+from tests.torture import agents, crowds, errors, kills, pairs, power
 from tests.torture.cases import AGENT, AMBIENT, CASES
 from tests.torture.life.living import KINDS, live
 
@@ -33,6 +33,12 @@ ROUNDS: dict[str, Round] = {
     "kills": lambda folder, seed: kills.at_random_times(folder, 200, seed, AGENT),
     "kills in two files": lambda folder, seed: kills.at_random_times(folder, 100, seed, AMBIENT),
     "errors": lambda folder, seed: errors.injected(folder),
+    **{
+        f"pairs of faults: {save.name}": lambda folder, seed, save=save: pairs.all_kept(
+            folder, save, seed, 200, 400
+        )
+        for save in pairs.SAVES
+    },
     "strace": lambda folder, seed: errors.traced(folder),
     "power cuts": lambda folder, seed: power.cut(folder, seed),
     "two agents": lambda folder, seed: agents.two_agents(folder, 20),

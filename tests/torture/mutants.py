@@ -32,8 +32,8 @@ MUTANTS = (
     Mutant(
         "no fsync",
         "files.atomic_replace",
-        "        os.fsync(descriptor)\n\n\ndef _sync_folder",
-        "        pass\n\n\ndef _sync_folder",
+        "        os.fsync(descriptor)\n\n\ndef sync_folder",
+        "        pass\n\n\ndef sync_folder",
         "order",
     ),
     Mutant(
@@ -53,25 +53,25 @@ MUTANTS = (
     Mutant(
         "no look at what was displaced",
         "files.atomic_replace",
-        "        return Displaced(out, displaced)\n\n\ndef remove",
-        "        return Displaced(out, expected)\n\n\ndef remove",
+        "    return data\n\n\ndef put_back",
+        "    return expected\n\n\ndef put_back",
         "foreign",
     ),
     Mutant(
         "nothing is merged",
         "files.save_transaction",
-        "if displaced is not None and (other == disk or not self._edits.is_complete(other)):",
-        "if displaced is not None:",
+        "if now == new and (other == disk or not self._edits.is_complete(other)):",
+        "if now == new:",
         "foreign",
     ),
     Mutant(
         "written in place",
         "files.atomic_replace",
-        "            out = _swap_in(temporary, path)",
+        "            return _swap_in(temporary, path)",
         "            discard(temporary)\n            out = _temporary_name(path)\n"
         "            _copy(path, out)\n"
         "            path.write_bytes(b'')\n            failpoint('exchange')\n"
-        "            path.write_bytes(data)",
+        "            path.write_bytes(data)\n            return out",
         "points",
     ),
     Mutant(

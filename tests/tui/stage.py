@@ -186,6 +186,12 @@ class Stage:
             self._strike(key)
             await self.settle()
 
+    async def burst(self, *keys: str) -> None:
+        """Press keys at once, as a paste or a quick hand does; what they set off is waited for."""
+        for key in keys:
+            self._strike(key)
+        await self.settle()
+
     async def handle(self, *keys: str) -> None:
         """Press keys and wait for the widgets only: a worker may wait for the test itself."""
         for key in keys:

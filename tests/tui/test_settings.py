@@ -86,6 +86,17 @@ async def test_a_wrong_value_is_refused_with_the_reason(root: Path, tmp_path: Pa
 
 
 @pytest.mark.slow
+async def test_an_unknown_theme_in_the_edited_file_is_told(root: Path, tmp_path: Path) -> None:
+    file = tmp_path / "config.toml"
+    async with stage(root, config_file=file, toasts=True) as on:
+        for name in ("papr", "duks"):
+            file.write_text(f'theme = "{name}"\n')
+            problems = on.app.reload_settings()
+            assert [f"there is no theme '{name}'" in str(each) for each in problems] == [True]
+        assert on.app.reload_settings() == []
+
+
+@pytest.mark.slow
 async def test_every_setting_is_listed_and_explained(root: Path) -> None:
     async with stage(root, (120, 45)) as on:
         await on.press("comma")

@@ -12,7 +12,7 @@ from memtui.insight.timeline import build
 from memtui.tui.layout import Pane
 
 from .sample_stage import changing
-from .stage import Stage, compare, stage
+from .stage import Stage, compare, fact, stage, write_store
 
 SIZES = ((160, 45), (80, 24), (40, 12))
 
@@ -104,6 +104,31 @@ async def test_a_day_of_the_calendar_is_chosen(root: Path) -> None:
         await on.press("enter")
         assert len(on.headlines()) == 9
         assert on.browse.pane is Pane.TIMELINE
+
+
+async def test_home_and_end_go_to_the_first_and_the_last_day_of_the_calendar(root: Path) -> None:
+    async with stage(root, (160, 45)) as on:
+        await on.press("4", "space", "left", "left", "home")
+        await on.sees("14 Feb 2026: 1")
+        await on.press("end")
+        await on.sees("20 Nov 2026: 2")
+        await on.press("shift+left", "home", "enter")
+        assert on.headlines() == ["Use Postgres for the ledger, not SQLite"]
+
+
+@pytest.mark.slow
+async def test_the_calendar_follows_its_cursor_to_the_newest_day(tmp_path: Path) -> None:
+    """It went on showing the years before, without a cursor."""
+    days = [f"20{year}-03-0{day}" for year in range(20, 27) for day in (1, 2)]
+    facts = [fact(n, f"of {day}", day) for n, day in enumerate(days)]
+    root = write_store(tmp_path, {"port": facts})
+    async with stage(root, (160, 45)) as on:
+        await on.press("4", "home", "space")
+        await on.sees("31 Mar 2020: 0")
+        await on.press("end")
+        heat = on.browse.timeline._calendar()
+        assert heat is not None
+        assert heat.first <= date(2026, 3, 2) <= heat.day(len(heat.weeks) - 1, 6)
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
@@ -22,6 +23,7 @@ MAY_WRITE = {
     "cli/store_commands.py",  # the temporary folder of the demo
     "bundle/exporting.py",  # a line of CSV in memory
     "bundle/restoring.py",  # a store that an import makes where there was none
+    "files/git_repository.py",  # a temporary folder of its own
     "files/staging.py",  # a file that a person names; a folder, put in its place or thrown away
     "stores/ambient/backup.py",  # a temporary folder of its own
     "library/former_versions.py",  # the same
@@ -38,6 +40,15 @@ MAY_CUT_LINES = {
 }
 MAY_UNPICKLE = {"search/whoosh_format.py"}
 """Its unpickler knows three classes (see `memtui.search.whoosh_format`)."""
+MAY_RUN = {
+    "child_processes.py",  # memtui itself, for slow work
+    "search/row_filters.py",  # Python, for a regular expression that may take for ever
+    "files/git_repository.py",  # git
+    "files/drafts.py",  # the editor
+    "tui/terminal.py",  # editor, pager, clipboard, file manager, browser
+    "tui/controllers/viewing.py",  # what `webbrowser` finds
+}
+"""The modules that start programs; SECURITY.md names these programs."""
 MAY_COMPILE = {"dataclass.py"}
 """`__init__` from the names of fields, as the standard library does."""
 WRITING = {"write_text", "write_bytes", "rmtree", "truncate"}
@@ -72,6 +83,16 @@ def test_what_can_run_a_forged_file_is_not_even_imported() -> None:
             names.add((getattr(node, "module", "") or "").partition(".")[0])
             hits += [f"{name}:{node.lineno}"] if names & {"pickle", "marshal", "shelve"} else []
     assert {hit.partition(":")[0] for hit in hits} <= MAY_UNPICKLE, hits
+
+
+@pytest.mark.slow
+def test_programs_are_started_by_these_modules_only() -> None:
+    starts = re.compile(
+        r"subprocess\.(run|Popen|call|check_\w+|get\w*output)|webbrowser\.\w+|pty\.\w+"
+        r"|os\.(exec\w*|spawn\w*|posix_spawn\w*|popen|fork\w*|startfile)|click\.(launch|edit|echo_via_pager)"
+    )
+    found = {name for name, _, called in calls() if starts.fullmatch(called)}
+    assert {name for name in found if not name.startswith("testing/")} == MAY_RUN
 
 
 def test_nothing_that_can_run_code_or_cut_lines_is_called() -> None:

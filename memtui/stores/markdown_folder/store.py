@@ -1,9 +1,7 @@
 """A folder of Markdown notes as a store: every note is a shard of its own.
 
 Where the folder's program commits its notes to git, changed files are committed, if git is
-installed. Hooks, filters and file monitors of the repository are programs that whoever wrote the
-folder chose, so none is run: blobs are written as they are, the tree is made in an index of its
-own, and what others have staged is neither committed nor lost.
+installed; nothing that the repository names is run (see `files.git_repository`).
 """
 
 from __future__ import annotations
@@ -23,6 +21,7 @@ from memtui.stores.base import (
     StoreView,
     Unreadable,
     WriteRecorder,
+    Written,
     loaded_whole,
 )
 from memtui.stores.file_store import TextFileStore
@@ -113,8 +112,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
             yield each._replace(mark=f"{each.mark}|{mark}|{'read-only' if locked else ''}|")
         yield from faults
         if self._not_committed:
-            why = f"the last change is written but not committed: {self._not_committed}"
-            yield Unreadable(str(self.root / ".git"), why)
+            yield Unreadable(str(self.root / ".git"), self._not_committed)
         if paths != self._paths:
             self._paths, self._names = paths, None
 
@@ -154,117 +152,19 @@ class MarkdownFolder(TextFileStore[NoteContext]):
             self._names = names
         return self._names.get(name) or self._names.get(link_names(name)[2], "")
 
-    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
+    def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits, and commit the files where the folder's program does."""
         super().apply(edits, recorder)
         files = sorted({edit.path for edit in edits if isinstance(edit, TextEdit)})
-        if files and self.profile.commits:
-            self._not_committed = commit_files(self.root, files)
+        if not files or not self.profile.commits:
+            return None
+        from memtui.files.git_repository import commit_files
+
+        why = commit_files(self.root, files)
+        self._not_committed = f"the last change is written but not committed: {why}" if why else ""
+        return Written(tuple(edits), {}, (self._not_committed,)) if why else None
 
 
 def place_facts(store: MarkdownFolder) -> dict[str, object]:
     """The profile, which the names of folders above may tell, and the settings beside them."""
     return {"profile": store.profile.name, **store.name_patterns().settings()}
-
-
-# ---- commits ------------------------------------------------------------------------------------
-
-
-SECONDS = 20.0
-"""For one call of git."""
-
-_SAFE = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "gc.auto=0")
-_WHO = {
-    f"GIT_{who}_{what}": value
-    for who in ("AUTHOR", "COMMITTER")
-    for what, value in (("NAME", "memtui"), ("EMAIL", "memtui@localhost"))
-}
-
-
-class _GitFailed(Exception):
-    """What git said."""
-
-
-def commit_files(root: Path, files: Sequence[str]) -> str:
-    """Commit these files of the repository at `root` as they are now.
-
-    Args:
-        root: the top folder of the repository.
-        files: absolute paths; one that does not exist is committed as removed.
-
-    Returns:
-        Why nothing was committed, for people; "" if it was, or if there is no repository or no git.
-    """
-    import shutil
-    import subprocess
-
-    git = shutil.which("git")
-    if git is None or not os.path.isdir(root / ".git"):
-        return ""
-    names = [os.path.relpath(file, root).replace(os.sep, "/") for file in files]
-    if any(name.startswith("../") for name in names):
-        return "a file lies outside the repository"
-    try:
-        _commit(git, root, names)
-    except (_GitFailed, OSError, subprocess.TimeoutExpired) as error:
-        return " ".join(str(error).split())[:200] or type(error).__name__
-    return ""
-
-
-def _commit(git: str, root: Path, names: Sequence[str]) -> None:
-    import tempfile
-
-    head = _git(git, root, "rev-parse", "--verify", "--quiet", "HEAD", check=False)
-    with tempfile.TemporaryDirectory(prefix="memtui-git-") as folder:
-        index = {"GIT_INDEX_FILE": os.path.join(folder, "index")}
-        if head:
-            _git(git, root, "read-tree", head, env=index)
-        entries = [_entry(git, root, name) for name in names]
-        _update(git, root, entries, index)
-        tree = _git(git, root, "write-tree", env=index)
-    if head and tree == _git(git, root, "rev-parse", f"{head}^{{tree}}"):
-        return
-    shown = names[0] if len(names) == 1 else f"{len(names)} files"
-    parent = ("-p", head) if head else ()
-    commit = _git(git, root, "commit-tree", tree, *parent, "-m", f"memtui: {shown}", env=_WHO)
-    _git(git, root, "update-ref", "-m", "commit: memtui", "HEAD", commit, *([head] if head else []))
-    _update(git, root, entries, {})
-
-
-def _entry(git: str, root: Path, name: str) -> str:
-    """The line of `update-index --index-info` for a file as it is now."""
-    path = root / name
-    if not os.path.isfile(path):
-        return f"0 {'0' * 40}\t{name}\0"
-    blob = _git(git, root, "hash-object", "-w", "--no-filters", "--", name)
-    mode = "100755" if os.access(path, os.X_OK) else "100644"
-    return f"{mode} {blob}\t{name}\0"
-
-
-def _update(git: str, root: Path, entries: Sequence[str], env: dict[str, str]) -> None:
-    _git(git, root, "update-index", "-z", "--index-info", env=env, stdin="".join(entries))
-
-
-def _git(
-    git: str,
-    root: Path,
-    *arguments: str,
-    env: dict[str, str] | None = None,
-    stdin: str = "",
-    check: bool = True,
-) -> str:
-    import subprocess
-
-    place = {"GIT_DIR": str(root / ".git"), "GIT_WORK_TREE": str(root)}
-    done = subprocess.run(
-        [git, *_SAFE, *arguments],
-        cwd=root,
-        env={**os.environ, **place, **(env or {})},
-        input=os.fsencode(stdin),
-        capture_output=True,
-        timeout=SECONDS,
-        check=False,
-    )
-    if done.returncode and check:
-        raise _GitFailed(done.stderr.decode("utf-8", "replace").strip() or f"git {arguments[0]}")
-    return "" if done.returncode else os.fsdecode(done.stdout).strip()

@@ -13,6 +13,7 @@ from memtui.changes import DESTRUCTIVE, Act, Change
 from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.library.planning import count_memories
 from memtui.model import Memory
+from memtui.progress import IsCancelled, Report, never, silent
 from memtui.tui import actions, appearance, change_worker
 from memtui.tui.change_worker import ChangeWorker, Preview
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
@@ -49,14 +50,19 @@ class Selection:
         """Return the marked memories, else the current one."""
         return self.reader()()
 
-    def reader(self) -> Callable[[], list[Memory]]:
+    def reader(self) -> Callable[..., list[Memory]]:
         """Return what reads the marked memories, else the current one, as they are marked now.
 
-        Reading thousands takes long, so it is done in a job.
+        Reading thousands takes long, so it is done in a job; it takes `report` and `cancelled`.
         """
         marked = frozenset[int]() if self.subject else frozenset(self._screen.memories.marked)
-        current, read_rows = self.current(), self._screen.worker.read_rows
-        return lambda: read_rows(marked) or ([current] if current is not None else [])
+        current, read_marked = self.current(), self._screen.worker.reader(marked)
+
+        def read(report: Report = silent, cancelled: IsCancelled = never) -> list[Memory]:
+            found = read_marked(report, cancelled)
+            return found or ([current] if current is not None else [])
+
+        return read
 
     def can_write(self) -> str:
         """Return why nothing at all can be changed; empty if something can."""

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
     from memtui.tui.status_text import StatusText
 
-LAST_BAR = 1 << 30
-"""More than there are: the timeline goes to the last one."""
 CALENDAR_ROWS = 10
 """Seven weekdays, the months, two borders."""
 
@@ -54,8 +52,8 @@ class PaneActions:
             "expand": screen.entities.unfold,
             "bar.previous": lambda: screen.timeline.step(-1),
             "bar.next": lambda: screen.timeline.step(1),
-            "bar.first": lambda: screen.timeline.go(0),
-            "bar.last": lambda: screen.timeline.go(LAST_BAR),
+            "bar.first": lambda: screen.timeline.go_to_end(last=False),
+            "bar.last": lambda: screen.timeline.go_to_end(last=True),
             "bar.above": lambda: screen.timeline.step_day(-1),
             "bar.below": lambda: screen.timeline.step_day(1),
             "bar.brush_back": lambda: screen.timeline.brush(-1),

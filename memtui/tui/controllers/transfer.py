@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from memtui import text
-from memtui.model import Memory
 from memtui.tui.actions import ActionHandlers
 from memtui.tui.app_interface import Choice
 from memtui.tui.controllers.changes import WritingController
+from memtui.tui.library_worker import read_slots
 
 
 class TransferActions(WritingController):
@@ -51,18 +51,18 @@ class TransferActions(WritingController):
         return {s.label: s.root for s in stores if not s.read_only and source_stores != {s.label}}
 
     def _export(self) -> None:
-        from memtui.tui.dialogs.transfer import ALL_STORES, ExportScreen
+        from memtui.tui.dialogs.transfer import ALL_STORES, ExportScreen, ReadMemories
 
         screen, library = self._screen, self._writer.library
         if library is None:
             return
-        groups: list[tuple[str, Sequence[Memory] | None]] = []
-        if marked := screen.marked_memories():
-            groups.append((f"{text.number(len(marked))} marked", marked))
-        if screen.found is not None and screen.found.slots:
-            rows = screen.found.rows
-            shown = [rows[slot] for slot in screen.found.slots]
-            groups.append((f"{text.number(len(shown))} shown", shown))
+        groups: list[tuple[str, ReadMemories | None]] = []
+        if marked := frozenset(screen.memories.marked):
+            name = f"{text.number(len(marked))} marked"
+            groups.append((name, screen.worker.reader(marked)))
+        if (found := screen.found) is not None and found.slots:
+            name = f"{text.number(len(found.slots))} shown"
+            groups.append((name, partial(read_slots, found.rows, found.slots)))
         past = screen.worker.past
         if past is None:
             groups.append((ALL_STORES, None))
@@ -119,5 +119,5 @@ class TransferActions(WritingController):
             if self._screen.memories.marked:
                 self._screen.memories.unmark()
 
-        memories = self._selection.memories()
-        self._screen.app.ask(CopyScreen(self._writer, memories, self._targets()), copied)
+        read = self._selection.reader()
+        self._screen.app.ask(CopyScreen(self._writer, read, self._targets()), copied)

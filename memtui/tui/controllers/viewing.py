@@ -6,14 +6,17 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from memtui import text
 from memtui.model import Memory, to_record
 from memtui.tui import sanitizing
 from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome
+from memtui.tui.jobs import Job
+from memtui.tui.messages import Progressed
 
 if TYPE_CHECKING:
+    from memtui.library import Library
     from memtui.tui.actions import ActionHandlers
     from memtui.tui.controllers.session import SessionState
     from memtui.tui.screen_interface import ScreenInterface
@@ -83,6 +86,9 @@ class ViewingActions:
         from memtui.tui.dialogs.diff import CompareScreen
 
         screen = self._screen
+        if (count := len(screen.memories.marked)) > 2:
+            screen.app.report_refusal(f"mark two memories to compare them, {count} are marked")
+            return
         chosen, current = screen.marked_memories(), screen.detail.memory
         if len(chosen) == 1 and current is not None and current.ref != chosen[0].ref:
             chosen = [*chosen, current]
@@ -177,16 +183,26 @@ class ViewingActions:
 
     def _copy(self, form: str) -> None:
         """Copy the marked memories, or the one that is shown, in one of `COPY_FORMS`."""
-        current = self._screen.detail.memory
-        chosen = self._screen.marked_memories() or ([current] if current is not None else [])
-        if not chosen:
-            return
-        what = text.counted(len(chosen), "memory") if len(chosen) > 1 else "the memory"
-        if form == "text":
-            what = what if len(chosen) > 1 else "the memory's text"
-        elif form != "text exactly":
-            what = f"{what} as {_FORM_NAMES[form]}"
-        copy_text(self._screen.app, _write(form, chosen), what, exact=form != "text")
+        app, worker = self._screen.app, self._screen.worker
+        current, marked = self._screen.detail.memory, self._screen.memories.marked
+        read_marked = worker.reader(marked)
+
+        def read(_: Library, job: Job) -> ClipboardText | None:
+            try:
+                chosen = read_marked(job.report, job.is_cancelled)
+                chosen = chosen or ([current] if current is not None else [])
+                return _prepare(form, chosen) if chosen else None
+            finally:
+                job.post(Progressed(None))
+
+        def copy(copied: ClipboardText | None) -> None:
+            if copied is not None:
+                _send(app, copied)
+
+        if marked:  # thousands may be: they are read in a job
+            worker.run("copy-read", read, copy)
+        elif current is not None:
+            copy(_prepare(form, [current]))
 
     def _copy_as(self) -> None:
         choices = [Choice(form, form, note=about) for form, about in COPY_FORMS.items()]
@@ -235,6 +251,34 @@ def _write(form: str, memories: Sequence[Memory]) -> str:
     return "\n\n".join(memory.content or memory.title for memory in memories)
 
 
+class ClipboardText(NamedTuple):
+    """A text as it goes to the clipboard."""
+
+    words: str
+    what: str
+    """Names it in the toast."""
+    left_out: int = 0
+    """Hidden characters that it had."""
+    exact: bool = False
+    """They were not left out."""
+
+
+def _prepare(form: str, memories: Sequence[Memory]) -> ClipboardText:
+    """Memories in one of `COPY_FORMS`."""
+    count = len(memories)
+    what = text.counted(count, "memory") if count > 1 else "the memory"
+    if form == "text":
+        what = what if count > 1 else "the memory's text"
+    elif form != "text exactly":
+        what = f"{what} as {_FORM_NAMES[form]}"
+    return _clean(_write(form, memories), what, exact=form != "text")
+
+
+def _clean(whole: str, what: str, *, exact: bool) -> ClipboardText:
+    words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
+    return ClipboardText(text.without_lone_surrogates(words), what, left_out, exact)
+
+
 def copy_text(
     app: AppInterface, whole: str, what: str, *, exact: bool = False, exact_id: str = "copy.exact"
 ) -> None:
@@ -242,7 +286,11 @@ def copy_text(
 
     `what` names the text in the toast, and `exact_id` the action that copies hidden characters too.
     """
-    words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
+    _send(app, _clean(whole, what, exact=exact), exact_id)
+
+
+def _send(app: AppInterface, copied: ClipboardText, exact_id: str = "copy.exact") -> None:
+    what, left_out = copied.what, copied.left_out
 
     def done(outcome: CopyOutcome) -> None:
         if outcome.refused:
@@ -258,6 +306,6 @@ def copy_text(
                 timeout=6,
             )
         else:
-            app.notify(f"{message}{', hidden characters too' if exact else ''}.", timeout=2)
+            app.notify(f"{message}{', hidden characters too' if copied.exact else ''}.", timeout=2)
 
-    app.copy_text(text.without_lone_surrogates(words), done)
+    app.copy_text(copied.words, done)

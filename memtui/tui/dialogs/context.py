@@ -78,6 +78,9 @@ class PackScreen(FittingDialog[str]):
         """What the same request gave before the stores changed."""
         self._error = ""
         self.working = False
+        self._take: Callable[[Pack], None] | None = None
+        """What the pack that is being built is to be passed to."""
+        self._release_keys: Callable[[], None] = lambda: None
         self._recipe = ChoiceInput(list(self._recipes), request.recipe, name="recipe")
         self._task_line = LineInput(request.task, name="task")
         self._slider = BudgetSlider()
@@ -138,9 +141,14 @@ class PackScreen(FittingDialog[str]):
         asked_before = former and (former.request.task, former.request.recipe)
         is_other = asked_before != (request.task, request.recipe)
         self._show(is_other=is_other)
+        take, self._take = self._take, None
+        if take is not None:
+            take(built.pack)
+        self._release_keys()
 
     def _failed(self, error: MemtuiError) -> None:
-        self.working, self._error = False, str(error) or "stopped"
+        self.working, self._error, self._take = False, str(error) or "stopped", None
+        self._release_keys()
         self._show()
 
     def ask(self, request: PackRequest) -> None:
@@ -309,7 +317,10 @@ class PackScreen(FittingDialog[str]):
         }
 
     def _pass_pack(self, take: Callable[[Pack], None]) -> None:
-        if self.built is not None:
+        """Pass on the pack that was asked for, once it is built."""
+        if self.working:
+            self._take = take
+        elif self.built is not None:
             take(self.built.pack)
 
     def _help(self) -> None:
@@ -335,6 +346,9 @@ class PackScreen(FittingDialog[str]):
     @on(Input.Submitted)
     def _entered(self) -> None:
         (self._comparison if self.is_comparing else self._list).focus()
+        if self.working:  # the next keys are for the pack that is being built
+            self._release_keys()
+            self._release_keys = self.app.key_queue.hold()
 
     @on(ChoiceInput.Changed)
     def _recipe_chosen(self) -> None:

@@ -10,8 +10,10 @@ from textual.app import ComposeResult
 from textual.widgets import Input
 
 from memtui import text
+from memtui.errors import MemtuiError
 from memtui.model import STATUSES
-from memtui.tui import appearance, key_bindings
+from memtui.paths import bundled_folder
+from memtui.tui import appearance, key_bindings, terminal
 from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
 from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette
@@ -43,8 +45,8 @@ SYNTAX = (
     ("sort:importance,-new", "new, old, importance, priority, salience, used, relevance"),
     ("prefer:decision", "this type ranks higher"),
     ("-type:bug", "a minus excludes; works with every filter"),
-    ("The whole language", "docs/query-language.md"),
 )
+QUERY_PAGE = "query-language.md"
 MARKS = (
     ("◆ ◇ ·", "importance high, medium, low"),
     (" ".join(appearance.STATUS_GLYPHS[value] for value in STATUSES[1:]), ", ".join(STATUSES[1:])),
@@ -65,6 +67,7 @@ class HelpScreen(TextDialog[None]):
         ("escape", "leave"),
         ("question_mark,q,enter", "dismiss"),
         ("slash", "search"),
+        ("o", "open_page"),
     ]
 
     def __init__(self, pane: Pane | str, keys: Mapping[str, Sequence[str]]) -> None:
@@ -93,6 +96,16 @@ class HelpScreen(TextDialog[None]):
 
     def fit_lines(self, rows: int) -> None:
         super().fit_lines(rows + self.query_one(FilterInput).display)
+
+    def action_open_page(self) -> None:
+        """Show the page about the query language in the pager."""
+        try:
+            page = bundled_folder("docs") / QUERY_PAGE
+            words = page.read_text(encoding="utf-8")
+        except OSError as error:
+            self.app.report_error(MemtuiError(str(error)))
+            return
+        terminal.page_text(self.app, words)
 
     def action_leave(self) -> None:
         """Leave the search first, then the help."""
@@ -135,7 +148,8 @@ class HelpScreen(TextDialog[None]):
         all_over = {ANYWHERE, EVERYWHERE}
         yield "Everywhere", self._rows(a for a in ACTIONS if not all_over.isdisjoint(a.scopes))
         typing = self._rows(a for a in ACTIONS if SEARCH in a.scopes)
-        yield "In the search bar", [*typing, *((left, right, "") for left, right in SYNTAX)]
+        page = ("o", "open the page about the whole query language", "")
+        yield "In the search bar", [*typing, *((*row, "") for row in SYNTAX), page]
         yield "Symbols", [(left, right, "") for left, right in MARKS]
 
     def _rows(self, listed_actions: Iterable[Action]) -> list[tuple[str, str, str]]:

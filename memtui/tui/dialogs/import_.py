@@ -31,7 +31,7 @@ from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.stores.format import IncomingStore
 from memtui.tui import change_worker
 from memtui.tui.change_worker import ChangeWorker
-from memtui.tui.dialogs.transfer import TransferScreen, typed_path
+from memtui.tui.dialogs.transfer import ReadMemories, TransferScreen, typed_path
 from memtui.tui.widgets.inputs import ChoiceInput, LineInput
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
@@ -180,11 +180,11 @@ class CopyScreen(TransferScreen):
     AUTO_FOCUS = "ChoiceInput"
 
     def __init__(
-        self, writer: ChangeWorker, memories: Sequence[Memory], targets: Mapping[str, Path]
+        self, writer: ChangeWorker, read: ReadMemories, targets: Mapping[str, Path]
     ) -> None:
         super().__init__(writer)
         self._targets = targets
-        self._memories = list(memories)
+        self._read = read
         self._to = ChoiceInput([*targets], next(iter(targets)), name="to")
         self._how = ChoiceInput([COPY, MOVE], COPY, name="how")
         self._plan: ImportPlan | None = None
@@ -210,10 +210,14 @@ class CopyScreen(TransferScreen):
             return
         self._is_outdated = False
         self._plan = self._planned = None
-        self.work(
-            partial(_plan, self._memories, self._to.raw, self._how.raw == MOVE),
-            self._planned_copy,
-        )
+        target, moves = self._to.raw, self._how.raw == MOVE
+
+        def plan(
+            library: Library, report: Report, stopped: IsCancelled
+        ) -> tuple[ImportPlan, Planned]:
+            return _plan(self._read(report, stopped), target, moves, library, report, stopped)
+
+        self.work(plan, self._planned_copy)
 
     def _planned_copy(self, found: tuple[ImportPlan, Planned]) -> None:
         if self._is_outdated:

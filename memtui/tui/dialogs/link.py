@@ -90,6 +90,8 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         self._number = 0
         self.searching = False
         """The list does not yet show the results for the last input."""
+        self._links_when_found = False
+        """Enter was pressed meanwhile: it is for the row that the search will find."""
         self._list = MemoryChoices(now, memory.store)
         self._list.can_focus = False  # its keys work in the fields: `tab` is for these
         self._relation: ChoiceInput | LineInput
@@ -127,7 +129,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def _search(self, words: str) -> None:
         self._number += 1
-        self.searching = True
+        self.searching, self._links_when_found = True, False
         self._worker.run(
             "link",
             partial(self._found, words),
@@ -149,15 +151,20 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def _show(self, number: int, memories: list[Memory]) -> None:
         if number == self._number:
-            self.searching = False
+            links, self.searching = self._links_when_found, False
             self._list.show_rows(memories)
+            if links:
+                self.action_link()
 
     def _failed(self, error: MemtuiError) -> None:
-        self.searching = False
+        self.searching = self._links_when_found = False
         self.say(change_worker.describe_failure(error))
 
     def action_link(self) -> None:
         """Plan the link; close only if it can be made, so that the input is not lost."""
+        if self.searching:
+            self._links_when_found = True
+            return
         target = self._list.current
         relation = self._relation.raw.strip().replace(" ", "_")
         if target is None:

@@ -335,6 +335,7 @@ class StoreComparisonScreen(FittingDialog[str]):
             "compare",
             lambda library, _: library.compare(*self._labels, subject),
             self.if_open(self._show),
+            holds_keys=True,  # `c` copies a row of what is shown then
         )
 
     def _show(self, found: StoreComparison) -> None:

@@ -31,6 +31,8 @@ from memtui.tui.widgets.status_lines import ProgressLine
 from memtui.tui.widgets.text_window import OutcomeLine, TextWindow, Tone, drawn
 
 Answer = TypeVar("Answer")
+ReadMemories = Callable[..., list[Memory]]
+"""Reads the memories of a choice in a job; takes `report` and `cancelled`."""
 
 
 OTHER_ROWS = 3
@@ -184,12 +186,12 @@ class ExportScreen(TransferScreen):
     def __init__(
         self,
         writer: ChangeWorker,
-        groups: Sequence[tuple[str, Sequence[Memory] | None]],
+        groups: Sequence[tuple[str, ReadMemories | None]],
         day: str,
         *,
         is_past: bool = False,
     ) -> None:
-        """`groups`: name and memories of each choice; None = all stores, complete.
+        """`groups`: name of each choice and what reads its memories; None = all stores, complete.
 
         `is_past`: the stores are shown as of a time, which no form that takes whole stores holds.
         """
@@ -231,17 +233,19 @@ class ExportScreen(TransferScreen):
 
     def _find_losses(self) -> None:
         """Prepare the export in a job, to say before what it leaves out; a bundle holds all."""
-        form, chosen = self._form.raw, self._groups[self._what.raw]
+        form, what = self._form.raw, self._what.raw
+        read = self._groups[what]
         self._losses = ()
         self._update_notes()
 
         def found(losses: Sequence[str]) -> None:
-            if (form, chosen) == (self._form.raw, self._groups[self._what.raw]):
+            if (form, what) == (self._form.raw, self._what.raw):
                 self._losses = losses
                 self._update_notes()
 
         def prepare(library: Library, job: Job) -> Sequence[str]:
             stopped = job.is_cancelled
+            chosen = None if read is None else read(cancelled=stopped)
             return exporting.export_memories(library, form, chosen, cancelled=stopped).notes
 
         if form != "bundle":
@@ -282,18 +286,21 @@ class ExportScreen(TransferScreen):
             write_after_asking(self.app, path, partial(self._start, path))
 
     def _start(self, path: Path) -> None:
-        form, chosen = self._form.raw, self._groups[self._what.raw]
+        form, read = self._form.raw, self._groups[self._what.raw]
 
-        def export(library: Library, report: Report, stopped: IsCancelled) -> exporting.Export:
+        def export(
+            library: Library, report: Report, stopped: IsCancelled
+        ) -> tuple[exporting.Export, str]:
+            chosen = None if read is None else read(report, stopped)
             made = exporting.export_memories(library, form, chosen, report, stopped)
             write_file(path, made.pieces)
-            return made
+            return made, "" if chosen is None else f" {text.counted(len(chosen), 'memory')}"
 
-        self.work(export, partial(self._done, path, chosen))
+        self.work(export, partial(self._done, path))
 
-    def _done(self, path: Path, chosen: Sequence[Memory] | None, made: exporting.Export) -> None:
+    def _done(self, path: Path, found: tuple[exporting.Export, str]) -> None:
+        made, what = found
         name = text.file_name(str(path))
-        what = "" if chosen is None else f" {text.counted(len(chosen), 'memory')}"
         lines = [f"Exported{what} to {name}", *(text.one_line(note) for note in made.notes)]
         if made.is_incomplete:
             self.app.notify("\n".join(lines), severity="warning", timeout=15)

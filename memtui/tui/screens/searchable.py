@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
     from memtui.query import Query
 
+LONGEST_SEARCH = 3.0
+"""Seconds for which keys wait for the rows of a search; a regular expression may take two."""
+
 
 class SearchableScreen(PaneScreen):
     """Searches for what the panes ask for, and shows the results in them."""
@@ -41,7 +44,9 @@ class SearchableScreen(PaneScreen):
         self.status_text = StatusText(self)
         self.detail_controller = DetailController(self, self.status_text)
         self.cached_screen = CachedScreenController(self)
-        self._number = 0
+        self._number = self._shown_number = 0
+        """Of the last search, and of the one whose rows are shown."""
+        self._release_keys: Callable[[], None] = lambda: None
         self._answered: ViewState | None = None
         """What was asked for when the list was last filled."""
         self._whole_from = sys.maxsize
@@ -91,6 +96,7 @@ class SearchableScreen(PaneScreen):
             self.search_bar.set_text(view.text)
         self.view = view
         self.search()
+        self._hold_keys()
 
     def set_text(self, words: str) -> None:
         self.set_view(ViewState(words, self.view.chips))
@@ -104,9 +110,16 @@ class SearchableScreen(PaneScreen):
     def search(self, *, typing: bool = False) -> None:
         """Search for what the view describes."""
         query = self.view.query(self.now(), typing=typing)
-        query = queries.resolve_marked(query, lambda: [m.ref for m in self.marked_memories()])
+        query = queries.resolve_marked(query, self._marked_refs)
         self.timeline.show_filter(*day_range(query))
         self._number = self.worker.find(query, self.timeline.chosen_unit)
+
+    def _hold_keys(self) -> None:
+        """Keep the next keys back until the rows of the last search are shown, for which they are
+        meant: `/tea`, enter and `d` may arrive at once."""
+        self._release_keys()
+        if self._number != self._shown_number and self.worker.library is not None:
+            self._release_keys = self.app.key_queue.hold(LONGEST_SEARCH)
 
     def search_again(self, *, whole: bool = False) -> None:
         """Repeat the search over the present memories; `whole`: all stores have been read."""
@@ -168,6 +181,7 @@ class SearchableScreen(PaneScreen):
         if pane is Pane.DETAIL and self.memories.slot >= 0:
             self.memories.is_chosen = True  # it is being read
         self.settle()
+        self._hold_keys()
 
     # Answers
 
@@ -175,6 +189,8 @@ class SearchableScreen(PaneScreen):
     def _found(self, event: messages.FoundMemories) -> None:
         if event.number != self._number or self.worker.library is None:
             return
+        self._shown_number = event.number
+        self.call_later(self._release_keys)
         found = event.found
         is_whole = self._is_whole or event.number >= self._whole_from
         if not self.cached_screen.is_replaced_by(found.total, complete=is_whole):
@@ -262,6 +278,14 @@ class SearchableScreen(PaneScreen):
     def marked_memories(self) -> list[Memory]:
         """The marked memories, in slot order."""
         return self.worker.read_rows(self.memories.marked)
+
+    def _marked_refs(self) -> list[str]:
+        library = self.worker.library
+        if library is None:
+            return []
+        rows = library.snapshot.rows
+        slots = (rows.slot(serial) for serial in sorted(self.memories.marked))
+        return [rows.ref_of(slot) for slot in slots if slot >= 0]
 
     def chosen_entity(self) -> str:
         """The one entity that is filtered by; empty when there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -26,8 +26,6 @@ TIME_WIDTH = {"ago": 4, "date": 10}
 """Columns of a time, by the setting `list.dates`."""
 ROWS = {"compact": (1, 0), "comfortable": (1, 1), "roomy": (2, 1)}
 """Rows of text and blank rows per memory, by the setting `list.density`."""
-MAX_SEARCHED = 500
-"""Rows that are searched for the memory where the last session ended."""
 PASSAGE_WIDTH = 48
 PASSAGE_SIGN = " › "
 """Columns of the passage that a search has found, and what separates it from the title."""
@@ -41,6 +39,8 @@ class RowSource(Protocol):
     """The memory and the serial of each row."""
 
     def __getitem__(self, slot: int, /) -> Memory: ...
+
+    def find_refs(self, part: str, /) -> Iterator[tuple[int, str]]: ...
 
     def serial(self, slot: int) -> int: ...
 
@@ -174,13 +174,14 @@ class MemoryList(ListWindow):
         self._update_subtitle()
 
     def go_to(self, ref: str) -> bool:
-        """Move to the memory with this ref; False if it is not among the first rows."""
-        for index in range(min(len(self.slots), MAX_SEARCHED)):
-            if self._rows[self.slots[index]].ref == ref:
-                self.is_chosen = True
-                self.go(index)
-                return True
-        return False
+        """Move to the memory with this ref; False if it is not in the list."""
+        slots = {slot for slot, found in self._rows.find_refs(ref) if found == ref}
+        index = next((at for at, slot in enumerate(self.slots) if slot in slots), -1)
+        if not slots or index < 0:
+            return False
+        self.is_chosen = True
+        self.go(index)
+        return True
 
     def looked_at(self) -> None:
         """Note that the memory under the cursor is no longer new."""

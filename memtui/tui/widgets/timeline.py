@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from memtui import text
 from memtui.insight import timeline as timelines
-from memtui.insight.timeline import HeatMap, Timeline, Unit, find_bar_range
+from memtui.insight.timeline import WEEKDAYS, HeatMap, Timeline, Unit, find_bar_range
 from memtui.tui import key_bindings
 from memtui.tui.layout import Pane
 from memtui.tui.messages import SpanChosen
@@ -170,18 +170,31 @@ class TimelinePane(BarChart):
             return None
         weeks = min(timelines.MAX_WEEKS, max(1, self.size.width - bar_chart.LABEL_CELLS))
         heat = self._heat
-        if heat is None or len(heat.weeks) != weeks or not heat.first <= self._day:
+        is_shown = heat is not None and heat.first <= self._day <= heat.last
+        if heat is None or len(heat.weeks) != weeks or not is_shown:
             last = newest
             if self._day < newest - timedelta(weeks=weeks - 1):
                 last = self._day + timedelta(weeks=weeks // 2)
             self._heat = timelines.heat_map(self._times.days, min(last, newest), weeks=weeks)
         return self._heat
 
+    def go_to_end(self, *, last: bool) -> None:
+        """The first or the last bar; in the calendar the first day of it that has memories, or the
+        newest day of all."""
+        self._anchor = None
+        heat, newest = self._calendar(), self._newest_day()
+        if self.view != CALENDAR or heat is None or newest is None:
+            self.go(len(self._bars) - 1 if last else 0)
+            return
+        days = (heat.day(week, day) for week in range(len(heat.weeks)) for day in range(WEEKDAYS))
+        counts = (count for week in heat.weeks for count in week)
+        filled = (day for day, count in zip(days, counts, strict=True) if count > 0)
+        self._day = newest if last else next(filled, heat.first)
+        self._update_subtitle()
+        self.refresh()
+
     def go(self, index: int) -> None:
         """Move the cursor to a bar."""
-        if self.view == CALENDAR:
-            self.step_day(7 * (index - self.cursor) if abs(index) < 1 << 20 else 0)
-            return
         count = len(self._bars)
         self.cursor = max(0, min(index, count - 1))
         self._update_subtitle()

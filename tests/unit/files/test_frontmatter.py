@@ -209,3 +209,27 @@ def test_any_list_reads_back_as_itself(value: list[str], key: str) -> None:
     after = frontmatter.set_field(TASK, key, value)
     read = yaml.safe_load(frontmatter.split(after).front or "")[key]
     assert sorted(read) == sorted(value)
+
+
+def _reads(text: str) -> bool:
+    try:
+        frontmatter.read_yaml(text)
+    except frontmatter.BadYaml:
+        return False
+    return True
+
+
+def test_values_inside_values_are_read_up_to_the_limit() -> None:
+    def nested(levels: int) -> str:  # the mapping, the lists, and the number in the innermost
+        return "a: " + "[" * (levels - 2) + "1" + "]" * (levels - 2)
+
+    assert _reads(nested(frontmatter.MAX_LEVELS))
+    assert not _reads(nested(frontmatter.MAX_LEVELS + 1))
+
+
+def test_as_many_values_are_read_as_the_limit_says() -> None:
+    def listed(values: int) -> str:  # the mapping, its key and the list count too
+        return "a:\n" + "- 1\n" * (values - 3)
+
+    assert _reads(listed(frontmatter.MAX_VALUES))
+    assert not _reads(listed(frontmatter.MAX_VALUES + 1))

@@ -5,6 +5,8 @@ A limit on the size of files stands for the full disk: it needs no right to moun
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
 import signal
 import sys
@@ -112,3 +114,25 @@ def test_half_a_copy_of_a_good_file_is_not_kept(tmp_path: Path) -> None:
 
 def _none(value: object) -> None:
     assert value is None
+
+
+def test_a_displaced_file_stays_where_its_backup_has_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The backups are on another file system, which is full."""
+
+    def other_device(old: object, new: object) -> None:
+        raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+
+    path, displaced, data = tmp_path / "note.md", tmp_path / "displaced", b"x" * 2 * ROOM
+    displaced.write_bytes(data)
+    backups.save_copy(path, b"old", tmp_path / "state")
+    monkeypatch.setattr(os, "rename", other_device)
+
+    def work() -> None:
+        with pytest.raises(OSError, match="large"):
+            backups.move_in(path, displaced, "digest", tmp_path / "state")
+
+    without_room(work)
+    assert displaced.read_bytes() == data
+    assert len(backups.list_backups(path, tmp_path / "state")) == 1

@@ -312,3 +312,19 @@ def test_a_long_text_is_looked_at_fast(note: Path, recorder: NullRecorder) -> No
     assert stand_of(edit).state is UNDONE
     note.write_text("An agent's line.\n" + long)
     assert stand_of(edit) == EditStatus(CHANGED)
+
+
+def test_applied_again_is_only_what_was_reverted(items: Path, recorder: NullRecorder) -> None:
+    """A member that the agent has set to something else since is its own."""
+    (record, _) = load_records(items.read_text())
+    after = set_member(set_member(record.raw, "content", "mine"), "status", "retired")
+    edit = RecordEdit(str(items), (), "id", "r0", record.raw, after)
+    commit([edit], recorder)
+    records = json.loads(items.read_text())
+    records[0] |= {"content": "fact 0", "status": "superseded"}
+    items.write_text(json.dumps(records))
+    stand = stand_of(edit)
+    assert stand.state is UNDONE
+    assert stand.reapply is not None
+    commit([stand.reapply], recorder)
+    assert json.loads(items.read_text())[0] == records[0] | {"content": "mine"}

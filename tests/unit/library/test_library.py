@@ -354,6 +354,42 @@ def test_the_index_on_disk_follows_changes_and_the_next_start_reads_nothing(
     assert opened == []
 
 
+@pytest.mark.slow
+def test_a_change_while_the_index_is_saved_is_found(home: Path, tmp_path: Path) -> None:
+    """Whoosh's index of the rows before the change was taken for current."""
+    library = open_library(home, tmp_path / "cache")
+    library.index()
+
+    def change_meanwhile() -> bool:
+        if "Bo repaired the gauge at Port Ellis" not in contents(library):
+            write_facts(home, "bo", [fact(8, "Bo repaired the gauge at Port Ellis")])
+            library.refresh()
+        return False
+
+    library.save_index(change_meanwhile)
+    assert contents(library, "g*uge") == ["Bo repaired the gauge at Port Ellis"]
+
+
+@pytest.mark.slow
+def test_the_index_of_another_process_for_other_rows_is_not_used(
+    home: Path, tmp_path: Path
+) -> None:
+    cache = tmp_path / "cache"
+    library = open_library(home, cache)
+    library.index()
+    library.save_index()
+    assert contents(library, "t*bles") != []
+    before = contents(library, "t*bles")
+    write_facts(home, "bo", [fact(8, "Bo repaired the gauge at Port Ellis")])
+    shutil.rmtree(home / "entities" / "alice")
+    other = open_library(home, cache)
+    other.index()
+    other.save_index()
+    assert contents(library, "t*bles") == before
+    library.refresh()
+    assert contents(library, "t*bles") == contents(other, "t*bles") == []
+
+
 def test_a_file_that_was_read_whole_can_be_offered_again_when_an_agent_empties_it(
     home: Path, tmp_path: Path
 ) -> None:

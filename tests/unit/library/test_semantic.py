@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from memtui.changes import Act, Change
 from memtui.config import Embedding
-from memtui.errors import EmbeddingError, RefError
+from memtui.errors import EmbeddingError, RefError, Refused
 from memtui.library import Library
+from memtui.library.past_library import PastViews
 from memtui.query import parse_query
 from memtui.search import embedding
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
@@ -131,6 +135,53 @@ def test_a_changed_memory_is_near_at_once(home: Path, tmp_path: Path, carrier: P
     assert one.refresh()
     assert "signin" in contents(one, "~authentication")
     assert one.embed()[0].made == 1
+
+
+def test_the_past_keeps_the_vectors_of_its_own_rows(
+    home: Path, tmp_path: Path, carrier: Path
+) -> None:
+    """A row with a former text got the vector of whatever came into its slot later."""
+    cache = tmp_path / "cache"
+    one = Library.open([home], cache=cache, state=tmp_path / "state", embedding=Embedding("static"))
+    one.load()
+    one.index()
+    one.embed()
+    flour = next(memory for memory in one.memories("agent-memory") if "flour" in memory.content)
+    then = datetime.now(UTC)
+    time.sleep(0.002)
+    change = Change(Act.EDIT, flour.store, flour.ref, {"content": "sounding of the tide"})
+    one.apply(one.plan([change]))
+    past = PastViews(one).at(then)
+    bread, cars = contents(past, "~bread"), contents(past, "~car")
+    assert flour.content in bread
+    assert flour.content not in cars
+    crowd = [fact(number, f"automobile {number}") for number in range(100, 120)]
+    for step in range(80):
+        write_facts(home, "more", [fact(99, f"vehicle {step}"), *crowd])
+        assert one.refresh()
+        if step in (0, 79):  # rows came, and then all slots were given anew
+            assert contents(past, "~bread") == bread
+            assert contents(past, "~car") == cars
+    similar = past.similar(flour.ref)
+    assert "automobile for bread" in [past.snapshot.rows[slot].content for slot in similar.slots]
+
+
+def test_the_past_writes_no_cache(home: Path, tmp_path: Path, carrier: Path) -> None:
+    """Rows and columns of the past in the cache would be shown as the present at the next start."""
+    cache = tmp_path / "cache"
+    one = Library.open([home], cache=cache, state=tmp_path / "state", embedding=Embedding("static"))
+    one.load()
+    one.index()
+    one.save_index()
+    write_facts(home, "later", [fact(99, "signin", createdAt="2026-04-01T10:00:00Z")])
+    one.refresh()
+    past = PastViews(one).at(NOW)
+    before = {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()}
+    past.save_index()
+    with suppress(Refused):
+        past.embed()
+    assert {path: path.read_bytes() for path in cache.rglob("*") if path.is_file()} == before
+    assert len(contents(library(home, cache), "")) == len(TEXTS) + 1
 
 
 @pytest.mark.slow

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from memtui.library import Library
 from memtui.query import parse_query
-from tests.bench.known_item import open_samples
+from tests.demo_data import NOW, open_demo
 
 PAGE = Path(__file__).parents[3] / "docs" / "query-language.md"
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-"""What the page calls today."""
 
 
 def rows_of(heading: str) -> list[list[str]]:
@@ -32,10 +28,8 @@ SHOWN = [
 
 
 @pytest.fixture(scope="module")
-def samples() -> Iterator[Library]:
-    with open_samples() as library:
-        library.now = lambda: NOW
-        yield library
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    return open_demo(tmp_path_factory.mktemp("demo") / "sample-data")
 
 
 def test_the_page_has_its_examples() -> None:

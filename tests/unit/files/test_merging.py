@@ -1,0 +1,252 @@
+"""What two programs did to one file is merged whole, or not at all."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from collections import Counter
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from memtui.changes import RecordEdit, TextEdit, ValueEdit
+from memtui.errors import Conflict
+from memtui.files.merging import FileEdit, rebase
+from tests.long_run import count
+
+Texts = tuple[str, str, str]
+"""The base, ours and theirs."""
+
+
+def merged(base: str, ours: str, theirs: str, *, by_lines: bool = True) -> str | None:
+    """Our merge; None for a conflict."""
+    try:
+        return rebase(theirs, [TextEdit("f", base, ours, by_lines=by_lines)])
+    except Conflict:
+        return None
+
+
+# ---- lines, beside other programs' merges --------------------------------------------------------
+
+
+def lines_of(text: str) -> list[str]:
+    parts = text.split("\n")
+    return [f"{line}\n" for line in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
+
+
+def git_merge(folder: Path, texts: Texts) -> str | None:
+    for name, text in zip(("base", "ours", "theirs"), texts, strict=True):
+        (folder / name).write_bytes(text.encode())
+    command = ["git", "merge-file", "-p", "-q", "ours", "base", "theirs"]
+    ran = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+    return ran.stdout.decode() if ran.returncode == 0 else None
+
+
+def merge3_merge(texts: Texts) -> str | None:
+    from merge3 import Merge3  # type: ignore[import-not-found, unused-ignore]
+
+    result = ""
+    for kind, *lines in Merge3(*map(lines_of, texts)).merge_groups():
+        if kind == "conflict":
+            return None
+        result += "".join(lines[0])
+    return result
+
+
+def random_texts(rng: random.Random) -> Texts:
+    """A text of few different lines, so that they repeat, and two changes of it."""
+    newline = rng.choice(["\n", "\n", "\r\n"])
+    known = [letter + newline for letter in "abcdefghijklmnopqrst"[: rng.choice([2, 3, 4, 6, 20])]]
+    base = rng.choices(known, k=rng.choice([0, 1, 3, 6, 10, 16]))
+    texts = [
+        "".join(lines) for lines in (base, changed(base, known, rng), changed(base, known, rng))
+    ]
+    if rng.random() < 0.3:
+        texts = [text.removesuffix(newline) if rng.random() < 0.6 else text for text in texts]
+    first, second, third = texts
+    return first, second, third
+
+
+def changed(lines: Sequence[str], known: list[str], rng: random.Random) -> list[str]:
+    result = list(lines)
+    for _ in range(rng.randint(0, 2)):
+        start = rng.randint(0, len(result))
+        result[start : start + rng.randint(0, 3)] = rng.choices(known, k=rng.randint(0, 3))
+    return result
+
+
+def holds(theirs: list[str], ours: list[str]) -> bool:
+    """Whether theirs is ours with one run of lines inserted."""
+    added = len(theirs) - len(ours)
+    return added >= 0 and any(
+        theirs[:at] == ours[:at] and theirs[at + added :] == ours[at:]
+        for at in range(len(ours) + 1)
+    )
+
+
+@pytest.mark.slow
+def test_lines_are_merged_as_git_or_merge3_merges_them(
+    tmp_path: Path, figures: Callable[[str], None]
+) -> None:
+    """The two do not agree on every text whose lines repeat; what neither of them makes, and what
+    both call a conflict, memtui must not make. The exception: our change is in theirs already."""
+    rng, found = random.Random(27), Counter[str]()
+    has_merge3 = find_spec("merge3") is not None
+    number = count(5000 if has_merge3 else 1000, 100_000)
+    for _ in range(number):
+        texts = random_texts(rng)
+        ours = merged(*texts)
+        if ours is None:
+            found["conflict"] += 1
+        elif (has_merge3 and ours == merge3_merge(texts)) or ours == git_merge(tmp_path, texts):
+            found["merged"] += 1
+        else:
+            assert ours == texts[2], texts
+            assert holds(lines_of(texts[2]), lines_of(texts[1])), texts
+            found["there already"] += 1
+    assert found["merged"] > 0.6 * number  # git merges two thirds of these
+    figures(f"three-way merges of {number:,} random texts: {dict(found)}, none of its own making")
+
+
+# ---- lines, by example ---------------------------------------------------------------------------
+
+BULLET = "- a\n  one\n  two\n  three\n"
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs"),
+    [
+        (f"{BULLET}- z\n", "- z\n", "- a\n  one\n  new\n  two\n  three\n- z\n"),
+        (f"{BULLET}- z\n", "- z\n", f"{BULLET}  four\n- z\n"),
+        (BULLET, "", f"{BULLET}  four\n"),
+        (
+            f"{BULLET}- z\n",
+            "- A\n  one\n  two\n  three\n- z\n",
+            "- a\n  One\n  two\n  three\n- z\n",
+        ),
+        ("- a\n- z\n", "- a\n  ours\n- z\n", "- a\n  theirs\n- z\n"),
+        ("# H\n- a\n# K\n", "# K\n", "# H\n- a\n- new\n# K\n"),
+        ("- a\n- z\n", "- a\n- same\n- ours\n- z\n", "- a\n- theirs\n- same\n- z\n"),
+        ("x\na\na\ny\n", "x\ny\na\na\n", "x\ny\n"),
+    ],
+    ids=[
+        "a line inserted in what we remove",
+        "a line continues what we remove",
+        "the same at the end",
+        "two lines of one item",
+        "both continue an item",
+        "an item of a section that we remove",
+        "a line that both insert, among others",
+        "lines that we move and they remove",
+    ],
+)
+def test_a_change_that_touches_ours_is_a_conflict(base: str, ours: str, theirs: str) -> None:
+    assert merged(base, ours, theirs) is None
+    assert merged(base, theirs, ours) is None
+
+
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "result"),
+    [
+        (BULLET, "", f"{BULLET}- new\n", "- new\n"),
+        (f"{BULLET}- z\n", "- z\n", f"{BULLET}- new\n- z\n", "- new\n- z\n"),
+        ("- a\n", "- a\n- ours\n", "- a\n- theirs\n", "- a\n- theirs\n- ours\n"),
+        ("- a\n", "- a\n  ours\n", "- a\n- theirs\n", "- a\n  ours\n- theirs\n"),
+        ("- a\n", "- A\n", "- a\n# K\n", "- A\n# K\n"),
+        ('{"a": 1}\n', '{"a": 2}\n', '{"a": 1}\n{"b": 1}\n', '{"a": 2}\n{"b": 1}\n'),
+        ("a\n\nb\n", "A\n\nb\n", "a\n\nnew\n\nb\n", "A\n\nnew\n\nb\n"),
+        ("- a\n- b\n", "- a\n- c\n- b\n", "- a\n- c\n- b\n- d\n", "- a\n- c\n- b\n- d\n"),
+        ("- a\n", "- a\n- c\n", "- a\n- c\n- d\n", "- a\n- c\n- d\n"),
+        ("- a\n- b\n- c\n", "- a\n- c\n", "- a\n- c\n", "- a\n- c\n"),
+    ],
+)
+def test_a_record_of_its_own_beside_our_change_is_kept(
+    base: str, ours: str, theirs: str, result: str
+) -> None:
+    assert merged(base, ours, theirs) == result
+
+
+def test_of_a_text_that_is_one_memory_only_appended_lines_are_merged() -> None:
+    assert merged("a\nb\nc\n", "A\nb\nc\n", "a\nb\nc\n- d\n", by_lines=False) == "A\nb\nc\n- d\n"
+    assert merged("a\nb\nc\n", "A\nb\nc\n", "a\nb\nC\n", by_lines=False) is None
+    assert merged("a\nb\nc\n", "a\nb\n", "a\nb\nc\nand more\n", by_lines=False) is None
+
+
+# ---- records and values --------------------------------------------------------------------------
+
+VERSIONS = (None, '{"id": "r", "a": 1}', '{"id": "r", "a": 2}', '{"id": "r", "a": 3}')
+
+
+def three_way(base: Any, ours: Any, theirs: Any) -> Any:
+    """What a merge of one value must give; Conflict where it cannot."""
+    if ours == theirs or base == theirs:
+        return ours
+    if ours == base:
+        return theirs
+    return Conflict
+
+
+@pytest.mark.parametrize("other", ["", '{"id": "x"}'], ids=["alone", "beside another"])
+def test_every_combination_of_a_record_absent_equal_or_changed(other: str) -> None:
+    seen = 0
+    for base in VERSIONS:
+        for ours in VERSIONS:
+            for theirs in VERSIONS:
+                if base == ours:  # no edit
+                    continue
+                edit = RecordEdit("f", (), "id", "r", base, ours)
+                text = "[" + ", ".join(filter(None, (other, theirs))) + "]"
+                expected = three_way(base, ours, theirs)
+                if expected is Conflict:
+                    with pytest.raises(Conflict):
+                        rebase(text, [edit])
+                else:
+                    found = json.loads(rebase(text, [edit]) or "")
+                    kept = [json.loads(raw) for raw in (other, expected) if raw]
+                    assert found == kept, (base, ours, theirs)
+                seen += 1
+    assert seen == 48
+
+
+def test_every_combination_of_a_value_absent_equal_or_changed() -> None:
+    for base in ("", "1", "2", "3"):
+        for ours in ("", "1", "2", "3"):
+            for theirs in ("", "1", "2", "3"):
+                if base == ours:
+                    continue
+                member = f'"v": {theirs}, ' if theirs else ""
+                text = f'{{{member}"w": 0}}'
+                edit = ValueEdit("f", ("v",), base, ours)
+                expected = three_way(base, ours, theirs)
+                if expected is Conflict:
+                    with pytest.raises(Conflict):
+                        rebase(text, [edit])
+                else:
+                    found = json.loads(rebase(text, [edit]) or "")
+                    assert found == ({"w": 0, "v": int(expected)} if expected else {"w": 0})
+
+
+def edits_of(*changes: tuple[str | None, str | None]) -> list[FileEdit]:
+    return [RecordEdit("f", (), "id", "7", before, after) for before, after in changes]
+
+
+def test_edits_of_two_records_with_one_id_are_both_made() -> None:
+    first, second = '{"id": 7, "t": "a"}', '{"id": 7, "t": "b"}'
+    text = f"[{first}, {second}]"
+    assert rebase(text, edits_of((first, None), (second, None))) == "[]"
+    new = [raw.replace('"}', '!"}') for raw in (first, second)]
+    both = edits_of((first, new[0]), (second, new[1]))
+    assert rebase(text, both) == f"[{new[0]}, {new[1]}]"
+    assert rebase(f"[{first}, {first}]", edits_of((first, None), (first, None))) == "[]"
+
+
+def test_edits_of_one_record_follow_each_other() -> None:
+    one, two, three = (f'{{"id": 7, "t": {number}}}' for number in (1, 2, 3))
+    assert rebase(f"[{one}]", edits_of((one, two), (two, three))) == f"[{three}]"
+    assert rebase(f"[{one}]", edits_of((one, two), (one, two))) == f"[{two}]"
+    with pytest.raises(Conflict):
+        rebase(f"[{one}]", edits_of((one, two), (one, three)))
