@@ -38,6 +38,7 @@ def _options(command: click.Command) -> list[click.Option]:
 @options.store_option
 @options.json_option
 @options.dry_run_option
+@options.show_secrets_option
 def _common() -> None:
     """Carries the options that most commands share."""
 

@@ -59,7 +59,15 @@ def load_command(name: str) -> click.Command:
     module, _, function = COMMANDS[name][0].partition(":")
     command: click.Command = getattr(importlib.import_module(f"memtui.cli.{module}"), function)
     command.help = long_help(name, command.help)
+    if name not in _WITHOUT_MEMORIES and not any(p.name == "secrets" for p in command.params):
+        from memtui.cli.options import show_secrets_option
+
+        show_secrets_option(command)
     return command
+
+
+_WITHOUT_MEMORIES = frozenset({"open", "demo", "export", "verify", "embed", "config"})
+"""Commands that print no text of memories; the screen has a key."""
 
 
 @click.group(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.changes import Change, Outcome
+from memtui.changes import Change, Outcome, mask_diff
 from memtui.errors import ForeignOwner, Refused
 from memtui.model import UNTYPED, Memory
 from memtui.progress import Progress
@@ -19,6 +19,8 @@ from memtui.text import (
     cut,
     cut_line,
     file_name,
+    mask_record,
+    mask_value,
     number,
     one_line,
     pad,
@@ -46,10 +48,10 @@ WIDE = 10_000
 def print_json(document: Any) -> None:
     """Print one ASCII-only document, so that no byte of a store can act on a terminal.
 
-    A lone surrogate becomes U+FFFD, because jq and others reject a document with one. `export`
-    keeps them.
+    Secrets are masked, but for `--show-secrets`. A lone surrogate becomes U+FFFD, because jq and
+    others reject a document with one. `export` keeps both.
     """
-    json.dump(_replace_surrogates(document), sys.stdout, indent=2, ensure_ascii=True)
+    json.dump(mask_record(_replace_surrogates(document)), sys.stdout, indent=2, ensure_ascii=True)
     sys.stdout.write("\n")
 
 
@@ -96,7 +98,7 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     width = max((len(name) for name, value in fields if value), default=0)
     for name, value in fields:
         if value:
-            first, *rest = visible(value).split("\n")
+            first, *rest = visible(mask_value(name, value)).split("\n")
             print(f"{name.ljust(width)}  {first}")
             for line in rest:
                 print(f"{' ' * width}  {line}")
@@ -118,10 +120,10 @@ def print_counts(title: str, counts: Mapping[str, int]) -> None:
 
 
 def print_diffs(diffs: Iterable[FileDiff]) -> None:
-    """Print each file's change as a unified diff."""
+    """Print each file's change as a unified diff, its secrets masked."""
     from difflib import unified_diff
 
-    for diff in diffs:
+    for diff in map(mask_diff, diffs):
         name = file_name(diff.path)
         before = (diff.before or "").split("\n")
         after = (diff.after or "").split("\n")

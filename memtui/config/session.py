@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from memtui.paths import read_private, sole_writer, write_private
+from memtui.text.secrets import has_secret
 
 FILE = "session.json"
 MAX_SETS = 20
 """Sets of stores with an entry; the least recently used is deleted first."""
 MAX_SEARCHES = 100
 LONGEST_SEARCH = 2_000
-"""Characters of a search that is kept; the file is not read if pasted texts make it huge."""
+"""Characters of a search that is kept; the file is not read if pasted texts make it huge. One with
+a secret is not kept."""
 
 
 class Session(NamedTuple):
@@ -68,8 +70,8 @@ def update(state: Path, key: str, change: Callable[[Session], Session]) -> bool:
         entries = read_private(state / FILE)
         values = entries.pop(key, None)
         session = change(_session(values) if isinstance(values, dict) else Session())
-        searches = [each for each in session.searches if len(each) <= LONGEST_SEARCH]
-        query = session.query if len(session.query) <= LONGEST_SEARCH else ""
+        searches = [each for each in session.searches if _is_kept(each)]
+        query = session.query if _is_kept(session.query) else ""
         entries[key] = {
             **session._asdict(),
             "query": query,
@@ -79,6 +81,10 @@ def update(state: Path, key: str, change: Callable[[Session], Session]) -> bool:
         write_private(state / FILE, json.dumps(newest, indent=1) + "\n")
         return True
     return False
+
+
+def _is_kept(search: str) -> bool:
+    return len(search) <= LONGEST_SEARCH and not has_secret(search)
 
 
 def _session(values: Mapping[str, Any]) -> Session:

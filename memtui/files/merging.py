@@ -10,12 +10,14 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 from memtui.changes import RecordEdit, TextEdit, ValueEdit
-from memtui.errors import Conflict, Refused
+from memtui.errors import Conflict, Refused, UnreadableFile
+from memtui.files import text_items
 from memtui.files.json import editing as spans
 from memtui.files.json.locating import Record, load, load_records, locate
 
@@ -39,7 +41,7 @@ def rebase(text: str | None, edits: Sequence[FileEdit], where: str = "") -> str 
     """
     records: list[RecordEdit] = []
     values: list[ValueEdit] = []
-    for edit in edits:
+    for edit in _joined(edits):
         if isinstance(edit, RecordEdit):
             records.append(edit)
         elif isinstance(edit, ValueEdit):
@@ -48,6 +50,23 @@ def rebase(text: str | None, edits: Sequence[FileEdit], where: str = "") -> str 
             text = _apply_text_edit(_apply_to_parts(text, records, values, where), edit, where)
             records, values = [], []
     return _apply_to_parts(text, records, values, where)
+
+
+def _joined(edits: Sequence[FileEdit]) -> list[FileEdit]:
+    """The edits, with one in place of several that follow each other in a text of items."""
+    joined: list[FileEdit] = []
+    for edit in edits:
+        last = joined[-1] if joined else None
+        if (
+            isinstance(edit, TextEdit)
+            and isinstance(last, TextEdit)
+            and edit.items
+            and edit.before == last.after
+        ):
+            joined[-1] = replace(last, after=edit.after)
+        else:
+            joined.append(edit)
+    return joined
 
 
 def _apply_to_parts(
@@ -265,6 +284,9 @@ def value_at(text: str, pointer: tuple[str, ...]) -> str:
 def _apply_text_edit(text: str | None, edit: TextEdit, where: str) -> str | None:
     if text == edit.before or text == edit.after:
         return edit.after
+    if edit.items and text is not None:
+        with suppress(UnreadableFile):
+            return text_items.merge_edit(text, edit, where)
     merged = _merge_texts(text, edit)
     if merged is not None:
         return merged

@@ -18,6 +18,7 @@ from memtui.errors import Refused, UnreadableFile
 LARGEST_FILE = 1 << 30
 """Bytes. A larger file is refused, since reading it would exhaust the machine."""
 
+IS_EMPTY = "it is empty, as after a write that was cut off"
 LONGEST_NAME = 255
 """Bytes in one file name, the limit of ext4, XFS, APFS and NTFS."""
 

@@ -22,17 +22,15 @@ from typing import Any
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit, TreeEdit, ValueEdit
 from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, UnreadableFile
-from memtui.files import atomic_replace
+from memtui.files import atomic_replace, text_items
 from memtui.files.frontmatter import split
 from memtui.files.json.locating import load
 from memtui.files.merging import apply_record_change, is_same_value, records_by_id, value_at
 from memtui.files.reading import decode, real_path
+from memtui.files.text_items import is_similar
 
 MAX_LINES = 2000
 """Differing lines; with more, texts are only compared whole, for this runs often."""
-SIMILAR = 0.6
-"""Similarity from which a passage counts as ours, edited (difflib's bound for a close match)."""
-
 MAX_PAIRS = 20_000
 """Pairs of lines that are compared for similarity to see whether anything is left of a text."""
 
@@ -84,7 +82,7 @@ def is_all_gone(ours: str, now: str) -> bool:
         return False
     if len(lines) * len(current) > MAX_PAIRS:
         return True
-    return not any(_is_similar(line, own) for line in current for own in lines)
+    return not any(is_similar(line, own) for line in current for own in lines)
 
 
 def _content_lines(text: str) -> list[str]:
@@ -175,7 +173,7 @@ class _Comparison:
         start = above + 1 if above is not None else next_place or 0
         end = next_place if next_place is not None else start
         between = [line for line in self._current[start:end] if line.strip()]
-        if any(_is_similar(line, own) for line in between for own in lines if own.strip()):
+        if any(is_similar(line, own) for line in between for own in lines if own.strip()):
             return None
         return start, start
 
@@ -190,11 +188,6 @@ def _matching_lines(lines: list[str], other: list[str]) -> dict[int, int]:
 def _filled_lines(lines: list[str], span: Span) -> list[int]:
     """Return the places of the lines of a span that are not blank."""
     return [i for i in range(*span) if lines[i].strip()]
-
-
-def _is_similar(first: str, second: str) -> bool:
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
-    return matcher.quick_ratio() >= SIMILAR and matcher.ratio() >= SIMILAR
 
 
 SETTLE_SECONDS = 0.05
@@ -224,6 +217,8 @@ class EditStatus:
     state: EditState
     reapply: Edit | None = None
     """For REVERTED: the edit that reapplies it to what is there now."""
+    is_added: bool = False
+    """For REVERTED: what it had added is gone."""
 
 
 HELD = EditStatus(EditState.HELD)
@@ -240,13 +235,28 @@ def find_statuses(sequences: Iterable[EditSequence]) -> list[tuple[EditSequence,
     for edits in sequences:
         if path := _path_of(edits[0]):
             by_path.setdefault(resolve(path), []).append(edits)
-    found = []
+    found: list[tuple[EditSequence, EditStatus]] = []
     for file_path, of_file in by_path.items():
         file = _CurrentFile(file_path)
-        for edits in sorted(of_file, key=lambda edits: not isinstance(edits[0], TextEdit)):
+        of_items = [edits for edits in of_file if _is_of_items(edits)]
+        of_file = [edits for edits in of_file if not _is_of_items(edits)]
+        with suppress(UnreadableFile):
+            found += file.statuses_by_items(of_items)
+        # Of one text there may be several runs of edits; the oldest is reapplied first.
+        runs = [edits for edits in of_file if isinstance(edits[0], TextEdit)]
+        for number in reversed(range(len(runs))):
             with suppress(UnreadableFile):
-                found.append((edits, file.status_of(edits)))
+                newer = [edit for edits in runs[:number] for edit in edits]
+                found.append((runs[number], file.text_status(runs[number], newer)))
+        for edits in of_file:
+            if not isinstance(edits[0], TextEdit):
+                with suppress(UnreadableFile):
+                    found.append((edits, file.status_of(edits)))
     return found
+
+
+def _is_of_items(edits: EditSequence) -> bool:
+    return isinstance(edits[0], TextEdit) and bool(edits[0].items)
 
 
 def _path_of(edit: Edit) -> str:
@@ -263,6 +273,7 @@ class _CurrentFile:
         self._path = path
         self._lists: dict[tuple[tuple[str, ...], str], dict[str, str]] = {}
         self._text, self._error = self._read()
+        self._on_disk = self._text
 
     def _read(self) -> tuple[str | None, UnreadableFile | None]:
         try:
@@ -272,15 +283,35 @@ class _CurrentFile:
         return None if data is None else decode(data), None
 
     def status_of(self, edits: EditSequence) -> EditStatus:
-        """Raises UnreadableFile."""
+        """The status of edits of a record or value. Raises UnreadableFile."""
         if self._error is not None:
             raise self._error
         newest = edits[0]
         if isinstance(newest, RecordEdit):
             return _record([e for e in edits if isinstance(e, RecordEdit)], self._record(newest))
-        if isinstance(newest, ValueEdit):
-            return _value([e for e in edits if isinstance(e, ValueEdit)], self._value(newest))
-        return self._text_status([e for e in edits if isinstance(e, TextEdit)])
+        values = [e for e in edits if isinstance(e, ValueEdit)]
+        return _value(values, self._value(values[0]))
+
+    def statuses_by_items(
+        self, sequences: Sequence[EditSequence]
+    ) -> Iterator[tuple[EditSequence, EditStatus]]:
+        """The statuses of edits of a text of items, newest first. Raises UnreadableFile.
+
+        Each item has its own history, so each edit of which something was reverted is found.
+        """
+        if self._error is not None:
+            raise self._error
+        edits = [edits[0] for edits in sequences if isinstance(edits[0], TextEdit)]
+        text = self._text or ""
+        for edits_of_one, edit, changes in zip(
+            sequences, edits, text_items.find_reverted(edits, self._text), strict=True
+        ):
+            status = HELD
+            if changes:
+                after = text_items.merge(text_items.parse(text, edit.items), changes)[0]
+                is_added = all(change.old is None for change in changes)
+                status = _reverted(replace(edit, before=self._text, after=after), is_added)
+            yield edits_of_one, status
 
     def _record(self, edit: RecordEdit) -> str | None:
         name = edit.array, edit.id_key
@@ -291,20 +322,30 @@ class _CurrentFile:
     def _value(self, edit: ValueEdit) -> str:
         return value_at(self._text or "", edit.pointer)
 
-    def _text_status(self, edits: list[TextEdit]) -> EditStatus:
+    def text_status(self, run: EditSequence, newer: EditSequence) -> EditStatus:
+        """The status of edits of the whole text; `newer` are memtui's own later ones.
+
+        What is reapplied is kept, for the next run is reapplied after it. Raises UnreadableFile.
+        """
+        if self._error is not None:
+            raise self._error
+        edits = [edit for edit in run if isinstance(edit, TextEdit)]
         found = _text(edits, self._text)
-        if self._text is None and isinstance(found.reapply, TextEdit):
-            self._text = found.reapply.after  # records in it are compared with the file made again
+        if not isinstance(found.reapply, TextEdit):
             return found
-        if isinstance(found.reapply, TextEdit) and found.reapply.before != edits[0].before:
+        later = [edit for edit in newer if isinstance(edit, TextEdit)]
+        if any(_is_superseded(edits, edit) for edit in later):
+            return CHANGED
+        if found.reapply.before is not None and found.reapply.before != edits[0].before:
             time.sleep(SETTLE_SECONDS)
-            if self._read() != (self._text, None):
+            if self._read() != (self._on_disk, None):
                 raise UnreadableFile("it is being written", where=str(self._path))
+        self._text = found.reapply.after  # records in a file made again are compared with it
         return found
 
 
-def _reverted(reapply: Edit) -> EditStatus:
-    return EditStatus(EditState.REVERTED, reapply)
+def _reverted(reapply: Edit, is_added: bool = False) -> EditStatus:
+    return EditStatus(EditState.REVERTED, reapply, is_added)
 
 
 # ---- records and values ---------------------------------------------------------------------
@@ -358,6 +399,18 @@ def _value(edits: list[ValueEdit], now: str) -> EditStatus:
 # ---- whole texts ----------------------------------------------------------------------------
 
 
+def _is_superseded(edits: list[TextEdit], later: TextEdit) -> bool:
+    """Whether memtui itself changed later what these edits had made."""
+    before, after = edits[-1].before, edits[0].after
+    if None in (before, after, later.before, later.after):
+        return False
+    was, now = (
+        compare_passages(before or "", after or "", text or "").is_complete
+        for text in (later.before, later.after)
+    )
+    return was and not now
+
+
 def _text(edits: list[TextEdit], now: str | None) -> EditStatus:
     newest = edits[0]
     if now == newest.after:
@@ -371,7 +424,7 @@ def _text(edits: list[TextEdit], now: str | None) -> EditStatus:
         return _reverted(replace(newest, before=now)) if is_reverted_text else CHANGED
     is_creation = any(edit.before is None for edit in edits)
     if is_creation and not newest.path.endswith(RECORD_FILES) and is_all_gone(newest.after, now):
-        return _reverted(TextEdit(newest.path, now, append_text(now, newest.after)))
+        return _reverted(replace(newest, before=now, after=append_text(now, newest.after)))
     # From the oldest text on: what the agent wrote may come from any of them.
     reapplied, is_reverted, is_complete = now, False, True
     for edit in reversed(edits):
@@ -380,5 +433,5 @@ def _text(edits: list[TextEdit], now: str | None) -> EditStatus:
             reapplied, is_reverted = found.reapplied, is_reverted or found.is_reverted
             is_complete = is_complete and found.is_complete
     if is_reverted:
-        return _reverted(TextEdit(newest.path, now, reapplied))
+        return _reverted(replace(newest, before=now, after=reapplied))
     return CHANGED if is_creation or not is_complete else HELD

@@ -19,31 +19,40 @@ from memtui.changes import (
     RecordEdit,
     RowEdit,
     SidecarEdit,
+    TextEdit,
     TreeEdit,
     ValueEdit,
     invert_edits,
 )
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, UnreadableFile
-from memtui.files import atomic_replace, backups, sidecar_lines
+from memtui.files import atomic_replace, backups, sidecar_lines, text_items
 from memtui.files.atomic_replace import PAUSE, SETTLING, read_if_exists
 from memtui.files.json.locating import load
 from memtui.files.locking import locked
 from memtui.files.merging import FileEdit, Key, diff_records, reapply_edits, rebase, record_key
 from memtui.files.reading import decode, digest, encode, real_path
 from memtui.files.save_hooks import WriteRecorder, failpoint
+from memtui.files.text_items import Item, ItemChange
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
 
 MAX_CHECKS = 60
 """Times a file is read again after a merge (which needs two programs within a millisecond): a
 quarter of a second. Counted, not timed: on a busy machine the other program waits for its turn."""
 WATCH_SECONDS = 2.0
-"""Time from the first merge to the end of all such checks, for a program that never stops writing.
-What it reverts after that is found by `revert_detection`."""
+"""Time from the first merge in which these edits are made again where a program that never stops
+writing drops them. What it reverts after that is found by `revert_detection`. What it wrote itself
+and has dropped because of the merge is merged even then."""
 _PAUSE = 0.004
 """Seconds between two checks."""
+MAX_MERGES = 2000
+"""Times that what another program writes meanwhile is merged; each takes some ms."""
 MAX_ATTEMPTS = 200
 """Times a save starts again because another program wrote in between (each takes some ms)."""
+
+
+CheckText = Callable[[Path, str | None, str | None], None]
+"""Raises Refused for a text that must not be written, given the path, the old text and the new."""
 
 
 class FileSave:
@@ -53,8 +62,11 @@ class FileSave:
     it is what was read, what memtui wrote itself, or merged into the file.
     """
 
-    def __init__(self, edits: FileEdits, recorder: WriteRecorder) -> None:
+    def __init__(
+        self, edits: FileEdits, recorder: WriteRecorder, check: CheckText | None = None
+    ) -> None:
         self._edits = edits
+        self._check = check
         self._path = edits.path
         self._recorder = recorder
         self._watch_until: float | None = None
@@ -94,6 +106,9 @@ class FileSave:
         old, new = self._edits.read_and_rewrite()
         if new == old:
             return
+        if self._check is not None:
+            before, after = (None if data is None else decode(data) for data in (old, new))
+            self._check(self._path, before, after)
         self._begin(old)
         self._intend(old, new)
         try:
@@ -130,7 +145,7 @@ class FileSave:
         from an older one.
         """
         foreign = ForeignChanges(self._edits)
-        for _ in range(MAX_ATTEMPTS):
+        for _ in range(MAX_MERGES):
             try:
                 other, now = self._exchange(disk, new), new
             except atomic_replace.Stale:
@@ -142,6 +157,8 @@ class FileSave:
                 if later is None:
                     return
                 disk, other, now = new, later, later
+            if now == other and self._is_watch_over and foreign.is_whole(disk, other):
+                return
             new, disk = self._merge(foreign, disk, other), now
             if new == disk:
                 return
@@ -180,7 +197,7 @@ class FileSave:
         that moment writes back what it read, without its own former change.
         """
         checks = 0
-        while checks < MAX_CHECKS and time.monotonic() < (self._watch_until or 0.0):
+        while checks < MAX_CHECKS:
             time.sleep(_PAUSE)
             with contextlib.suppress(UnreadableFile):
                 now = atomic_replace.read_if_exists(self._path)
@@ -190,6 +207,10 @@ class FileSave:
                     return now
             checks += 1
         return None
+
+    @property
+    def _is_watch_over(self) -> bool:
+        return self._watch_until is not None and time.monotonic() > self._watch_until
 
     def _intend(self, pre: bytes | None, post: bytes | None) -> None:
         failpoint("intent")
@@ -262,14 +283,23 @@ class ForeignChanges:
         self._edits = edits
         self._edited = {record_key(edit) for edit in edits.edits if isinstance(edit, RecordEdit)}
         self._records: dict[Key, RecordEdit] = {}
+        self._items: dict[Item, ItemChange] = {}
+        self._edited_items = {
+            item
+            for edit in edits.edits
+            if isinstance(edit, TextEdit) and edit.items
+            for item in text_items.changed_items(edit)
+        }
         self._tails: list[bytes] = []
 
     @property
     def found(self) -> bool:
-        return bool(self._records or self._tails)
+        return bool(self._records or self._items or self._tails)
 
     def merge_version(self, disk: bytes, other: bytes) -> bytes:
         """Return its newest version, with the earlier changes that this one lacks."""
+        if self._edits.items_form:
+            return self._merge_items(disk, other)
         if not self._edits.record_arrays:
             missing = b"".join(tail for tail in self._tails if tail not in other)
             if disk.endswith(b"\n") and other.startswith(disk):
@@ -283,6 +313,26 @@ class ForeignChanges:
             if key not in self._edited and (edit.after is not None or key not in self._records):
                 self._records[key] = edit
         return encode(reapply_edits(decode(other), list(self._records.values())))
+
+    def is_whole(self, disk: bytes, other: bytes) -> bool:
+        """Whether a version has all that the program wrote before; it may lack these edits."""
+        return self.merge_version(disk, other) == other
+
+    def _merge_items(self, disk: bytes, other: bytes) -> bytes:
+        form = self._edits.items_form
+        if not self._edits.is_complete(other):
+            return other
+        with contextlib.suppress(UnreadableFile):
+            now = text_items.parse(decode(other), form)
+            for change in text_items.diff(text_items.parse(decode(disk), form), now):
+                # An item that is missing again was not removed: see `merge_version`.
+                is_own = change.old in self._edited_items or change.old in self._items
+                old = None if is_own else change.old
+                new = None if change.new in self._edited_items else change.new
+                if item := new or old:
+                    self._items[item] = replace(change, old=old, new=new)
+            return encode(text_items.merge(now, self._items.values())[0])
+        return other
 
 
 _REPORT_EVERY = 32
@@ -306,8 +356,10 @@ def preview(
     return diffs
 
 
-def commit(edits: Sequence[Edit], recorder: WriteRecorder) -> None:
+def commit(edits: Sequence[Edit], recorder: WriteRecorder, check: CheckText | None = None) -> None:
     """Apply the edits on disk, file by file in the order the edits first name them.
+
+    `check` is called under the locks with the text of each file before and after.
 
     Raises Conflict or SaveError (also UnreadableFile or Refused, before anything is written), and
     then no file is changed: those already saved are rolled back.
@@ -319,7 +371,7 @@ def commit(edits: Sequence[Edit], recorder: WriteRecorder) -> None:
     saved: list[FileEdits] = []
     try:
         for file in files:
-            FileSave(file, recorder).run()
+            FileSave(file, recorder, check).run()
             saved.append(file)
     except MemtuiError as error:
         failed = _roll_back(saved, recorder)
@@ -355,6 +407,11 @@ class FileEdits:
     @property
     def record_arrays(self) -> list[tuple[tuple[str, ...], str]]:
         return [(e.array, e.id_key) for e in self.edits if isinstance(e, RecordEdit)]
+
+    @property
+    def items_form(self) -> str:
+        """The form of a text that is merged by its items; "" for another file."""
+        return next((e.items for e in self.edits if isinstance(e, TextEdit)), "")
 
     @property
     def without_book_keeping(self) -> FileEdits:
@@ -401,6 +458,8 @@ class FileEdits:
 
     def is_complete(self, data: bytes) -> bool:
         """Whether a program has finished writing this file."""
+        if self.items_form:
+            return text_items.is_complete(decode(data), self.items_form)
         if any(isinstance(edit, RecordEdit | ValueEdit) for edit in self.edits):
             try:
                 load(decode(data))

@@ -133,7 +133,8 @@ class ActionStep:
 class EditHistory:
     """The edits of one target, newest first, each starting from the result of the next.
 
-    Older than a change by another program are only the edits that created the target.
+    Older than a change by another program are only the edits that created the target. A file that
+    holds several memories has a history for each run of edits in which nobody else wrote it.
     """
 
     target: Hashable
@@ -149,8 +150,17 @@ def edit_histories(steps: Iterable[ActionStep]) -> list[EditHistory]:
     """Group these steps, which come newest first, by target."""
     found: dict[Hashable, list[ActionStep]] = {}
     ended: set[Hashable] = set()
+    numbers: dict[Hashable, int] = {}
     for step in steps:
         target = edit_target(step.edit)
+        if isinstance(step.edit, TextEdit) and (step.edit.items or step.edit.by_lines):
+            # Others write such a file between any two edits. Its items have histories of their own.
+            number = numbers.get(target, 0)
+            known = found.get((target, number))
+            if step.edit.items or (known and not _follows(known[-1].edit, step.edit)):
+                number += 1
+            numbers[target] = number
+            target = target, number
         steps_of_target = found.setdefault(target, [])
         if steps_of_target and not _follows(steps_of_target[-1].edit, step.edit):
             ended.add(target)  # another program wrote in between

@@ -542,9 +542,10 @@ def _parts(db: sqlite3.Connection, action: int) -> list[StoreEdits]:
 
 
 def _is_as_written(db: sqlite3.Connection, step: StoredStep) -> bool:
-    """Whether the file of a text is as this step left it."""
+    """Whether the file of a text is as this step left it; not asked of a file with several
+    memories, whose older edits have histories of their own."""
     edit, row = step.row.outline, step.row
-    if not isinstance(edit, TextEdit):
+    if not isinstance(edit, TextEdit) or edit.items or edit.by_lines:
         return False
     try:
         data = atomic_replace.read_if_exists(real_path(Path(edit.path)))

@@ -2,8 +2,8 @@
 
 After a crash the content of files tells which writes of an action were made; a version of another
 program that the killed save had displaced is merged. A program that opens a file, waits, and then
-writes, writes into what is by then a backup: lines that it appended are appended to the file in its
-place, anything else is reported and stays in the backup.
+writes, writes into what is by then a backup: lines that it appended are appended to the file, and
+records and items that it added are added; anything else is reported and stays in the backup.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ from memtui.changes import (
 )
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, SaveError, UnreadableFile
-from memtui.files import atomic_replace, backups
+from memtui.files import atomic_replace, backups, text_items
 from memtui.files.locking import locked
-from memtui.files.merging import FileEdit, diff_records, rebase, record_key
+from memtui.files.merging import FileEdit, diff_records, is_same_value, rebase, record_key
 from memtui.files.reading import decode, digest, real_path
 from memtui.files.save_hooks import NullRecorder, WriteRecorder
 from memtui.files.save_transaction import commit, group_by_file
 from memtui.files.sidecar_lines import sidecar_paths
 from memtui.journal.action import Write, edit_target
+
+RECORD_FILES = ".json"
+"""Suffix of files whose text is one JSON value, to which nothing is appended."""
 
 _KEPT_MESSAGE = "another program wrote this file at the same moment; its version was kept"
 
@@ -229,21 +232,70 @@ class LateWrite:
     """Whether the file now holds it; if not, a person must look at the backup."""
 
 
-def recover_late_writes(path: Path, recorder: WriteRecorder) -> list[LateWrite]:
-    """Find late writes into backups of this file and append to it what was appended there.
+def recover_late_writes(
+    path: Path, recorder: WriteRecorder, ours: Sequence[Edit] = ()
+) -> list[LateWrite]:
+    """Find late writes into backups of this file, and add to it what was added there: lines at the
+    end of a text, records or items of which `ours`, memtui's recent edits, say nothing.
 
     To be called a moment after a save, again after two seconds, and at start. Raises SaveError.
     """
     found = []
+    own = [edit for edit in ours if isinstance(edit, FileEdit)]
     for backup in reversed(backups.find_late_writes(path, recorder.state)):
         data = backup.read()
-        tail = _appended_part(data, backup.digest)
-        is_recovered = tail is not None and _append(real_path(path), decode(tail), recorder)
+        if path.suffix == RECORD_FILES or any(map(_is_structured, own)):
+            is_recovered = _add_late(real_path(path), decode(data), own, recorder)
+        else:
+            tail = _appended_part(data, backup.digest)
+            is_recovered = tail is not None and _append(real_path(path), decode(tail), recorder)
         if is_recovered:
             renamed = backup.file.name.rpartition("-")[0] + f"-{digest(data)}"
             backup.file.rename(backup.file.with_name(renamed))
         found.append(LateWrite(backup, is_recovered))
     return found
+
+
+def _is_structured(edit: FileEdit) -> bool:
+    return not isinstance(edit, TextEdit) or bool(edit.items)
+
+
+def _add_late(path: Path, late: str, ours: Sequence[FileEdit], recorder: WriteRecorder) -> bool:
+    """Add the records and items that only the late version has; False if more is different.
+
+    What only the file has is newer. A record that differs may be either.
+    """
+    records = [edit for edit in ours if isinstance(edit, RecordEdit)]
+    form = next((edit.items for edit in ours if isinstance(edit, TextEdit)), "")
+    try:
+        now = decode(atomic_replace.read_if_exists(path) or b"")
+        if form:
+            return _add_late_items(path, now, late, ours, recorder)
+        own_keys = {record_key(edit) for edit in records}
+        found = diff_records(now, late, [(edit.array, edit.id_key) for edit in records])
+        found = [edit for edit in found if edit.after and record_key(edit) not in own_keys]
+        commit([replace(edit, path=str(path)) for edit in found if edit.before is None], recorder)
+        return bool(records) and all(
+            edit.before is None or is_same_value(edit.before, edit.after) for edit in found
+        )
+    except (Conflict, UnreadableFile):
+        return False
+
+
+def _add_late_items(
+    path: Path, now: str, late: str, ours: Sequence[FileEdit], recorder: WriteRecorder
+) -> bool:
+    edits = [edit for edit in ours if isinstance(edit, TextEdit) and edit.items]
+    form = edits[0].items
+    if not text_items.is_complete(late, form):
+        return False
+    own = {item for edit in edits for item in text_items.changed_items(edit)}
+    present = text_items.parse(now, form)
+    changes = text_items.diff(present, text_items.parse(late, form))
+    added = [replace(change, old=None) for change in changes if change.new not in own | {None}]
+    merged = text_items.merge(present, added)[0]
+    commit([TextEdit(str(path), now, merged, items=form)], recorder)
+    return True
 
 
 def merge_displaced(

@@ -109,9 +109,9 @@ class ChangeWriter:
         """
         return self._watcher.find(since)
 
-    def _recover_late_writes(self, path: Path) -> None:
+    def _recover_late_writes(self, path: Path, ours: Sequence[Edit]) -> None:
         try:
-            late = recover_late_writes(path, NullRecorder(self._journal.state))
+            late = recover_late_writes(path, NullRecorder(self._journal.state), ours)
         except MemtuiError as error:
             log.warning("late writes into %s could not be read: %s", path, error)
             return

@@ -243,9 +243,11 @@ def read_before(
     with tempfile.TemporaryDirectory(prefix="memtui-former-") as folder:
         copy = Path(folder).resolve() / file.name
         try:
-            if known is None or file.stat().st_size > MAX_DATABASE_BYTES:
+            if known is None or known.database is None:
                 return None
-            _copy(file, copy)
+            if file.stat().st_size > MAX_DATABASE_BYTES:
+                return None
+            known.database.copy(file, copy)
             _undo(copy, edits)
             root = known.detect(copy) or known.detect(copy.parent)
             if root is None:
@@ -274,14 +276,6 @@ def _differ(present: Mapping[str, Shard], past: Mapping[str, Shard], key: str) -
 
 def _memories(store: Store, shards: Sequence[Shard]) -> dict[str, Memory]:
     return {memory.ref: memory for shard in shards for memory in store.read(shard).memories}
-
-
-def _copy(file: Path, copy: Path) -> None:
-    with (
-        closing(sqlite3.connect(f"{file.as_uri()}?mode=ro", uri=True)) as source,
-        closing(sqlite3.connect(copy)) as target,
-    ):
-        source.backup(target)
 
 
 def _undo(copy: Path, edits: Sequence[RowEdit]) -> None:

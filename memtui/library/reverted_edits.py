@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from pathlib import Path
 from threading import Lock
 
-from memtui.changes import Edit, Plan, RowEdit, SidecarEdit, StoreEdits
+from memtui.changes import Edit, Plan, RowEdit, SidecarEdit, StoreEdits, TextEdit
 from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
 from memtui.files import backups
@@ -58,11 +58,17 @@ class RevertedEdit:
         return str(getattr(self.reapply, "path", ""))
 
 
+RecoverLateWrites = Callable[[Path, Sequence[Edit]], None]
+"""Given a file and memtui's recent edits of it."""
+
+
 class RevertWatcher:
     """Finds reverted edits repeatedly; reads the journal, the files and their backups again only if
     one of them has changed. May be used from any thread."""
 
-    def __init__(self, journal: Journal, recover: Callable[[Path], None] | None = None) -> None:
+    def __init__(
+        self, journal: Journal, recover: Callable[[Path, Sequence[Edit]], None] | None = None
+    ) -> None:
         """`recover` recovers what another program wrote into a backup; None: nothing does."""
         self._journal = journal
         self._recover = recover
@@ -96,12 +102,16 @@ class RevertWatcher:
     def _look(self, since: float) -> None:
         histories = self._journal.recent(since)
         edits = [edit for history in histories for edit in history.edits]
-        files = dict.fromkeys(e.path for e in edits if not isinstance(e, RowEdit | SidecarEdit))
+        files: dict[str, list[Edit]] = {}
+        for edit in edits:
+            if not isinstance(edit, RowEdit | SidecarEdit):
+                files.setdefault(edit.path, []).append(edit)
         databases = dict.fromkeys(e.path for e in edits if isinstance(e, RowEdit))
         copies: list[str] = []
-        for path in map(Path, files):
+        for name, ours in files.items():
+            path = Path(name)
             if self._recover is not None:
-                self._recover(path)
+                self._recover(path, ours)
                 of_file = backups.list_backups(real_path(path), self._journal.state)
                 copies += [str(backup.file) for backup in of_file]
         logs = [f"{path}-wal" for path in databases]
@@ -130,15 +140,17 @@ def find_reverted(histories: Sequence[EditHistory]) -> list[RevertedEdit]:
     edits = [history.edits for history in present]
     rows = [each for each in edits if isinstance(each[0], RowEdit)]
     statuses = [*find_statuses(edits), *registry.find_row_statuses(rows)]
-    reapply = {id(each[0]): status.reapply for each, status in statuses}
+    by_edit = {id(each[0]): status for each, status in statuses}
     found = []
     for history in present:
         newest = history.steps[0]
-        edit = reapply.get(id(newest.edit))
-        if edit is not None:
+        status = by_edit.get(id(newest.edit))
+        edit = status.reapply if status is not None else None
+        if status is not None and edit is not None:
             action = _responsible_action(history, edit)
-            added = not edit.before or not newest.edit.before
-            found.append(RevertedEdit(action, newest.store, history.target, edit, added))
+            added = status.is_added or not edit.before or not newest.edit.before
+            target = edit.path if isinstance(edit, TextEdit) else history.target
+            found.append(RevertedEdit(action, newest.store, target, edit, added))
     return found
 
 

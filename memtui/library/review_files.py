@@ -26,7 +26,8 @@ import memtui
 from memtui import paths
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError
-from memtui.upkeep import instruction_meanings, instructions, secrets
+from memtui.text import secrets
+from memtui.upkeep import instruction_meanings, instructions
 from memtui.upkeep.proposal_scan import ScannedGroup
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, from_record, to_record
 
@@ -102,7 +103,18 @@ class ReviewFile:
         return None
 
     def write(self, review: CachedReview) -> None:
-        """Keep the result of a scan; a failure is logged only."""
+        """Keep the result of a scan; a failure is logged only.
+
+        What would write a secret is left out, with its group, and is found again by the next scan.
+        """
+        groups = {
+            key: group
+            for key, group in review.groups.items()
+            if not any(map(_has_secret, group.proposals))
+        }
+        if len(groups) < len(review.groups) or any(map(_has_secret, review.checked)):
+            checked = tuple(one for one in review.checked if not _has_secret(one))
+            review = CachedReview("", groups, checked, review.texts)
         lists = (review.checked, *(group.proposals for group in review.groups.values()))
         found = {one.id: one for proposals in lists for one in proposals}
         head = {
@@ -127,6 +139,12 @@ class ReviewFile:
                 file.unlink(missing_ok=True)
         except OSError as error:
             log.warning("what the review found could not be kept: %s", error)
+
+
+def _has_secret(proposal: Proposal) -> bool:
+    """Whether the changes of a proposal write a secret."""
+    values = (value for change in proposal.changes for value in change.fields.values())
+    return any(secrets.has_secret(value) for value in values if isinstance(value, str))
 
 
 @cache

@@ -199,8 +199,14 @@ class FileStore(ABC, Generic[AnyContext]):
         """Make the edits. Raises Conflict or SaveError."""
         from memtui.files.save_transaction import commit
 
-        commit(edits, recorder)
+        commit(edits, recorder, self.check_written)
         return None
+
+    def check_written(self, path: Path, before: str | None, after: str | None) -> None:
+        """Raise Refused where the store's program would refuse a text, just before it is written.
+
+        Another program may have changed the file since the edit was planned.
+        """
 
 
 # ---- text files ---------------------------------------------------------------------------------

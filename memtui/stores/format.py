@@ -214,6 +214,8 @@ class DatabaseSupport:
     alone_with: Callable[[Path, Sequence[str]], AbstractContextManager[None]]
     """Hold an exclusive lock while the database is removed. Raises Refused if it holds other rows
     than these, or another program has it open."""
+    copy: Callable[[Path, Path], None]
+    """Copy the database as it is now into a new file. Raises sqlite3.Error."""
 
 
 Rules = TypeVar("Rules")

@@ -68,6 +68,8 @@ class ListFile(ABC):
     before: str | None
     """The whole text; None where there is no file."""
     items: Sequence[ListedText]
+    form = ""
+    """How other programs' changes are merged, see `TextEdit.items`."""
 
     @abstractmethod
     def replace(self, item: ListedText, new_text: str) -> str:
@@ -120,7 +122,7 @@ class ListFile(ABC):
         """The edit that gives the file this text."""
         if after == self.before:
             return ()
-        return (TextEdit(str(self.path), self.before, after, by_lines=True),)
+        return (TextEdit(str(self.path), self.before, after, by_lines=True, items=self.form),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from memtui.changes import TextEdit
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.locating import BYTE_ORDER_MARK
+from memtui.files.reading import IS_EMPTY as IS_EMPTY
 from memtui.files.reading import (
     MissingFile,
     decode,
@@ -139,7 +140,6 @@ def read_texts(
             faults.append(as_unreadable(error, path))
 
 
-IS_EMPTY = "it is empty, as after a write that was cut off"
 LEADS_OUTSIDE = "it is a symbolic link to a place outside the store"
 MAX_LOOKED_AT = 1_000
 """Entries that are checked to tell a store from another folder of the same name."""

@@ -209,4 +209,4 @@ def _stamp_file(file: Path) -> list[int]:
 def _is_plain(frame: str) -> bool:
     """Whether nothing in a frame can act on the terminal but for colours and positions."""
     signs = _ESCAPES.sub("", frame)
-    return "\n" not in signs and text.visible(signs) == signs
+    return "\n" not in signs and text.escaped(signs) == signs

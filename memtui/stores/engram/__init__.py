@@ -49,6 +49,7 @@ FORMAT = Format(
         lazy_function("memtui.stores.engram.rows", "current_digest"),
         lazy_function("memtui.stores.engram.rows", "find_row_statuses"),
         lazy_function("memtui.stores.engram.rebuild", "alone_with"),
+        lazy_function("memtui.stores.engram.connection", "copy_database"),
     ),
     upkeep=lazy_function("memtui.stores.engram.records", "upkeep_rules"),
     transfer=TransferSupport(

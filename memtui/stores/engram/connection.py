@@ -1,90 +1,88 @@
 """Open an Engram database for reading without changing a file, or for one transaction.
 
-Nothing here (or anywhere in memtui) opens the database or its `-shm` with `open()`: closing such a
-handle would drop the locks SQLite holds in this process. It holds none on the `-wal`
-(unixOpen sets UNIXFILE_NOLOCK for everything but the main database).
+A reader must change nothing in the folder, and must never have a `-wal` that another program may be
+using opened without locks: SQLite checkpoints and deletes the log when the last connection closes,
+and a connection without locks always takes itself for the last one.
 
-Measured with SQLite 3.40 on Linux, each time comparing names, sizes, inodes and times of the
-whole folder before and after a read:
+| what lies there | how it is read |
+| --- | --- |
+| `-wal` with frames, and `-shm`: a program runs, or has left both | in place, with SQLite's locks |
+| `-wal` with frames and no `-shm`, or a `-journal`: a crash, a copy | a private copy |
+| neither: nothing is written but the database | in place, the file alone |
 
-| what lies there | `mode=ro` | what is used here | effect |
-| --- | --- | --- | --- |
-| no `-wal`, or nothing in it | makes `-wal` and `-shm`, leaves them | `immutable=1` | none |
-| `-wal`, `-shm` (a program runs, or v3 keeps them) | writes to `-shm` | `readonly_shm=1` | none |
-| `-wal` alone (a copy, a crash) | makes `-shm`, leaves it | `vfs=unix-none`, exclusive | none |
+The last two take no lock, because SQLite cannot lock such a database without making files beside
+it. Their result counts only if the files had not been written to for some time before and were the
+same afterwards. A database that is just being closed by its last user passes through the second
+state (SQLite removes the `-shm` first), and leaves it again within the time that is waited for.
 
-What is in a `-wal` is decided by its content (`has_commit`), not by its size: with `readonly_shm=1`
-SQLite tries for ten seconds to read a `-wal` that ends with its header, and `unix-none` deletes one
-without a whole transaction when it closes. Where the first transaction is too long to be checked,
-`mode=ro` is used, which makes a `-shm`. Beside a database of no byte or one every way but
-`immutable=1` deletes the `-wal`, so nothing else is used there.
+With locks: `readonly_shm=1` never makes a `-shm`, and `mode=ro` cannot take the lock that deleting
+a log requires. A private copy is removed from its folder as soon as it is open. Reading the file
+alone is `immutable=1`, which never opens a `-wal`.
 
-`immutable=1` takes no lock and does not see a `-wal`, so what it returned counts only if the
-files are still the same afterwards and no `-wal` has appeared; otherwise the read is repeated
-the way that fits now. `readonly_shm=1` sees every committed row of a running Engram. Exclusive
-locking keeps the index of the `-wal` in memory; without a `-shm` nobody can be using it. Where
-SQLite knows none of these (another platform), plain `mode=ro` is the last resort. As root, SQLite
-sets the owner of `-wal` and `-shm` whenever it opens them: their ctime moves, and nothing else.
+Closing any handle of a file drops all POSIX locks that this process holds on it. So one connection
+to a database may be open in a process (`_database_lock`), and none while files are copied.
 
-A crash, or a copy that is still going on, leaves a `-wal` of any length. SQLite (walIndexRecover)
-takes it for empty unless its header is sound and the frames after it are a chain of checksums up to
-a frame that commits. See https://www.sqlite.org/fileformat2.html#walformat.
+The schema may come from a stranger. Engram's statements, and memtui's, need no view, no recursion
+and few functions; whatever else a schema would have computed is refused (`_authorize`).
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import struct
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from enum import Enum
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
-from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError, StoreError
 from memtui.files.save_hooks import failpoint
-from memtui.stores.engram.schema import database_error_text
+from memtui.stores.engram.schema import KNOWN_TRIGGERS, column_names, database_error_text
 
 BUSY_SECONDS = 5.0
-"""How long SQLite itself waits for a lock; Engram's own busy_timeout."""
+"""How long SQLite itself waits for a lock; Engram's own busy_timeout. A read waits as long for a
+database that keeps changing to be still."""
 BUSY_ROUNDS = 4
 """How often a whole transaction is begun again after that."""
 EXCLUSIVE_WAIT_MS = 1000
 """How long to wait for other programs to let go of a database that shall be taken away."""
-READ_LIMIT_SECONDS = 60.0
+READ_LIMIT_SECONDS = 20.0
 """A single read that takes longer than this is stopped: a hostile file may never end."""
-TICK_NANOSECONDS = 50_000_000
-"""Well above the step of file times on Linux (4 ms) and of clocks elsewhere (16 ms)."""
+MAX_VALUE_BYTES = 8 << 20
+"""A longer text, blob or row is refused. Engram cuts its texts at 50,000 bytes."""
+MAX_SQL_BYTES = 1 << 20
+"""A longer statement in the schema is refused."""
+MAX_PATTERN_BYTES = 1000
+"""A longer pattern of LIKE or GLOB is refused: it may take its length times that of the text."""
+TICK_NANOSECONDS = 20_000_000
+"""Above the step of file times on Linux (at most 10 ms) and of clocks elsewhere (16 ms)."""
 FAILPOINTS = ("begin", "lock", "commit", "done")
 """Where a test may kill a transaction (see `files.save_hooks`)."""
 SMALLEST_DATABASE = 512
 """Bytes: the smallest SQLite page; a shorter file holds no table."""
-_STEPS = 1_000_000
+_STEPS = 100_000
 """Instructions of SQLite between two looks at the time."""
+_PAUSE = 0.005
+"""Seconds between two looks at a database that is being written."""
+
+_IN_PLACE_ALONE = "immutable=1"
+_WITH_LOCKS = "mode=ro&readonly_shm=1"
+_READ_ONLY = "mode=ro"
 _WRITE = "mode=rw"
-_TRIES = 5
-"""Reads of a database that changes meanwhile, before it is read with locks."""
 
 T = TypeVar("T")
 FileStamps = tuple[tuple[int, ...] | None, ...]
 
-
-class OpenMode(Enum):
-    """Ways to open for reading; the value is the query of the URI."""
-
-    IMMUTABLE = "immutable=1"
-    READ_ONLY_SHM = "mode=ro&readonly_shm=1"
-    NO_LOCKS = "mode=ro&vfs=unix-none"
-    READ_ONLY = "mode=ro"
-
-
 _locks: dict[str, threading.RLock] = {}
 _locks_guard = threading.Lock()
+_copies: dict[str, tuple[FileStamps, sqlite3.Connection]] = {}
+"""The private copy of a database that was read last, and the state that it is a copy of."""
 
 
 @contextmanager
@@ -92,7 +90,7 @@ def _database_lock(path: Path) -> Iterator[None]:
     """Hold the lock that allows one connection of this process per database.
 
     A read-only `-shm` is shared by all connections of a process and would make a writer fail,
-    and the lockless way of reading would drop the locks of another connection.
+    and closing a file that was read without locks would drop the locks of another connection.
     """
     real = os.path.realpath(path)
     with _locks_guard:
@@ -121,57 +119,41 @@ def file_stamps(path: Path) -> FileStamps:
     return tuple(found)
 
 
-def is_settled(stamps: FileStamps) -> bool:
+def is_settled(stamps: FileStamps, nanoseconds: int = TICK_NANOSECONDS) -> bool:
     """Whether a further change would alter the stamps: file times move in steps of a few ms."""
     now = time.time_ns()
-    return all(each is None or abs(now - each[0]) > TICK_NANOSECONDS for each in stamps[:3])
+    return all(each is None or abs(now - each[0]) > nanoseconds for each in stamps[:3])
 
 
-def _open_mode(path: Path, stamps: FileStamps) -> OpenMode:
-    database, wal, journal, shm = stamps
-    if database is None or database[2] < SMALLEST_DATABASE:
-        return OpenMode.IMMUTABLE
-    if journal is not None and journal[2]:
-        return OpenMode.READ_ONLY
-    if wal is None or not wal[2]:
-        return OpenMode.IMMUTABLE
-    log = Path(os.path.realpath(path) + "-wal")
-    if shm:
-        return OpenMode.READ_ONLY_SHM if has_frames(log) else OpenMode.IMMUTABLE
-    commit = has_commit(log)
-    if commit is None:
-        # Nothing can be deleted from a folder that is not writable, and no -shm be made there.
-        return OpenMode.READ_ONLY if os.access(log.parent, os.W_OK) else OpenMode.NO_LOCKS
-    return OpenMode.NO_LOCKS if commit else OpenMode.IMMUTABLE
+# ---- reading -------------------------------------------------------------------------------------
 
 
 def run_read(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
     """Run `work` in one read transaction, leaving the folder as it was.
 
-    Raises sqlite3.Error: the file is locked, damaged, gone or no database.
+    Raises sqlite3.Error: the file is locked, damaged, gone or no database, or keeps changing.
     """
     with _database_lock(path):
-        for _ in range(_TRIES):
+        until = time.monotonic() + BUSY_SECONDS
+        while True:
             stamps = file_stamps(path)
-            mode = _open_mode(path, stamps)
+            is_in_use = _is_in_use(path, stamps)
+            is_still = is_settled(stamps)
             try:
-                result = _read(path, mode, work)
+                if is_in_use:
+                    return _read(_connect(path, _WITH_LOCKS), work)
+                if is_still:
+                    result = _read_still(path, stamps, work)
+                    if file_stamps(path) == stamps:
+                        return result
             except sqlite3.Error as error:
-                if file_stamps(path) != stamps:
-                    continue
-                if mode is OpenMode.IMMUTABLE and not is_settled(stamps):
-                    # A whole transaction may have passed within one step of the file times, and
-                    # what was read is of two states: look again when the times can tell.
-                    time.sleep(TICK_NANOSECONDS / 1e9)
-                    continue
-                if mode in (OpenMode.READ_ONLY_SHM, OpenMode.NO_LOCKS) and _is_mode_unsupported(
-                    error
-                ):
-                    return _read(path, OpenMode.READ_ONLY, work)
-                raise
-            if mode in (OpenMode.READ_ONLY_SHM, OpenMode.READ_ONLY) or file_stamps(path) == stamps:
-                return result
-        return _read(path, OpenMode.READ_ONLY, work)
+                if is_still and file_stamps(path) == stamps:
+                    if is_in_use and _is_mode_unsupported(error):
+                        return _read_copy(path, stamps, work)
+                    raise
+            if time.monotonic() > until:
+                raise sqlite3.OperationalError("other programs keep changing the database")
+            time.sleep(_PAUSE)
 
 
 def read_or_raise(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -179,27 +161,93 @@ def read_or_raise(path: Path, work: Callable[[sqlite3.Connection], T]) -> T:
     try:
         return run_read(path, work)
     except sqlite3.Error as error:
-        raise StoreError(f"SQLite: {error}", where=str(path)) from error
+        raise StoreError(f"SQLite: {describe_error(error)}", where=str(path)) from error
+
+
+def copy_database(path: Path, target: Path) -> None:
+    """Copy the database, with what is in its log, into a new file. Raises sqlite3.Error."""
+    with closing(sqlite3.connect(target)) as copy:
+        run_read(path, lambda connection: connection.backup(copy))
+
+
+def _is_in_use(path: Path, stamps: FileStamps) -> bool:
+    """Whether the log holds something and has an index, without which it is not in use."""
+    database, wal, _, shm = stamps
+    is_database = database is not None and database[2] >= SMALLEST_DATABASE
+    return bool(is_database and wal and shm and has_frames(Path(os.path.realpath(path) + "-wal")))
 
 
 def _is_mode_unsupported(error: sqlite3.Error) -> bool:
-    """Whether SQLite cannot read in this mode here, as opposed to a damaged database."""
+    """Whether SQLite cannot read with locks here, as opposed to a damaged database."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    codes = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY)
-    return code in codes or "no such vfs" in str(error)
+    return code in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_READONLY)
 
 
-def _read(path: Path, mode: OpenMode, work: Callable[[sqlite3.Connection], T]) -> T:
-    with closing(_connect(path, mode.value)) as connection:
-        deadline = time.monotonic() + READ_LIMIT_SECONDS
-        connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
-        connection.execute("BEGIN")
+def _read(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    with closing(connection):
+        return _read_open(connection, work)
+
+
+def _read_open(connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], T]) -> T:
+    deadline = time.monotonic() + READ_LIMIT_SECONDS
+    connection.set_progress_handler(lambda: int(time.monotonic() > deadline), _STEPS)
+    connection.execute("BEGIN")
+    try:
         return work(connection)
+    finally:
+        if connection.in_transaction:
+            connection.rollback()
+
+
+def _read_still(path: Path, stamps: FileStamps, work: Callable[[sqlite3.Connection], T]) -> T:
+    """Read a database that nobody has written to for a moment. The caller looks whether the files
+    are still the same."""
+    database, wal, journal, shm = stamps
+    has_log = bool(wal and wal[2] and not shm) or bool(journal and journal[2])
+    if has_log and database and database[2] >= SMALLEST_DATABASE:
+        return _read_copy(path, stamps, work)
+    return _read(_connect(path, _IN_PLACE_ALONE), work)
+
+
+def _read_copy(path: Path, stamps: FileStamps, work: Callable[[sqlite3.Connection], T]) -> T:
+    """Read a private copy; it is kept open for the reads that follow, until the files change."""
+    real = os.path.realpath(path)
+    known = _copies.get(real)
+    if known is None or known[0] != stamps:
+        if known is not None:
+            del _copies[real]
+            known[1].close()
+        known = _copies[real] = stamps, _copied(real)
+    return _read_open(known[1], work)
+
+
+def _copied(real: str) -> sqlite3.Connection:
+    """A connection to a copy that has no name any more, so nothing is left of it after a kill."""
+    with tempfile.TemporaryDirectory(prefix="memtui-engram-") as folder:
+        copy = Path(folder).resolve() / "copy.db"
+        try:
+            for suffix in ("", "-wal", "-journal"):
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(real + suffix, f"{copy}{suffix}")
+        except OSError as error:
+            raise sqlite3.OperationalError(f"it cannot be copied ({error.strerror})") from error
+        connection = _connect(copy, _WRITE)
+        try:
+            # Moves the log into the copy, so that no file beside it is looked for again.
+            connection.execute("PRAGMA journal_mode = DELETE").fetchone()
+            connection.execute("PRAGMA query_only = ON")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+# ---- writing -------------------------------------------------------------------------------------
 
 
 @contextmanager
 def transaction(path: Path) -> Iterator[sqlite3.Connection]:
-    """Run one BEGIN IMMEDIATE transaction: committed at the end, rolled back on an exception.
+    """Run one BEGIN IMMEDIATE transaction, which `commit` ends; else it is rolled back.
 
     Waits for other writers as Engram does. Raises SaveError when the database stays locked.
     The journal mode, the page size and the schema are left as they are, and a `-wal` that was
@@ -212,13 +260,20 @@ def transaction(path: Path) -> Iterator[sqlite3.Connection]:
         _begin(connection, path)
         try:
             yield connection
-            failpoint("commit")
-            connection.execute("COMMIT")
-            failpoint("done")
-        except BaseException:
+        finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-            raise
+
+
+def commit(connection: sqlite3.Connection) -> None:
+    """Commit the transaction, or raise sqlite3.Error and roll it back."""
+    try:
+        failpoint("commit")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
 
 
 @contextmanager
@@ -257,7 +312,7 @@ def _preserved_wal(path: Path) -> Iterator[None]:
     if file_stamps(path)[1] is None:
         yield
         return
-    with closing(_connect(path, OpenMode.READ_ONLY.value)) as keeper:
+    with closing(_connect(path, _READ_ONLY)) as keeper:
         keeper.execute("SELECT count(*) FROM sqlite_master").fetchone()
         yield
 
@@ -280,20 +335,26 @@ def is_busy(error: sqlite3.Error) -> bool:
     return code & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
+# ---- connecting ----------------------------------------------------------------------------------
+
+
 def _connect(path: Path, query: str) -> sqlite3.Connection:
     """Open the database. Raises sqlite3.Error also for a file of one byte or none: SQLite would
     delete its `-wal`, and somebody may be copying both."""
     database = file_stamps(path)[0]
-    if query != OpenMode.IMMUTABLE.value and database and database[2] < SMALLEST_DATABASE:
+    if query != _IN_PLACE_ALONE and database and database[2] < SMALLEST_DATABASE:
         raise sqlite3.DatabaseError("the file is shorter than any database")
     uri = "file:" + quote(os.fsencode(os.path.realpath(path))) + "?" + query
-    connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS)
+    connection = sqlite3.connect(
+        uri, uri=True, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
+    )
     connection.text_factory = _text
     connection.row_factory = sqlite3.Row
     try:
-        if query == OpenMode.NO_LOCKS.value:
-            # Before anything else is asked: the first page read would already make a -shm.
-            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_SQL_LENGTH, MAX_SQL_BYTES)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN_BYTES)
+        connection.set_authorizer(_authorize)
         if query != _WRITE:
             # Not for writing: SQLite before 3.44 then lets no trigger write to an FTS5 table.
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -309,92 +370,73 @@ def _text(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
-# ---- what a -wal holds ---------------------------------------------------------------------------
+_FUNCTIONS = frozenset(
+    column_names(
+        """char coalesce count datetime ifnull length like match max memtui_sum nullif total trim"""
+    )
+)
+"""The functions in memtui's statements and in Engram's default values."""
+_TRIGGER_WRITES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_DELETE})
+_REFUSED = frozenset({sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH, sqlite3.SQLITE_RECURSIVE})
 
-WAL_HEADER_SIZE = 32
-FRAME_HEADER_SIZE = 24
-MAX_SEARCHED_BYTES = 2_000_000
-"""Bytes in which a first commit is looked for, which takes about a tenth of a second."""
-_MAGIC = 0x377F0682
+
+def _authorize(
+    action: int, first: str | None, second: str | None, _database: str | None, source: str | None
+) -> int:
+    """Refuse what a schema would compute. `source` is the view or trigger that asks."""
+    if source is not None:
+        is_index = action in _TRIGGER_WRITES and str(first).endswith("_fts")
+        is_known = is_index or action in (sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION)
+        if source not in KNOWN_TRIGGERS or not is_known:
+            return sqlite3.SQLITE_DENY
+    if action == sqlite3.SQLITE_FUNCTION and str(second).lower() not in _FUNCTIONS:
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_DENY if action in _REFUSED else sqlite3.SQLITE_OK
+
+
+_LIMITS = {
+    sqlite3.SQLITE_AUTH: "its schema computes something, which Engram's does not",
+    sqlite3.SQLITE_INTERRUPT: f"reading it takes longer than {READ_LIMIT_SECONDS:.0f} seconds",
+    sqlite3.SQLITE_TOOBIG: f"it holds a value of more than {MAX_VALUE_BYTES >> 20} MiB",
+}
+"""By the code of SQLite's error: what a database did that no Engram does."""
+
+
+def is_over_limit(error: sqlite3.Error) -> bool:
+    """Whether reading the same files again would end the same way."""
+    return getattr(error, "sqlite_errorcode", 0) in _LIMITS
+
+
+def describe_error(error: sqlite3.Error) -> str:
+    """SQLite's message, and what it means where one of memtui's limits was reached."""
+    reason = _LIMITS.get(getattr(error, "sqlite_errorcode", 0))
+    return f"{reason} ({error})" if reason else str(error)
+
+
+# ---- the log -------------------------------------------------------------------------------------
+
+_WAL_HEADER = struct.Struct(">8I")
+_WAL_MAGIC = 0x377F0682
 """Its lowest bit says that checksums are over big-endian words."""
-_PAGE_SIZES = frozenset(1 << bit for bit in range(9, 17))
-_WORD = 0xFFFFFFFF
-"""The largest word of 32 bits."""
-
-Checksum = tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class WalHeader:
-    """The header of a log, which its frames are checked against."""
-
-    page_size: int
-    words: struct.Struct
-    """Two words of a checksum, in the order of bytes that the log uses."""
-    salts: bytes
-    checksum: Checksum
-
-
-def has_frames(path: Path) -> bool:
+def has_frames(log: Path) -> bool:
     """Whether bytes follow a valid header. True if the file cannot be read: SQLite says why.
 
-    Without that, SQLite with `readonly_shm=1` and a `-shm` that nobody holds never learns the salts
-    of the log, compares them with what the log says, and tries again for ten seconds a read.
+    Without them there is nothing to read, and with `readonly_shm=1` SQLite would try for ten
+    seconds. See https://www.sqlite.org/fileformat2.html#walformat. (SQLite holds no lock on a
+    `-wal`, so it may be opened and closed.)
     """
     try:
-        with open(path, "rb") as file:
-            return _header(file) is not None and bool(file.read(1))
+        with open(log, "rb") as file:
+            raw = file.read(_WAL_HEADER.size + 1)
     except OSError:
         return True
-
-
-def has_commit(path: Path) -> bool | None:
-    """Whether the log holds a whole transaction; None if none ends within LONGEST_SEARCH bytes, or
-    the log cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            header = _header(file)
-            return header is not None and _commits(file, header)
-    except OSError:
-        return None
-
-
-def _header(file: BinaryIO) -> WalHeader | None:
-    raw = file.read(WAL_HEADER_SIZE)
-    if len(raw) < WAL_HEADER_SIZE:
-        return None
-    magic, _, page_size, _ = struct.unpack_from(">4I", raw)
-    if magic & ~1 != _MAGIC or page_size not in _PAGE_SIZES:
-        return None
-    words = struct.Struct(">2I" if magic & 1 else "<2I")
-    checksum = _add(words, (0, 0), raw[:24])
-    if checksum != struct.unpack_from(">2I", raw, 24):
-        return None
-    return WalHeader(page_size, words, raw[16:24], checksum)
-
-
-def _commits(file: BinaryIO, header: WalHeader) -> bool | None:
-    """Follow the frames until one of them commits."""
-    size = FRAME_HEADER_SIZE + header.page_size
-    checksum = header.checksum
-    for _ in range(MAX_SEARCHED_BYTES // size):
-        frame = file.read(size)
-        if len(frame) < size or frame[8:16] != header.salts:
-            return False
-        checksum = _add(header.words, checksum, frame[:8])
-        checksum = _add(header.words, checksum, frame[FRAME_HEADER_SIZE:])
-        page, pages_after_commit = struct.unpack_from(">2I", frame)
-        if not page or checksum != struct.unpack_from(">2I", frame, 16):
-            return False
-        if pages_after_commit:
-            return True
-    return None
-
-
-def _add(words: struct.Struct, checksum: Checksum, data: bytes) -> Checksum:
-    """SQLite's walChecksumBytes; the length of the data is a multiple of eight."""
-    first, second = checksum
-    for even, odd in words.iter_unpack(data):
-        first = (first + even + second) & _WORD
-        second = (second + odd + first) & _WORD
-    return first, second
+    if len(raw) <= _WAL_HEADER.size:
+        return False
+    magic, *_, first, second = _WAL_HEADER.unpack(raw[:-1])
+    sums = [0, 0]
+    for even, odd in struct.iter_unpack(">2I" if magic & 1 else "<2I", raw[:24]):
+        sums[0] = (sums[0] + even + sums[1]) & 0xFFFFFFFF
+        sums[1] = (sums[1] + odd + sums[0]) & 0xFFFFFFFF
+    return magic & ~1 == _WAL_MAGIC and sums == [first, second]

@@ -17,7 +17,7 @@ import hashlib
 import sqlite3
 import zlib
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from memtui.model import Memory
@@ -37,6 +37,10 @@ from memtui.stores.engram.schema import Schema, column_names
 
 SPAN = 256
 """Rows in a shard: about 1 ms to read, and few enough shards at 100,000 rows."""
+
+MAX_SHARD_BYTES = 256 << 20
+"""Rows of one shard that hold more are refused: pages that are part of several values can make a
+small file hold any amount."""
 
 FORM = "4"
 """Part of every stamp; raise it when rows are turned into memories differently."""
@@ -137,7 +141,7 @@ def relations(
         f" {alive} AS source_alive, r.* FROM memory_relations r {where} ORDER BY r.id",
         values,
     )
-    return [_relation(dict(row)) for row in cursor]
+    return [_relation(dict(row)) for row in _bounded(cursor)]
 
 
 def _relation(row: dict[str, Any]) -> Relation:
@@ -159,7 +163,7 @@ def _versions(
         (low, high),
     )
     found: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row in cursor:
+    for row in _bounded(cursor):
         columns = {
             name: to_json_value(row[name])
             for name in row.keys()  # noqa: SIM118 - a sqlite3.Row iterates over its values
@@ -175,7 +179,17 @@ def _rows(
     cursor = connection.execute(
         f"SELECT * FROM {table} WHERE {number} BETWEEN ? AND ? ORDER BY {number}", (low, high)
     )
-    return (dict(row) for row in cursor)
+    return map(dict, _bounded(cursor))
+
+
+def _bounded(rows: Iterable[sqlite3.Row]) -> Iterator[sqlite3.Row]:
+    """The rows, as long as they hold no more than a shard can."""
+    left = MAX_SHARD_BYTES
+    for row in rows:
+        left -= sum(len(value) for value in row if isinstance(value, str | bytes))
+        if left < 0:
+            raise sqlite3.DataError(f"{SPAN} rows hold more than {MAX_SHARD_BYTES >> 20} MiB")
+        yield row
 
 
 def _marks(

@@ -15,16 +15,18 @@ Triggers of the database keep its full-text index; `schema` made sure that they 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RowEdit
+from memtui.changes import Edit, RowEdit, invert_edits
 from memtui.dataclass import dataclass, field, replace
-from memtui.errors import Conflict, Refused, SaveError
+from memtui.errors import Conflict, MemtuiError, Refused, SaveError
+from memtui.files.save_hooks import failpoint
 from memtui.stores.base import WriteRecorder
-from memtui.stores.engram.connection import transaction
+from memtui.stores.engram.connection import commit, transaction
 from memtui.stores.engram.records import count_of, from_json_value, is_blank, is_valid_text, text
 from memtui.stores.engram.rows import (
     DERIVED,
@@ -51,15 +53,25 @@ Row = Mapping[str, Any]
 
 
 def apply(
-    path: Path, edits: Sequence[Edit], recorder: WriteRecorder, clock: Callable[[], datetime]
+    path: Path,
+    edits: Sequence[RowEdit],
+    recorder: WriteRecorder,
+    clock: Callable[[], datetime],
+    beside: Sequence[Edit] = (),
 ) -> list[RowEdit]:
-    """Make all the edits or none; returns them as they were made.
+    """Make all the edits or none; returns those of rows as they were made.
+
+    Args:
+        path: the database.
+        edits: edits of its rows.
+        recorder: is called before the commit and after it.
+        clock: for the times in the rows.
+        beside: edits of files, which are saved inside the transaction, before it is committed; they
+            are taken back if it cannot be.
 
     Raises Conflict, Refused or SaveError.
     """
     rows = [_checked(edit, path) for edit in edits]
-    if not rows:
-        return []
     try:
         with transaction(path) as connection:
             schema = inspect(connection)
@@ -69,11 +81,37 @@ def apply(
                 path, connection, schema, SyncLog(connection, schema, timestamp(clock()))
             )
             name, written = writer.run(rows, recorder)
+            with _saved_beside(tuple(beside), recorder):
+                commit(connection)
+            failpoint("done")
+            recorder.done(name)
     except sqlite3.Error as error:
         why = database_error_text(error, path)
         raise SaveError(f"SQLite: {why}", where=str(path), do="nothing was changed") from error
-    recorder.done(name)
     return written
+
+
+@contextmanager
+def _saved_beside(edits: tuple[Edit, ...], recorder: WriteRecorder) -> Iterator[None]:
+    """Save these edits of files, and take them back if the block raises an exception."""
+    if not edits:
+        yield
+        return
+    from memtui.files import save_transaction
+
+    try:
+        save_transaction.commit(edits, recorder)
+        yield
+    except BaseException as error:
+        try:
+            save_transaction.commit(invert_edits(edits), recorder)
+        except Conflict:
+            raise error from None  # they are not in the file: `commit` had taken them back
+        except MemtuiError as failure:
+            raise SaveError(
+                f"only a part was saved: {error}", where=failure.where, do="undo reverts it"
+            ) from error
+        raise
 
 
 def number_of(edit: Edit) -> object:

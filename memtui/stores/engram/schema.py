@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sqlite3
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ PROMPT_TRIGGERS = frozenset({"prompt_fts_insert", "prompt_fts_delete", "prompt_f
 UPDATE_INSERT_TRIGGERS = frozenset({"obs_fts_update_insert", "prompt_fts_update_insert"})
 """In v3 since September 2026 (Engram pull request 924) the `_update` triggers only take the former
 text out of the index, and these put the new one in. Soft-deleted rows are not indexed."""
+KNOWN_TRIGGERS = FTS_TRIGGERS | PROMPT_TRIGGERS | UPDATE_INSERT_TRIGGERS
 
 _NEEDED = {
     "observations": """id sync_id session_id type title content project scope topic_key
@@ -61,6 +62,10 @@ _TABLES = column_names(
     sync_delete_tombstones sync_delete_tombstone_remote_floors prompt_tombstones"""
 )
 """The tables memtui reads or writes; others are left alone."""
+
+
+_GENERATED = (2, 3)
+"""`hidden` of a virtual and of a stored column in `PRAGMA table_xinfo`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +103,13 @@ def inspect(connection: sqlite3.Connection) -> Schema:
     tables: dict[str, frozenset[str]] = {}
     for table in _TABLES:
         if table in names:
-            rows = connection.execute(f"PRAGMA table_info({table})").fetchall()
+            rows = connection.execute(f"PRAGMA table_xinfo({table})").fetchall()
+            for _, column, *_, hidden in rows:
+                if hidden in _GENERATED:
+                    raise sqlite3.DatabaseError(
+                        f"{table}.{column} is a generated column, which Engram never makes:"
+                        " nothing is read, because computing it may take any time"
+                    )
             tables[table] = frozenset(str(row[1]) for row in rows)
     version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     refusal = (
@@ -150,9 +161,12 @@ def _describe_unknown(connection: sqlite3.Connection, tables: Mapping[str, froze
         tuple(tables),
     ).fetchall()
     triggers = {str(name) for (name,) in rows}
-    foreign = triggers - FTS_TRIGGERS - PROMPT_TRIGGERS - UPDATE_INSERT_TRIGGERS
+    foreign = triggers - KNOWN_TRIGGERS
     if foreign:
         return f"it has a trigger memtui does not know: {min(foreign)!r}"
+    computing = _computing_functions(connection, tables)
+    if computing:
+        return f"a constraint or an index of it computes {min(computing)}(), which Engram's do not"
     missing = FTS_TRIGGERS - triggers
     if missing:
         return (
@@ -162,10 +176,24 @@ def _describe_unknown(connection: sqlite3.Connection, tables: Mapping[str, froze
     return ""
 
 
-NO_FTS5 = "no such module"
-SETTLING = 0.2
-"""Seconds for which another error is asked again: beside a writer under load SQLite said
-"vtable constructor failed" and "malformed" of a database that was whole a moment later."""
+_KNOWN_FUNCTIONS = frozenset(column_names("coalesce datetime length lower trim"))
+"""The functions in default values, indexes and constraints of Engram's tables."""
+_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
+_CALL = re.compile(r"(\w+)[\"`\]]?\s*\(")
+
+
+def _computing_functions(
+    connection: sqlite3.Connection, tables: Mapping[str, frozenset[str]]
+) -> set[str]:
+    """Other functions there: SQLite would run them for every row that is written."""
+    known = {str(row[0]) for row in connection.execute("SELECT name FROM pragma_function_list")}
+    rows = connection.execute(
+        f"SELECT sql FROM sqlite_master WHERE type IN ('table', 'index')"
+        f" AND sql IS NOT NULL AND tbl_name IN ({', '.join('?' * len(tables))})",
+        tuple(tables),
+    )
+    called = {name for (sql,) in rows for name in _CALL.findall(_COMMENT.sub(" ", sql.lower()))}
+    return (called & known) - _KNOWN_FUNCTIONS
 
 
 def _search_index(connection: sqlite3.Connection, names: set[str]) -> str:
@@ -173,16 +201,11 @@ def _search_index(connection: sqlite3.Connection, names: set[str]) -> str:
     if "observations_fts" not in names:
         return "its full-text index is missing (run engram once)"
     question = "SELECT rowid FROM observations_fts WHERE observations_fts MATCH 'memtui' LIMIT 1"
-    until = time.monotonic() + SETTLING
-    while True:
-        try:
-            connection.execute(question).fetchall()
-        except sqlite3.Error as error:
-            if NO_FTS5 in str(error) or time.monotonic() > until:
-                return f"its full-text index cannot be used by this Python's SQLite ({error})"
-            time.sleep(SETTLING / 20)
-        else:
-            return ""
+    try:
+        connection.execute(question).fetchall()
+    except sqlite3.Error as error:
+        return f"its full-text index cannot be used by this Python's SQLite ({error})"
+    return ""
 
 
 def database_error_text(error: sqlite3.Error, path: Path) -> str:

@@ -39,7 +39,9 @@ from memtui.stores.engram.adding import why_beside
 from memtui.stores.engram.connection import (
     SMALLEST_DATABASE,
     FileStamps,
+    describe_error,
     file_stamps,
+    is_over_limit,
     is_settled,
     read_or_raise,
     run_read,
@@ -54,6 +56,9 @@ from memtui.stores.plans import SidecarEntry, plan_sidecar_act, planned_before, 
 from memtui.stores.scanning import SidecarReader, sidecar_faults
 from memtui.stores.sidecar import apply_overlay, entry_links
 from memtui.stores.values import utc_now
+
+COMMIT_NANOSECONDS = 1_000_000_000
+"""Longer than a commit takes after its last write: it may wait for the disk."""
 
 
 def detect(path: Path) -> Path | None:
@@ -113,7 +118,7 @@ class EngramStore:
         try:
             return self.schema().refusal
         except sqlite3.Error as error:
-            return f"the database cannot be read ({error})"
+            return f"the database cannot be read ({describe_error(error)})"
 
     @property
     def editable(self) -> frozenset[str]:
@@ -158,10 +163,14 @@ class EngramStore:
             self._schema, found = run_read(self.file, _read_schema_and_stamps)
         except sqlite3.Error as error:
             self._schema = None
-            return Scan(self._scan.shards, (self._unreadable(error),))
+            scan = Scan(self._scan.shards, (self._unreadable(error),))
+            if is_over_limit(error) and is_settled(stamps):
+                self._scan, self._last_stamps = scan, stamps
+            return scan
         files = (str(self.file), f"{self.file}-wal")
         self._scan = Scan(tuple(Shard(key, files, mark) for key, mark in found.items()))
-        self._last_stamps = stamps if is_settled(stamps) else ()
+        # A commit that was under way when the files were written becomes visible later.
+        self._last_stamps = stamps if is_settled(stamps, COMMIT_NANOSECONDS) else ()
         return self._scan
 
     def look_again(self, shards: Sequence[Shard]) -> Sequence[Shard]:
@@ -205,7 +214,8 @@ class EngramStore:
         return self.accesses.plan(keys, now) if keys else ()
 
     def _unreadable(self, error: Exception) -> Unreadable:
-        return Unreadable(str(self.file), f"SQLite: {error}")
+        reason = describe_error(error) if isinstance(error, sqlite3.Error) else str(error)
+        return Unreadable(str(self.file), f"SQLite: {reason}")
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """What the SessionStart hook asks for: the context of the project that the entity is in."""
@@ -274,15 +284,18 @@ class EngramStore:
         )
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
-        """Make the edits in one transaction. Raises Conflict, Refused or SaveError."""
-        rows = [edit for edit in edits if isinstance(edit, RowEdit)]
-        if len(rows) < len(edits):
-            from memtui.files.save_transaction import commit
+        """Make the edits, of rows and of the sidecar, all or none.
 
-            commit([edit for edit in edits if not isinstance(edit, RowEdit)], recorder)
+        Raises Conflict, Refused or SaveError.
+        """
+        rows = [edit for edit in edits if isinstance(edit, RowEdit)]
+        beside = [edit for edit in edits if not isinstance(edit, RowEdit)]
         if not rows:
+            from memtui.files import save_transaction
+
+            save_transaction.commit(beside, recorder)
             return None
-        written = apply(self.file, rows, recorder, self.clock)
+        written = apply(self.file, rows, recorder, self.clock, beside)
         refs = {
             f"{self.label}:{number_of(planned)}": f"{self.label}:{number_of(edit)}"
             for planned, edit in zip(rows, written, strict=True)

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Plan, TextEdit
 from memtui.errors import Refused
+from memtui.files.reading import IS_EMPTY
+from memtui.files.text_items import ENTRIES, insert_entry, remove_entry
 from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.format import ConvertedMemory
-from memtui.stores.hermes.records import DELIMITER, FILES, listed_entries, parse_entries, size_of
+from memtui.stores.hermes.records import FILES, listed_entries, parse_entries, size_of
 from memtui.stores.importing import convert_to_text, is_import, plan_listed_import, text_with_title
 from memtui.stores.listed_texts import (
     LIST_HANDLERS,
@@ -21,12 +23,13 @@ from memtui.stores.listed_texts import (
     text_key,
 )
 from memtui.stores.plans import ActionSupport
-from memtui.stores.scanning import IS_EMPTY
 from memtui.stores.sidecar import Sidecar
 
 
 class EntryFile(ListFile):
     """One memory file, opened to plan a change."""
+
+    form = ENTRIES
 
     def __init__(self, path: Path, before: str | None, limit: int, sidecar: Sidecar) -> None:
         if before is not None and not before.strip():
@@ -53,42 +56,40 @@ class EntryFile(ListFile):
         left = [entry.text for entry in self.entries]
         for number in sorted((item.at[0] for item in removed), reverse=True):
             del left[number]
-            entries = parse_entries(text)
-            entry = entries[number]
-            if number:
-                text = text[: entries[number - 1].end] + text[entry.end :]
-            elif len(entries) > 1:
-                text = text[: entry.start] + text[entries[1].start :]
-            else:
-                text = ""
+            text = remove_entry(text, number)
             self._checked(text, left)  # else the next number would be another entry's
         return text
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
         texts = [*(entry.text for entry in self.entries), new_text]
-        if not self.entries:
-            return self._checked(new_text, texts)
-        before, end = self.before or "", self.entries[-1].end
-        return self._checked(before[:end] + DELIMITER + new_text + before[end:], texts)
+        after = insert_entry(self.before or "", len(self.entries), new_text)
+        return self._checked(after, texts)
 
     def edit(self, after: str) -> tuple[Edit, ...]:
         """A file without entries is removed: Hermes reads both the same."""
         if after or self.before is None:
             return super().edit(after)
-        return (TextEdit(str(self.path), self.before, None),)
+        return (TextEdit(str(self.path), self.before, None, items=self.form),)
 
     def _checked(self, after: str, texts: Sequence[str]) -> str:
         """The text, if Hermes reads these entries from it and would write it itself."""
         if [entry.text for entry in parse_entries(after)] != list(texts):
             raise Refused("Hermes would not read this as one entry", do="remove the § line")
-        size, former = size_of(texts), size_of([entry.text for entry in self.entries])
-        if size > self.limit and size > former:
-            raise Refused(
-                f"{self.path.name} would hold {size:,} of {self.limit:,} characters",
-                where=str(self.path),
-                do=f"shorten it, or retire others: {size - self.limit:,} too many",
-            )
+        refuse_too_long(self.path, self.before, after, self.limit)
         return after
+
+
+def refuse_too_long(path: Path, before: str | None, after: str | None, limit: int) -> None:
+    """Raise Refused if a file would grow beyond its limit."""
+    former, size = (
+        size_of([entry.text for entry in parse_entries(text or "")]) for text in (before, after)
+    )
+    if size > limit and size > former:
+        raise Refused(
+            f"{path.name} would hold {size:,} of {limit:,} characters",
+            where=str(path),
+            do=f"shorten it, or retire others: {size - limit:,} too many",
+        )
 
 
 def _add(change: Change, context: ListContext) -> Plan:

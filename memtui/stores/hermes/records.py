@@ -19,16 +19,14 @@ from typing import Any
 
 from memtui.dataclass import dataclass
 from memtui.files.frontmatter import BadYaml, read_yaml
+from memtui.files.text_items import DELIMITER, entry_spans
 from memtui.model import Memory, Place
 from memtui.stores.hermes import MEMORY, USER
 from memtui.stores.listed_texts import ListedText, importance_in, name_texts, text_key
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import memory_name, whole_number
 
-DELIMITER = "\n§\n"
-_LINE_END = r"(?:\r\n|\r|\n)"
-_DELIMITED = re.compile(f"{_LINE_END}§{_LINE_END}")
-_LINE_ENDS = re.compile(_LINE_END)
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
 RULE = "═" * 46
 
 
@@ -58,17 +56,10 @@ def parse_limits(text: str) -> Mapping[str, int]:
 
 def parse_entries(text: str) -> list[HermesEntry]:
     """The entries in order; empty ones are none."""
-    found, start = [], 0
-    ends = [(match.start(), match.end()) for match in _DELIMITED.finditer(text)]
-    for end, after in [*ends, (len(text), len(text))]:
-        segment = text[start:end]
-        entry = segment.strip()
-        if entry:
-            at = start + segment.index(entry)
-            line = 1 + len(_LINE_ENDS.findall(text, 0, at))
-            found.append(HermesEntry(entry, at, at + len(entry), line))
-        start = after
-    return found
+    return [
+        HermesEntry(text[start:end], start, end, 1 + len(_LINE_ENDS.findall(text, 0, start)))
+        for start, end in entry_spans(text)
+    ]
 
 
 def size_of(entries: Sequence[str]) -> int:

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from memtui.changes import Edit, TextEdit
 from memtui.files.locking import make_foreign_lock
-from memtui.files.reading import file_stamp
+from memtui.files.reading import IS_EMPTY, file_stamp
+from memtui.files.text_items import DELIMITER
 from memtui.stores.base import (
     LimitUse,
     LoadedEntry,
@@ -22,7 +23,6 @@ from memtui.stores.base import (
 from memtui.stores.file_store import ListedTextStore
 from memtui.stores.hermes import CONFIG, NAMES, editing, memory_folder
 from memtui.stores.hermes.records import (
-    DELIMITER,
     ENTITIES,
     RULE,
     entry_memories,
@@ -32,7 +32,7 @@ from memtui.stores.hermes.records import (
     usage,
     why_refused,
 )
-from memtui.stores.scanning import IS_EMPTY, CachedFile, FoundShard, planned_text
+from memtui.stores.scanning import CachedFile, FoundShard, planned_text
 from memtui.stores.sidecar import Sidecar, is_kept
 from memtui.stores.values import utc_now
 
@@ -106,6 +106,11 @@ class HermesStore(ListedTextStore):
                 measure = ("characters", size, self.limit(name))
                 found.append(LimitUse(self.label, name, own[0].origin.file, (measure,)))
         return found
+
+    def check_written(self, path: Path, before: str | None, after: str | None) -> None:
+        """Refuse a text beyond Hermes's limit, which it has filled since the change was planned."""
+        if path.name in NAMES:
+            editing.refuse_too_long(path, before, after, self.limit(path.name))
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         """Make the edits under Hermes's lock, a lock file beside each file."""

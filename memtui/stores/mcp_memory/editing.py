@@ -8,13 +8,9 @@ from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
 from memtui.errors import Conflict, Refused, UnreadableFile
-from memtui.files.json.editing import (
-    Spelling,
-    insert_records,
-    put_member,
-    remove_records,
-    replace_records,
-)
+from memtui.files.json.editing import put_member, splice
+from memtui.files.json.graph import ENTITY, RELATION, Graph, GraphRecord, parse_graph
+from memtui.files.text_items import GRAPH
 from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.format import ConvertedMemory
@@ -32,17 +28,11 @@ from memtui.stores.listed_texts import (
     plan_listed_add,
 )
 from memtui.stores.mcp_memory.records import (
-    ENTITY,
-    OBSERVATIONS,
-    RELATION,
     SHARD,
-    Graph,
-    GraphRecord,
     entity_notes,
     note_id,
     observation_key,
     observations,
-    parse_graph,
 )
 from memtui.stores.plans import (
     ActionSupport,
@@ -62,6 +52,8 @@ NO_GRAPH = Graph("", (), ())
 
 class GraphFile(ListFile):
     """One graph file, opened to plan a change."""
+
+    form = GRAPH
 
     def __init__(self, path: Path, before: str | None, sidecar: Sidecar) -> None:
         self.path, self.before, self.shard = path, before, SHARD
@@ -87,35 +79,27 @@ class GraphFile(ListFile):
 
     def replace(self, item: ListedText, new_text: str) -> str:
         record = self.graph.entities[item.at[0]]
-        old = record.raw
-        spelled = Spelling.of(old, old).string(new_text)
-        raw = replace_records(old, OBSERVATIONS, {item.at[1]: spelled})
-        return self.graph.with_record(record, raw)
+        return self.graph.with_record(record, record.with_observations({item.at[1]: new_text}))
 
     def remove(self, removed: Sequence[ListedText]) -> str:
         """The entity stays, as it does when the server deletes observations."""
-        graph = self.graph
         changed: dict[int, list[int]] = {}
         for item in removed:
             changed.setdefault(item.at[0], []).append(item.at[1])
-        text = graph.text
-        for number in sorted(changed, reverse=True):
-            record = graph.entities[number]
-            raw = remove_records(record.raw, OBSERVATIONS, changed[number])
-            text = text[: record.start] + raw + text[record.end :]
-        return text
+        records = [(self.graph.entities[number], changed[number]) for number in changed]
+        return splice(
+            self.graph.text,
+            [(each.start, each.end, each.with_observations({}, at)) for each, at in records],
+        )
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:
         """Insert at the end of the entity's observations; a new entity goes after the last one."""
         known = self.entity(group)
         if known is None:
             value = {"name": group, "entityType": type or DEFAULT_TYPE, "observations": [new_text]}
-            return self.graph.with_new(ENTITY, value)
-        raw = known.raw
-        if not known.observations:  # an empty array shows no style of its own
-            return self.graph.with_record(known, put_member(raw, "observations", [new_text]))
-        spelled = Spelling.of(raw, raw).string(new_text)
-        return self.graph.with_record(known, insert_records(raw, OBSERVATIONS, [spelled]))
+            return self.graph.with_new(ENTITY, [value])
+        raw = known.with_observations({}, (), {len(known.observations): [new_text]})
+        return self.graph.with_record(known, raw)
 
     def entity(self, name: str) -> GraphRecord | None:
         """The first entity of this name, which is the one that the server uses."""
@@ -202,7 +186,7 @@ def _link(change: Change, memory: Memory, context: ListContext) -> Plan:
             raise Refused("a relation is one line of text")
         if not existing:
             value = {"from": memory.entity, "to": target, "relationType": relation}
-            after = file.graph.with_new(RELATION, value)
+            after = file.graph.with_new(RELATION, [value])
             edits = file.edit(after)
     elif change.act is Act.UNLINK and existing:
         after = file.graph.without(existing)

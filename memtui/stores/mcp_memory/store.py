@@ -6,10 +6,11 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from memtui.files.json.graph import parse_graph
 from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.file_store import ListedTextStore, explain_read_only
 from memtui.stores.mcp_memory import editing, graph_file
-from memtui.stores.mcp_memory.records import SHARD, graph_memories, parse_graph
+from memtui.stores.mcp_memory.records import SHARD, graph_memories
 from memtui.stores.scanning import FoundShard, listed_faults, planned_text
 from memtui.stores.sidecar import Sidecar
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError, Refused
+from memtui.files.json.graph import parse_graph
 from memtui.library import Library
 from memtui.stores import registry
 from memtui.stores.mcp_memory import detect
 from memtui.stores.mcp_memory.editing import GraphFile
-from memtui.stores.mcp_memory.records import parse_graph
 from memtui.stores.sidecar import Sidecar
 
 TEXT = st.text(st.sampled_from('ab "\\/\u2028é漢🙂\ud83d\n\r\t{}[]'), min_size=1, max_size=12)

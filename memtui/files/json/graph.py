@@ -1,0 +1,225 @@
+"""Parse and change a knowledge graph in one file, as MCP's reference memory server keeps it.
+
+A file has one JSON object a line, joined by line feeds without one at the end (server-memory
+2026.8.31, dist/index.js, `loadGraph` and `saveGraph`). Older tools keep one JSON document
+`{"entities": [...], "relations": [...]}`. The server reads the file anew for every call, fails for
+a line that is no JSON, and writes all of it anew with the keys that it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from memtui.dataclass import dataclass, field
+from memtui.errors import UnreadableFile
+from memtui.files.json.editing import (
+    JsonStyle,
+    Spelling,
+    insert_records,
+    new_record,
+    put_member,
+    remove_records,
+    replace_records,
+    splice,
+)
+from memtui.files.json.locating import load, load_records
+from memtui.files.reading import IS_EMPTY
+
+ENTITY, RELATION = "entity", "relation"
+OBSERVATIONS = ("observations",)
+NOTHING: Mapping[int, Sequence[str]] = MappingProxyType({})
+_ARRAYS = {ENTITY: ("entities",), RELATION: ("relations",)}
+_TIGHT = JsonStyle("", ",", ":", "")
+"""As JSON.stringify writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRecord:
+    """One entity or relation, and where it stands."""
+
+    kind: str
+    value: Mapping[str, Any]
+    start: int
+    end: int
+    line: int
+    raw: str = field(repr=False)
+
+    @property
+    def name(self) -> str:
+        """The name of an entity."""
+        return self.text("name")
+
+    @property
+    def triple(self) -> tuple[str, str, str]:
+        """What a relation says: from, its type, to."""
+        return self.text("from"), self.text("relationType"), self.text("to")
+
+    def text(self, key: str) -> str:
+        """A value that is a text; "" for another."""
+        value = self.value.get(key)
+        return value if isinstance(value, str) else ""
+
+    @property
+    def observations(self) -> Sequence[Any]:
+        value = self.value.get("observations")
+        return value if isinstance(value, list) else ()
+
+    def with_observations(
+        self,
+        replaced: Mapping[int, str],
+        removed: Collection[int] = (),
+        inserted: Mapping[int, Sequence[str]] = NOTHING,
+    ) -> str:
+        """The raw entity with other observations.
+
+        Args:
+            replaced: index -> the new text.
+            removed: indexes.
+            inserted: index in the list that the others leave -> new texts before it.
+        """
+        spelling = Spelling.of(self.raw, self.raw)
+        spelled = {i: spelling.string(text) for i, text in replaced.items()}
+        raw = replace_records(self.raw, OBSERVATIONS, spelled)
+        raw = remove_records(raw, OBSERVATIONS, removed)
+        if len(self.observations) == len(removed):  # an empty array shows no style of its own
+            texts = [text for place in sorted(inserted) for text in inserted[place]]
+            return put_member(raw, "observations", texts) if texts else raw
+        for place in sorted(inserted, reverse=True):
+            raws = [spelling.string(text) for text in inserted[place]]
+            raw = insert_records(raw, OBSERVATIONS, raws, place)
+        return raw
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A parsed file."""
+
+    text: str = field(repr=False)
+    entities: Sequence[GraphRecord]
+    relations: Sequence[GraphRecord]
+    faults: Sequence[tuple[int, str]] = ()
+    """1-based line, and why it cannot be read."""
+    is_document: bool = False
+
+    # ---- changes: the whole text that the file would have ------------------------------------
+
+    def with_record(self, record: GraphRecord, raw: str) -> str:
+        return splice(self.text, [(record.start, record.end, raw)])
+
+    def with_new(self, kind: str, values: Sequence[Mapping[str, Any]]) -> str:
+        """With more entities after the last entity, or relations at the end."""
+        if self.is_document:
+            array = _ARRAYS[kind]
+            known = load_records(self.text, array)
+            raws = [JsonStyle.PLAIN.write_object(value, Spelling()) for value in values]
+            if known and "\n" in known[-1].raw:
+                raws = [new_record(known[-1].raw, value) for value in values]
+            return insert_records(self.text, array, raws)
+        lines = ({"type": kind, **value} for value in values)
+        raw = "\n".join(_TIGHT.write_object(line, Spelling()) for line in lines)
+        before = self.entities if kind == ENTITY else [*self.entities, *self.relations]
+        end = max((record.end for record in before), default=None)
+        if end is None:
+            return raw + (f"\n{self.text}" if self.text else "")
+        if self.text[end : end + 1] == "\r":
+            end += 1
+        return f"{self.text[:end]}\n{raw}{self.text[end:]}"
+
+    def without(self, removed: Sequence[GraphRecord]) -> str:
+        """Without these records and their lines."""
+        if self.is_document:
+            text = self.text
+            for kind, array in _ARRAYS.items():
+                starts = {record.start for record in removed if record.kind == kind}
+                if starts:
+                    known = load_records(self.text, array)
+                    indexes = [n for n, each in enumerate(known) if each.start in starts]
+                    text = remove_records(text, array, indexes)
+            return text
+        text = self.text
+        for record in sorted(removed, key=lambda each: -each.start):
+            start, end = text.rfind("\n", 0, record.start) + 1, text.find("\n", record.end)
+            head = text[:start] if end >= 0 else text[: max(start - 1, 0)]
+            text = head + (text[end + 1 :] if end >= 0 else "")
+        return text
+
+
+def parse_graph(text: str) -> Graph:
+    """Parse a whole file. Raises UnreadableFile if nothing of it can be read."""
+    first = next((line for line in text.split("\n") if line.strip()), "")
+    if not first:
+        raise UnreadableFile(IS_EMPTY)
+    value = _load(first)
+    if text.lstrip().startswith("{") and not (isinstance(value, dict) and "type" in value):
+        document = _parse_document(text)
+        if document is not None:
+            return document
+    return _parse_lines(text)
+
+
+def _parse_document(text: str) -> Graph | None:
+    """The document form; None if it is not that."""
+    value = _load(text)
+    if not isinstance(value, dict) or not isinstance(value.get("entities"), list):
+        return None
+    found: dict[str, list[GraphRecord]] = {ENTITY: [], RELATION: []}
+    faults = []
+    for kind, array in _ARRAYS.items():
+        for record in load_records(text, array) if isinstance(value.get(array[0]), list) else ():
+            why = _fault(kind, record.value)
+            if why:
+                faults.append((record.line, why))
+            else:
+                place = (record.start, record.end, record.line)
+                found[kind].append(GraphRecord(kind, record.value, *place, record.raw))
+    return Graph(text, found[ENTITY], found[RELATION], faults, is_document=True)
+
+
+def _parse_lines(text: str) -> Graph:
+    found: dict[str, list[GraphRecord]] = {ENTITY: [], RELATION: []}
+    faults = []
+    start = 0
+    for number, line in enumerate(text.split("\n"), 1):
+        raw = line.strip()
+        if raw:
+            value = _load(raw)
+            kind = value.get("type") if isinstance(value, dict) else ""
+            why = "it is no JSON object" if not isinstance(value, dict) else _fault(kind, value)
+            if why:
+                faults.append((number, why))
+            else:
+                at = start + line.index(raw)
+                found[str(kind)].append(
+                    GraphRecord(str(kind), value, at, at + len(raw), number, raw)
+                )
+        start += len(line) + 1
+    if faults and not found[ENTITY] and not found[RELATION]:
+        raise UnreadableFile(f"no line of it is an entity or a relation (line {faults[0][0]})")
+    return Graph(text, found[ENTITY], found[RELATION], faults)
+
+
+def _fault(kind: object, value: object) -> str:
+    """Why the server could not use a record; "" if it can."""
+    if not isinstance(value, dict):
+        return "it is no object"
+    if kind not in (ENTITY, RELATION):
+        return "its type is neither entity nor relation: the server drops it with its next write"
+    if kind == ENTITY:
+        if not isinstance(value.get("name"), str) or not value["name"].strip():
+            return "the entity has no name"
+        if not isinstance(value.get("observations", []), list):
+            return "its observations are no list"
+        if not all(isinstance(each, str) for each in value.get("observations", [])):
+            return "one of its observations is no text"
+        return ""
+    ends = all(isinstance(value.get(key), str) for key in ("from", "to", "relationType"))
+    return "" if ends else "the relation lacks an end or its type"
+
+
+def _load(text: str) -> Any:
+    try:
+        return load(text)
+    except UnreadableFile:
+        return None

@@ -1,0 +1,342 @@
+"""Texts of items: each change is merged, and found again, by the item that it changed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memtui.changes import RecordEdit, TextEdit, invert_edits
+from memtui.errors import Conflict
+from memtui.files import save_hooks
+from memtui.files.json.graph import parse_graph
+from memtui.files.merging import rebase
+from memtui.files.revert_detection import EditState, find_statuses
+from memtui.files.save_hooks import NullRecorder
+from memtui.files.save_transaction import commit
+from memtui.files.text_items import DELIMITER, ENTRIES, GRAPH, is_complete
+
+Lists = dict[str, list[str]]
+"""Entity -> its observations, and relations under an empty name."""
+
+
+def graph(lists: Lists, types: dict[str, str] | None = None) -> str:
+    """The file as the server writes it."""
+    lines = [
+        {
+            "type": "entity",
+            "name": name,
+            "entityType": (types or {}).get(name, "thing"),
+            "observations": texts,
+        }
+        for name, texts in lists.items()
+        if name
+    ]
+    ends = [text.split(">") for text in lists.get("", [])]
+    lines += [{"type": "relation", "from": a, "to": b, "relationType": "knows"} for a, b in ends]
+    return "\n".join(json.dumps(line, separators=(",", ":")) for line in lines)
+
+
+def lists_of(text: str) -> Lists:
+    parsed = parse_graph(text)
+    found = {each.name: [str(o) for o in each.observations] for each in parsed.entities}
+    relations = [f"{each.text('from')}>{each.text('to')}" for each in parsed.relations]
+    return {**found, "": relations} if relations else found
+
+
+def entries(*texts: str) -> str:
+    return DELIMITER.join(texts)
+
+
+def made(before: str, after: str, now: str, form: str) -> str | None:
+    return rebase(now, [TextEdit("f", before, after, items=form)])
+
+
+# ---- merging -------------------------------------------------------------------------------------
+
+
+def test_one_observation_is_edited_beside_those_that_the_server_adds() -> None:
+    before, after = graph({"A": ["a", "b"]}), graph({"A": ["a2", "b"]})
+    now = graph({"A": ["a", "b", "theirs"]})
+    merged = made(before, after, now, GRAPH)
+    assert merged == graph({"A": ["a2", "b", "theirs"]})
+    assert made(after, before, merged, GRAPH) == now
+
+
+def test_an_observation_goes_where_it_was_added() -> None:
+    before, after = graph({"A": ["a", "c"]}), graph({"A": ["a", "b", "c"]})
+    assert made(before, after, graph({"A": ["0", "a", "d"]}), GRAPH) == graph(
+        {"A": ["0", "a", "b", "d"]}
+    )
+
+
+def test_an_entity_whose_undo_finds_an_observation_of_the_server_stays() -> None:
+    before, after = graph({"A": ["a"]}), graph({"A": ["a"], "B": ["b"]})
+    now = graph({"A": ["a"], "B": ["b", "theirs"]})
+    assert made(after, before, now, GRAPH) == graph({"A": ["a"], "B": ["theirs"]})
+    assert made(after, before, graph({"B": ["b"], "A": ["a"]}), GRAPH) == before
+
+
+def test_an_entity_that_is_gone_is_made_anew_with_its_type() -> None:
+    types = {"B": "person"}
+    before, after = (
+        graph({"A": ["a"], "B": ["b"]}, types),
+        graph({"A": ["a"], "B": ["b", "c"]}, types),
+    )
+    merged = made(before, after, graph({"A": ["a", "x"]}), GRAPH)
+    assert merged == graph({"A": ["a", "x"], "B": ["c"]}, types)
+
+
+def test_types_and_relations_are_merged_too() -> None:
+    before = graph({"A": ["a"], "B": ["b"], "": ["A>B"]})
+    after = graph({"A": ["a"], "B": ["b"], "": ["B>A"]}, {"A": "person"})
+    now = graph({"A": ["a", "x"], "B": ["b"], "": ["A>B", "A>C"]})
+    assert made(before, after, now, GRAPH) == graph(
+        {"A": ["a", "x"], "B": ["b"], "": ["A>C", "B>A"]}, {"A": "person"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "before", "after", "now"),
+    [
+        (GRAPH, graph({"A": ["a"]}), graph({"A": ["b"]}), graph({"A": ["theirs"]})),
+        (GRAPH, graph({"A": []}, {"A": "x"}), graph({"A": []}), graph({"A": []}, {"A": "y"})),
+        (ENTRIES, entries("a", "b"), entries("a", "c"), entries("a", "theirs")),
+    ],
+)
+def test_the_same_item_changed_on_both_sides_is_a_conflict(
+    form: str, before: str, after: str, now: str
+) -> None:
+    with pytest.raises(Conflict):
+        made(before, after, now, form)
+
+
+def test_entries_added_on_both_sides_stay_and_none_is_doubled() -> None:
+    before = entries("a", "b")
+    assert made(before, entries("a", "b", "ours"), entries("a", "b", "theirs"), ENTRIES) == entries(
+        "a", "b", "ours", "theirs"
+    )
+    assert made(before, entries("b"), entries("a", "b", "theirs"), ENTRIES) == entries(
+        "b", "theirs"
+    )
+    both = entries("a", "b", "x")
+    assert made(before, both, entries("a", "b", "x", "y"), ENTRIES) == entries("a", "b", "x", "y")
+    first, second = entries("a", "b", "1"), entries("a", "b", "1", "2")
+    edits = [
+        TextEdit("f", before, first, items=ENTRIES),
+        TextEdit("f", first, second, items=ENTRIES),
+    ]
+    assert rebase(entries("b", "t"), edits) == entries("b", "1", "2", "t")
+
+
+NAMES = st.sampled_from("ABC")
+TEXTS = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=4)
+LISTS = st.dictionaries(NAMES, TEXTS, min_size=1)
+
+
+@st.composite
+def versions(draw: st.DrawFn) -> tuple[Lists, Lists, Lists]:
+    """A graph, and two changed versions of it that change no item in common."""
+    base = draw(LISTS)
+    sides: list[Lists] = []
+    for own in ("ours", "theirs"):
+        side = {name: list(texts) for name, texts in base.items()}
+        for name in side:
+            for number in range(draw(st.integers(0, 2))):
+                place = draw(st.integers(0, len(side[name])))
+                side[name].insert(place, f"{own} {name} {number}")
+        if draw(st.booleans()):
+            side[own] = [own]
+        sides.append(side)
+    removed = draw(
+        st.sampled_from(["", *(f"{name} {text}" for name in base for text in base[name])])
+    )
+    if removed:
+        name, text = removed.split()
+        sides[draw(st.integers(0, 1))][name].remove(text)
+    return base, sides[0], sides[1]
+
+
+@given(versions())
+def test_changes_of_different_items_are_all_kept(found: tuple[Lists, Lists, Lists]) -> None:
+    base, ours, theirs = found
+    merged = made(graph(base), graph(ours), graph(theirs), GRAPH)
+    assert merged is not None
+    for name, texts in lists_of(merged).items():
+        was = set(base.get(name, []))
+        mine, other = (set(side.get(name, [])) for side in (ours, theirs))
+        assert set(texts) == (was & mine & other) | (mine - was) | (other - was)
+        assert len(texts) == len(set(texts))
+    undone = lists_of(made(graph(ours), graph(base), merged, GRAPH) or "")
+    assert {name: set(texts) for name, texts in undone.items()} == {
+        name: set(texts) for name, texts in theirs.items()
+    }
+
+
+# ---- saving beside a program ---------------------------------------------------------------------
+
+Steps = dict[tuple[str, int], Callable[[], None]]
+
+
+@pytest.fixture
+def at() -> Iterator[Callable[[Steps], None]]:
+    """Do something at the n-th pass of a point of the save."""
+
+    def install(steps: Steps) -> None:
+        passed: dict[str, int] = {}
+
+        def hook(point: str) -> None:
+            passed[point] = passed.get(point, 0) + 1
+            steps.get((point, passed[point]), lambda: None)()
+
+        save_hooks.install(hook)
+
+    yield install
+    save_hooks.install(None)
+
+
+def rename(path: Path, text: str) -> None:
+    path.with_name("theirs.tmp").write_text(text)
+    os.replace(path.with_name("theirs.tmp"), path)
+
+
+def records(*ids: str) -> str:
+    return json.dumps([{"id": each} for each in ids])
+
+
+def record_edit(path: Path) -> RecordEdit:
+    return RecordEdit(str(path), (), "id", "ours", None, '{"id": "ours"}')
+
+
+def graph_edit(path: Path) -> TextEdit:
+    before, after = graph({"A": ["start"]}), graph({"A": ["start", "ours"]})
+    return TextEdit(str(path), before, after, by_lines=True, items=GRAPH)
+
+
+@pytest.mark.parametrize(
+    ("text_of", "edit_of"),
+    [
+        (lambda *ids: records(*ids), record_edit),
+        (lambda *ids: graph({"A": list(ids)}), graph_edit),
+    ],
+    ids=["records", "graph"],
+)
+def test_a_write_is_kept_that_the_same_program_drops_right_after(
+    tmp_path: Path,
+    at: Callable[[Steps], None],
+    text_of: Callable[..., str],
+    edit_of: Callable[[Path], RecordEdit | TextEdit],
+) -> None:
+    """It reads the file in the moment in which its own last write is not merged yet."""
+    path = tmp_path / "memory.jsonl"
+    path.write_text(text_of("start"))
+    read: list[str] = []
+    at(
+        {
+            ("exchange", 1): lambda: rename(path, text_of("start", "theirs 1")),
+            ("look", 1): lambda: read.append(path.read_text()),
+            ("look", 2): lambda: rename(path, text_of("start", "ours", "theirs 2")),
+        }
+    )
+    commit([edit_of(path)], NullRecorder(tmp_path / "state"))
+    assert read == [text_of("start", "ours")]
+    now = path.read_text()
+    assert all(text in now for text in ("start", "ours", "theirs 1", "theirs 2")), now
+
+
+def test_a_file_caught_while_it_is_written_in_place_is_waited_for(
+    tmp_path: Path, at: Callable[[Steps], None]
+) -> None:
+    path = tmp_path / "memory.jsonl"
+    path.write_text(graph({"A": ["start"]}))
+    theirs = graph({"A": ["start", "theirs"], "B": ["more"]})
+    handles: list[int] = []
+
+    def truncate() -> None:
+        handles.append(os.open(path, os.O_WRONLY | os.O_TRUNC))
+        os.write(handles[0], theirs[:70].encode())
+
+    def finish() -> None:
+        os.write(handles[0], theirs[70:].encode())
+        os.close(handles[0])
+
+    later = {("exchange", 1): truncate, ("look", 1): finish}
+    at(later)
+    commit([graph_edit(path)], NullRecorder(tmp_path / "state"))
+    assert lists_of(path.read_text()) == {"A": ["start", "ours", "theirs"], "B": ["more"]}
+
+
+# ---- reverted changes ----------------------------------------------------------------------------
+
+
+def states(*edits: TextEdit) -> list[EditState]:
+    """Of each edit, newest first."""
+    return [status.state for _, status in find_statuses([(edit,) for edit in edits])]
+
+
+def test_each_of_several_adds_is_found_that_one_write_has_dropped(tmp_path: Path) -> None:
+    path, recorder = tmp_path / "memory.jsonl", NullRecorder(tmp_path / "state")
+    path.write_text(graph({"A": ["start"], "B": ["more"]}))
+    edits: list[TextEdit] = []
+    for number in range(6):
+        now = lists_of(path.read_text())
+        before = graph(now)
+        now["AB"[number % 2]].append(f"ours {number}")
+        edits.insert(0, TextEdit(str(path), before, graph(now), by_lines=True, items=GRAPH))
+        commit(edits[:1], recorder)
+        now["A"].append(f"theirs {number}")  # between any two of ours the server writes
+        path.write_text(graph(now))
+    assert states(*edits) == [EditState.HELD] * 6
+    now = lists_of(path.read_text())
+    now["A"] = [text for text in now["A"] if not text.startswith("ours")]
+    now["B"] = ["more", "ours 5"]
+    path.write_text(graph(now))
+    found = find_statuses([(edit,) for edit in edits])
+    assert [status.state for _, status in found] == [EditState.HELD] + [EditState.REVERTED] * 5
+    for _, status in found[:0:-1]:
+        assert status.reapply is not None
+        commit([status.reapply], recorder)
+    assert states(*edits) == [EditState.HELD] * 6
+    assert sum("theirs" in text for text in lists_of(path.read_text())["A"]) == 6
+
+
+def test_edits_and_deletes_that_are_put_back_are_found_by_their_item(tmp_path: Path) -> None:
+    path, recorder = tmp_path / "memory.jsonl", NullRecorder(tmp_path / "state")
+    stages = [["a", "b", "c"], ["a2", "b", "c"], ["a2", "c"], ["a3", "c"]]
+    texts = [graph({"A": stage}) for stage in stages]
+    edits = [
+        TextEdit(str(path), before, after, by_lines=True, items=GRAPH)
+        for before, after in pairwise(texts)
+    ][::-1]
+    path.write_text(texts[0])
+    for edit in reversed(edits):
+        commit([edit], recorder)
+    path.write_text(graph({"A": ["a", "b", "c", "theirs"]}))  # from its oldest reading
+    held, reverted = EditState.HELD, EditState.REVERTED
+    assert states(*edits) == [reverted, reverted, held]  # a3, and that b is deleted
+    for _, status in find_statuses([(edit,) for edit in edits]):
+        if status.reapply is not None:
+            commit([status.reapply], recorder)
+    assert path.read_text() == graph({"A": ["a3", "c", "theirs"]})
+    path.write_text(graph({"A": ["changed by the agent", "c", "theirs"]}))
+    assert states(*edits) == [held, held, held]
+    commit(invert_edits((edits[1],)), recorder)
+    assert lists_of(path.read_text())["A"] == ["changed by the agent", "c", "theirs", "b"]
+
+
+@pytest.mark.parametrize("spaced", [False, True])
+def test_a_graph_is_complete_with_its_last_line(spaced: bool) -> None:
+    text = graph({"A": ["a"], "B": ["b"]})
+    text = text.replace("{", "{ ") if spaced else text
+    assert is_complete(text, GRAPH)
+    assert not is_complete("", GRAPH)
+    assert not any(is_complete(text[:end], GRAPH) for end in range(text.index("\n") + 2, len(text)))
+    document = json.dumps({"entities": [], "relations": []}, indent=2)
+    assert is_complete(document, GRAPH)
+    assert not any(is_complete(document[:end], GRAPH) for end in range(len(document)))
