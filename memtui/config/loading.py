@@ -238,7 +238,7 @@ def _has_values(text: str, expected: Mapping[str, Any]) -> bool:
         return False
 
 
-_COMMENT = re.compile(r"""(\s+#[^"']*)$""")
+_COMMENT = re.compile(r"(?<!\s)\s++#.*")
 
 
 def _changed_line(text: str, parts: tuple[str, ...], value: Any) -> str:
@@ -249,9 +249,9 @@ def _changed_line(text: str, parts: tuple[str, ...], value: Any) -> str:
         return text
     old = lines[found - 1].rstrip("\r\n")
     end = lines[found - 1][len(old) :]
-    comment = _COMMENT.search(old)
+    comment = _COMMENT.search(old, max(old.rfind('"'), old.rfind("'")) + 1)
     indent = old[: len(old) - len(old.lstrip())]
-    changed = f"{indent}{_line(parts, value)}{comment[1] if comment else ''}{end}"
+    changed = f"{indent}{_line(parts, value)}{comment[0] if comment else ''}{end}"
     lines[found - 1 : found] = [] if value is None else [changed]
     return "".join(lines)
 

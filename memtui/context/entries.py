@@ -185,7 +185,9 @@ DECIDED = "decided decision chose chosen choice picked"
 """Words that mark a fact as blocking or as the outcome of a decision, and an episode as one in
 which something was decided; in any form of them; memtui's own."""
 
-_VALUE = re.compile(r"^(.*?\S)\s*[:=]?\s+(-?\d+(?:[.,]\d+)?)\s*([%A-Za-z/]{0,8})\s*\.?$", re.DOTALL)
+_VALUE = re.compile(
+    r"^(.*?\S)(?:\s*+[:=])?\s++(-?\d++(?:[.,]\d++)?)\s*+([%A-Za-z/]{0,8})\s*+\.?$", re.DOTALL
+)
 
 
 def slots_of_role(name: str, columns: Columns, slots: Sequence[int] | Longs) -> Longs:

@@ -37,8 +37,8 @@ from memtui.query.tokens import Token, TokenKind, tokenize
 
 _FUZZY = re.compile(r"(.+[^~])~[12]?")
 _WORD = re.compile(r"[^\W_]+")
-_PLAIN_WORDS = re.compile(r" *(?:(?!(?:OR|AND|NOT)(?: |$))[^\W_]++(?: +|$))+")
-_FILTERED_WORDS = re.compile(rf"((?:[a-z]+:[\w,.:-]+ +)+){_PLAIN_WORDS.pattern}")
+_PLAIN_WORDS = re.compile(r" *(?:(?!(?:OR|AND|NOT)(?: |$))[^\W_]++(?: ++|$))+")
+_FILTERED_WORDS = re.compile(rf"((?:[a-z]++:[\w,.:-]++ ++)+){_PLAIN_WORDS.pattern}")
 _HAS_LETTER = re.compile(r"[^\W_]|[^\x00-\x7f]")
 _MARKS = frozenset("*~?\"-()'")
 """Characters of the query language; a word of these alone looks for nothing."""

@@ -34,13 +34,13 @@ SIMILAR_FROM = 0.4
 _MARKS = {"gone": ("\ue000", "\ue001"), "new": ("\ue002", "\ue003")}
 _ANY_MARK = re.compile("([\ue000-\ue003])")
 _WITHOUT = {
-    "gone": re.compile("\ue000[^\ue001]*\ue001|[\ue002\ue003]"),
-    "new": re.compile("\ue002[^\ue003]*\ue003|[\ue000\ue001]"),
+    "gone": re.compile("\ue000[^\ue000\ue001]*\ue001|[\ue002\ue003]"),
+    "new": re.compile("\ue002[^\ue002\ue003]*\ue003|[\ue000\ue001]"),
 }
 _PREFIX = re.compile(
     r"[ \t]*(?:>[ \t]*)*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+|#{1,6}[ \t]+|\|[ \t]*)?(?:\[[ xX]\] )?"
 )
-_STRUCTURE = re.compile(r"[ \t>]*(?:`{3}.*|~{3}.*|[\s|:=*_+-]+)$")
+_STRUCTURE = re.compile(r"[ \t>]*+(?:`{3}.*|~{3}.*|[\s|:=*_+-]*+(?<=[\s|:=*_+-]))$")
 """A line that is only markup: a fence, a rule, the line below a heading or a table's head."""
 _WORD = re.compile(r"[^\s\\*_`\[\]()|~<>!#]+")
 _CODE_WORD = re.compile(r"\S+")

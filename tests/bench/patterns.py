@@ -3,7 +3,7 @@
 python -m tests.bench.patterns [NAME...] prints the patterns whose time for some text grows faster
 than the text. Attacked are all patterns in the modules, and those written in calls of `re`, with
 runs of one character, of two, and with beginnings of what the pattern matches, repeated and
-followed by runs.
+followed by runs. Where it is, is said on standard error.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import ast
 import importlib
 import pkgutil
 import re
+import signal
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -23,15 +25,23 @@ import memtui
 
 ROOT = Path(memtui.__file__).parent
 RUNS = "aZ0f =:;,.-_/\\\"'`<>[](){}@#*+~|&%$!?^\n\t\ré\u0430\u4e00\u200b"
-MOST = 32
+MOST = 16
 """Beginnings and own characters of a pattern that are tried."""
-FIRST, LAST = 1 << 12, 1 << 16
-"""Characters of the shortest text and of the longest one."""
-SUSPECT = 0.006
-"""Seconds for the shortest text from which longer ones are tried."""
-FASTER = 2.8
-"""Growth of the time with each doubling of the text that is more than linear."""
+FIRST, SHORT, LONG = 1 << 11, 1 << 13, 1 << 14
+"""Characters of the first text, and of the two that are compared if that took long."""
+SUSPECT = 0.001
+"""Seconds for the first text from which the longer ones are tried."""
+FASTER = 3.0
+"""Growth of the time with twice the text that is more than linear."""
+LEAST = 0.02
+"""Seconds for the longest text which are worth reporting."""
+LIMIT = 1.0
+"""Seconds of processor time that one text may take."""
+BUDGET = 4.0
+"""Seconds of processor time for the attacks on one pattern."""
 ANCHORED = {"match", "fullmatch"}
+BUILT = {"text.secrets": ("NAMED", "ISSUED", "PRIVATE_KEY")}
+"""Names of texts of patterns that a module compiles when it needs them."""
 
 
 class Found(NamedTuple):
@@ -45,13 +55,22 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="only patterns whose name contains one of these")
     wanted = parser.parse_args().names
     patterns = [p for p in inventory() if not wanted or any(name in p.name for name in wanted)]
+    signal.signal(signal.SIGVTALRM, _stop)
     slow = 0
-    for found in patterns:
-        worst = attack(found)
+    for at, found in enumerate(patterns, 1):
+        started = time.process_time()
+        print(f"{at}/{len(patterns)} {found.name}", end=" ", file=sys.stderr, flush=True)
+        worst, left = attack(found)
+        note = f", {left} attacks left out" if left else ""
+        print(f"{time.process_time() - started:.1f} s{note}", file=sys.stderr, flush=True)
         if worst is not None:
             slow += 1
             print(f"{found.name}  {' '.join(sorted(found.methods))}  {worst}", flush=True)
     print(f"{len(patterns)} patterns, {slow} of them not linear")
+
+
+def _stop(*_: object) -> None:
+    raise TimeoutError
 
 
 def inventory() -> list[Found]:
@@ -66,10 +85,19 @@ def inventory() -> list[Found]:
         module = importlib.import_module(info.name)
         for name, value in list(vars(module).items()):
             for at, pattern in patterns_in(value, set()):
-                methods = frozenset(re.findall(rf"\b{name}\.(\w+)\(", every)) or {"search"}
+                methods = used_methods(name, sources.get(Path(str(module.__file__)), "")) or (
+                    used_methods(name, every) or frozenset({"search"})
+                )
                 where = f"{info.name.removeprefix('memtui.')}:{name}{at}"
                 key = pattern.pattern, pattern.flags
-                found.setdefault(key, Found(where, pattern, frozenset(methods)))
+                found.setdefault(key, Found(where, pattern, methods))
+        for name in BUILT.get(info.name.removeprefix("memtui."), ()):
+            texts = getattr(module, name)
+            texts = {0: texts} if isinstance(texts, str) else texts
+            listed = texts.items() if isinstance(texts, Mapping) else enumerate(texts)
+            for key, text in listed:
+                where = f"{info.name.removeprefix('memtui.')}:{name}[{key}]"
+                found[text, 0] = Found(where, re.compile(text), frozenset({"search"}))
     for path, source in sources.items():
         for call in ast.walk(ast.parse(source)):
             if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
@@ -78,12 +106,20 @@ def inventory() -> list[Found]:
             if not (isinstance(module_name, ast.Name) and module_name.id == "re" and call.args):
                 continue
             text = call.args[0]
-            if isinstance(text, ast.Constant) and call.func.attr not in ("compile", "escape"):
+            if isinstance(text, ast.Constant) and call.func.attr != "escape":
+                if any(text.value == pattern for pattern, _ in found):
+                    continue
                 pattern = re.compile(text.value)
                 where = f"{path.relative_to(ROOT)}:{call.lineno}"
+                method = "search" if call.func.attr == "compile" else call.func.attr
                 key = pattern.pattern, pattern.flags
-                found.setdefault(key, Found(where, pattern, frozenset({call.func.attr})))
+                found.setdefault(key, Found(where, pattern, frozenset({method})))
     return list(found.values())
+
+
+def used_methods(name: str, source: str) -> frozenset[str]:
+    """The methods of a pattern that a source calls."""
+    return frozenset(re.findall(rf"\b{name}\.(\w+)\(", source))
 
 
 def patterns_in(value: object, seen: set[int], depth: int = 0) -> Iterator[tuple[str, Any]]:
@@ -109,35 +145,37 @@ def patterns_in(value: object, seen: set[int], depth: int = 0) -> Iterator[tuple
             yield f"[{str(key)[:20]}]{at}", pattern
 
 
-def attack(found: Found) -> str | None:
-    """The worst text of a pattern, with its times; None if all are linear."""
+def attack(found: Found) -> tuple[str | None, int]:
+    """The worst text of a pattern with its times, None if all are linear; and how many texts were
+    not tried since the time was over."""
     worst: tuple[float, str] | None = None
-    for name, make in attacks(found.pattern):
-        spent = run(found, make(FIRST))
-        if spent < SUSPECT:
+    started = time.process_time()
+    tried = list(attacks(found.pattern))
+    for at, (name, make) in enumerate(tried):
+        if time.process_time() - started > BUDGET:
+            return worst[1] if worst else None, len(tried) - at
+        if run(found, make(FIRST)) < SUSPECT:
             continue
-        times, size = [spent], FIRST
-        while size < LAST and times[-1] < 1.5:
-            size *= 2
-            times.append(run(found, make(size)))
-        growth = (times[-1] / times[0]) ** (1 / max(1, len(times) - 1))
-        if growth > FASTER and (worst is None or times[-1] / size**2 > worst[0]):
-            listed = " ".join(f"{one:.3f}" for one in times)
-            worst = times[-1] / size**2, f"{name}: {listed} s from {FIRST} to {size} characters"
-    return worst[1] if worst else None
+        short = run(found, make(SHORT))
+        long = run(found, make(LONG)) if short < LIMIT else short
+        if long > LEAST and (long > FASTER * short or short >= LIMIT) and (worst is None or long > worst[0]):
+            worst = long, f"{name}: {short:.3f} s for {SHORT} characters, {long:.3f} s for {LONG}"
+            if long >= LIMIT / 4:
+                return worst[1], 0
+    return worst[1] if worst else None, 0
 
 
 def attacks(pattern: re.Pattern[Any]) -> Iterator[tuple[str, Any]]:
     begun = beginnings(pattern)
     own = sorted({char for text in begun for char in text})[:MOST]
     runs = list(dict.fromkeys([*own, *RUNS]))
-    few = list(dict.fromkeys([*own[: MOST // 2], *"a0 .-\n"]))
+    few = list(dict.fromkeys([*own[: MOST // 3], *"a0 .-\n"]))
 
     def repeated(text: str, tail: str = "") -> Any:
         return lambda size: text * (size // max(1, len(text))) + tail
 
     def run_after(text: str, run: str) -> Any:
-        return lambda size: text + run * (size // max(1, len(run)))
+        return lambda size: text + run * (size // max(1, len(run))) + "\x01"
 
     for char in runs:
         yield f"{char!r} repeated", repeated(char, "\x01")
@@ -221,17 +259,24 @@ def as_class(listed: Any) -> str:
 
 
 def run(found: Found, text: str) -> float:
-    """Seconds of processor time that a pattern takes for a text, in the way memtui uses it."""
+    """Seconds of processor time that a pattern takes for a text, in the way memtui uses it; LIMIT
+    if it takes longer."""
     pattern = found.pattern
     data: Any = text
     if isinstance(pattern.pattern, bytes):
         data = text.encode("utf-8", "surrogatepass")
     started = time.process_time()
-    if found.methods <= ANCHORED:
-        pattern.match(data)
-    else:
-        for _ in pattern.finditer(data):
-            pass
+    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT)
+    try:
+        if found.methods <= ANCHORED:
+            pattern.match(data)
+        else:
+            for _ in pattern.finditer(data):
+                pass
+    except TimeoutError:
+        return LIMIT
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     return time.process_time() - started
 
 

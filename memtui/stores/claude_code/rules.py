@@ -107,7 +107,7 @@ def topic_field(frontmatter: Mapping[str, Any], name: str) -> str:
 
 
 _TYPE_WORD = re.compile(r"[A-Za-z][\w-]*")
-_TYPE_LINE = re.compile(r"^([ \t]+type:[ \t]*)([\w-]*)([ \t]*)$", re.MULTILINE)
+_TYPE_LINE = re.compile(r"^([ \t]++type:[ \t]*+)([\w-]*+)([ \t]*+)$", re.MULTILINE)
 
 
 def checked_type(type: str) -> str:

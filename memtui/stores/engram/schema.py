@@ -178,8 +178,8 @@ def _describe_unknown(connection: sqlite3.Connection, tables: Mapping[str, froze
 
 _KNOWN_FUNCTIONS = frozenset(column_names("coalesce datetime length lower trim"))
 """The functions in default values, indexes and constraints of Engram's tables."""
-_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*", re.DOTALL)
-_CALL = re.compile(r"(\w+)[\"`\]]?\s*\(")
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|--[^\n]*", re.DOTALL)
+_CALL = re.compile(r"\b(\w++)[\"`\]]?\s*+\(")
 
 
 def _computing_functions(

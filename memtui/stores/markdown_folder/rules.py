@@ -37,7 +37,7 @@ class Observation:
 
 _LIST = re.compile(r"[ \t]*[-*+][ \t]+(.*)")
 _CATEGORY = re.compile(r"\[([^\[\]\n(]{2,60}|[^\[\]\n xX-])\][ \t]+(\S.*)")
-_CONTEXT = re.compile(r"[ \t]*\(([^()\n]{1,300})\)[ \t]*$")
+_CONTEXT = re.compile(r"(?<![ \t])[ \t]*+\(([^()\n]{1,300})\)[ \t]*+$")
 _TAG = re.compile(r"(?<![\w#&/])#([^\s#,;.()\[\]]{1,60})")
 _RELATION = re.compile(
     r'(?:"([^"\n]{1,100})"|([^"\[\]\n]{0,100}?))[ \t]*\[\[([^\[\]\n]{1,300})\]\]'

@@ -1,4 +1,4 @@
-"""Memories of a megabyte without a blank, or of nothing but one pair, are checked and shown.
+"""Memories that are one long run of a character or a word are checked, masked and shown.
 
 Nothing is measured: what takes the square of the length does not end.
 """
