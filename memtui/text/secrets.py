@@ -48,6 +48,8 @@ _WORDS = (
     )
 )
 """Names of a secret, in the languages whose instructions are known as well."""
+_FIRST = r"(?=[abcdefkmprst\u017f\u212aпパ暗密\\])"
+"""What each of them begins with, folded; most places in a text are passed over by this."""
 _OF = (
     r"(?:\s(?:of|for|to|on|du|de|del|della|do|da|für|fürs|vom|von|der|от|для|на|к)\s"
     r"[^\n=:]{1,40}?)?"
@@ -62,8 +64,8 @@ NAMED = (
     r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s/:@\"'`<>]{0,64}:(?P<inurl>[^\s/:@\"'`]{3,128})@[\w\[.-]+",
     r"(?i:\bauthorization\b\W{1,4}(?:bearer|basic|token)\s+)(?P<header>[A-Za-z0-9._~+/=-]{12,})",
     r"(?i:\bbearer\s+)(?P<bearer>[A-Za-z0-9._~+/=-]{20,})",
-    rf"(?i:(?:{_WORDS})(?![a-zA-Z])[\"'`*]*{_OF}(?:{_IS}))(?P<given>{_VALUE})",
-    rf"(?i:(?<![a-z])(?:{_WORDS})\s)(?P<bare>[^\s\"'`<>{{}}\[\]()]{{8,128}})",
+    rf"(?i:{_FIRST}(?:{_WORDS})(?![a-zA-Z])[\"'`*]*{_OF}(?:{_IS}))(?P<given>{_VALUE})",
+    rf"(?i:{_FIRST}(?<![a-z])(?:{_WORDS})\s)(?P<bare>[^\s\"'`<>{{}}\[\]()]{{8,128}})",
     r"\b[A-Z][A-Z0-9_]{0,60}_(?:KEY|TOKEN|SECRET|PASS|AUTH)\s?[=:]\s?[\"']?"
     r"(?P<variable>[^\s\"'`<>{}()]{16,256})",
     r"\b(?:sshpass\s+-p|redis-cli(?:\s+-h\s\S{1,80})?\s+(?:-a|--pass)|mysql(?:dump)?\s[^\n|;]{0,80}?-p"
@@ -248,21 +250,19 @@ def list_secrets(text: str) -> list[str]:
 
 def has_secret(text: str) -> bool:
     """Whether there is a secret in the text; fast where there is none."""
-    if len(text) < _SHORTEST or not _may_have_secret(text):
+    if len(text) < _SHORTEST:
         return False
     return (_search_cached if len(text) <= _CACHED_CHARS else _search)(text)
 
 
 def _search(text: str) -> bool:
-    return next(find_secrets(text), None) is not None
+    return any(True for find in (_find_issued, _find_named) for _ in find(text))
 
 
 _search_cached = lru_cache(maxsize=4096)(_search)
 
 
 def _mask(text: str) -> str:
-    if not _may_have_secret(text):
-        return text
     while True:  # what was too far from a name may come into its reach
         masked = text
         for start, end in _find_ranges(text):
@@ -304,23 +304,17 @@ _VALUE_HINTS = re.compile(r"\d|://|authorization|[\"'`][a-z]+(?: [a-z]+){3}")
 
 
 _ISSUED_HINTS = re.compile(
-    r"AKIA|ASIA|ABIA|ACCA|gh[pousr]_|github_pat_|gl[a-z]{1,5}[-_]|xox|xapp-|hooks\.slack|webhooks/"
-    r"|k_live_|k_test_|whsec_|sk-|gsk_|xai-|r8_|pplx-|AIza|GOCSPX-|ya29\.|1//0|npm_|pypi-|rubygems_"
-    r"|cio[A-Za-z0-9]{32}|dckr_|hf_|api_org_|SG\.|SK[0-9a-f]{32}|do[opr]_v1_|HRKU-|fm\d|nfp_|sbp_"
-    r"|sb_secret_|pscale_|AccountKey=|8Q~|:AA|\.[A-Za-z0-9_-]{6}\.|shp[a-z]{2}_|sq0|key-[0-9a-f]{32}"
-    r"|-us\d|dapi|lin_|secret_|ntn_|pat[A-Za-z0-9]{14}\.|ATATT3|ATCTT3|figd_|figo_|figu_"
-    r"|NRAK-|sntry|PMAK-|pul-|\.atlasv1\.|dp\.|ops_eyJ|A3-|hv[bsr]\.|AGE-SECRET|eyJ|LS0tLS1|PuTTY"
-    r"|-----BEGIN"
+    r"A(?:KIA|SIA|BIA|CCA|Iza|ccountKey=|TATT3|TCTT3|3-|GE-SECRET)"
+    r"|g(?:h[pousr]_|ithub_pat_|l[a-z]{1,5}[-_]|sk_)|x(?:ox|app-|ai-)"
+    r"|h(?:ooks\.slack|f_|v[bsr]\.)|w(?:ebhooks/|hsec_)|k(?:_live_|_test_|ey-[0-9a-f]{32})"
+    r"|s(?:k-|bp_|b_secret_|hp[a-z]{2}_|q0|ecret_|ntry)|r(?:8_|ubygems_)"
+    r"|p(?:plx-|ypi-|scale_|at[A-Za-z0-9]{14}\.|ul-)|GOCSPX-|ya29\.|1//0|n(?:pm_|fp_|tn_)"
+    r"|cio[A-Za-z0-9]{32}|d(?:ckr_|o[opr]_v1_|api|p\.)|api_org_|S(?:G\.|K[0-9a-f]{32})|HRKU-"
+    r"|f(?:m\d|igd_|igo_|igu_)|8Q~|:AA|\.(?:[A-Za-z0-9_-]{6}\.|atlasv1\.)|-(?:us\d|----BEGIN)"
+    r"|lin_|NRAK-|P(?:MAK-|uTTY)|ops_eyJ|eyJ|LS0tLS1"
 )
-"""Every text with a secret in the format of its issuer has one of these."""
-
-
-def _may_have_secret(text: str) -> bool:
-    """Whether a text is worth searching."""
-    if "-----BEGIN" in text or any(map(_ISSUED_HINTS.search, _LONG.findall(text))):
-        return True
-    folded = fold(text)
-    return bool(_HINTS.search(folded) and _VALUE_HINTS.search(folded))
+"""Every text with a secret in the format of its issuer has one of these; those with the
+same first letter are together, since each place is tried for every group."""
 
 
 def find_secrets(text: str) -> Iterator[Secret]:
@@ -334,7 +328,9 @@ def find_secrets(text: str) -> Iterator[Secret]:
 
 def _find_issued(text: str) -> Iterator[Secret]:
     """Only long words are searched, for what they may be; most texts have none."""
-    words = [word for word in _LONG.finditer(text) if _ISSUED_HINTS.search(word[0])]
+    words: list[re.Match[str]] = []
+    if any(_ISSUED_HINTS.search(word) for word in text.split() if len(word) >= MIN_CHARS):
+        words = [word for word in _LONG.finditer(text) if _ISSUED_HINTS.search(word[0])]
     numbers = _ISSUED_FILTER.candidates(fold(" ".join(word[0] for word in words))) if words else ()
     pattern = _issued(tuple(numbers))
     for word in words:
@@ -372,37 +368,35 @@ def _issued(numbers: tuple[int, ...]) -> re.Pattern[str]:
 
 @cache
 def _named(numbers: tuple[int, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(NAMED[at] for at in numbers))
+    return re.compile("|".join(NAMED[at] for at in numbers) or "(?!)")
 
 
 _BEFORE_HINT, _BEHIND_HINT = 100, 500
 """Characters of a match before its hint and behind it: more than any pattern has."""
 
 
-def _find_near_hints(pattern: re.Pattern[str], text: str, folded: str) -> Iterator[re.Match[str]]:
-    """The matches of a pattern, which is not tried where there is no hint: a long text has few."""
+def _find_near_hints(text: str, folded: str) -> Iterator[re.Match[str]]:
+    """The matches of the patterns that may match near each hint: a long text has few hints."""
     if len(folded) != len(text):  # where is not known
-        yield from pattern.finditer(text)
+        yield from _named(tuple(_NAMED_FILTER.candidates(folded))).finditer(text)
         return
-    start = end = 0
+    near: list[tuple[int, int]] = []
     for hint in _HINTS.finditer(folded):
-        if hint.start() - _BEFORE_HINT > end:
-            if _VALUE_HINTS.search(folded, start, end):
-                yield from pattern.finditer(text, start, end)
-            start = hint.start() - _BEFORE_HINT
-        end = hint.end() + _BEHIND_HINT
-    if _VALUE_HINTS.search(folded, start, end):
-        yield from pattern.finditer(text, start, min(end, len(text)))
+        start, end = max(0, hint.start() - _BEFORE_HINT), hint.end() + _BEHIND_HINT
+        if near and start <= near[-1][1]:
+            start = near.pop()[0]
+        near.append((start, end))
+    for start, end in near:
+        part = folded[start:end]
+        if _VALUE_HINTS.search(part):
+            yield from _named(tuple(_NAMED_FILTER.candidates(part))).finditer(text, start, end)
 
 
 def _find_named(text: str) -> Iterator[Secret]:
     folded = fold(text)
-    if not (_VALUE_HINTS.search(folded) and _HINTS.search(folded)):
+    if not _VALUE_HINTS.search(folded):
         return
-    numbers = _NAMED_FILTER.candidates(folded)
-    if not numbers:
-        return
-    for found in _find_near_hints(_named(tuple(numbers)), text, folded):
+    for found in _find_near_hints(text, folded):
         group = found.lastgroup or ""
         value = found[group]
         if _is_secret(value, strict=group not in _LOOSE, is_bare=group == "bare"):

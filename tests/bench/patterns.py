@@ -158,7 +158,11 @@ def attack(found: Found) -> tuple[str | None, int]:
             continue
         short = run(found, make(SHORT))
         long = run(found, make(LONG)) if short < LIMIT else short
-        if long > LEAST and (long > FASTER * short or short >= LIMIT) and (worst is None or long > worst[0]):
+        if (
+            long > LEAST
+            and (long > FASTER * short or short >= LIMIT)
+            and (worst is None or long > worst[0])
+        ):
             worst = long, f"{name}: {short:.3f} s for {SHORT} characters, {long:.3f} s for {LONG}"
             if long >= LIMIT / 4:
                 return worst[1], 0

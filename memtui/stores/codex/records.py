@@ -28,7 +28,7 @@ from memtui.stores.values import from_iso
 
 FIRST_LINE = "v1"
 """Of memory_summary.md; without it Codex does not put the summary into the prompt."""
-_GROUP = re.compile(r"^# Task Group:[ \t]*(.*?)[ \t]*$", re.MULTILINE)
+_GROUP = re.compile(r"^# Task Group:(.*)$", re.MULTILINE)
 _HEAD_LINE = re.compile(r"^(scope|applies_to):[ \t]*(.*)$", re.MULTILINE)
 _CWD = re.compile(r"cwd=([^;\s]+)")
 _HEAD = re.compile(r"([a-z_]+):[ \t]*(\S.*)")
@@ -65,7 +65,7 @@ def task_groups(text: str) -> list[TaskGroup]:
         group_text = text[match.end() : after.start() if after else len(text)]
         head_fields: dict[str, str] = dict(_HEAD_LINE.findall(group_text))
         scope, applies_to = (head_fields.get(key, "") for key in ("scope", "applies_to"))
-        groups.append(TaskGroup(match.start(), match[1], scope, applies_to))
+        groups.append(TaskGroup(match.start(), match[1].strip(" \t"), scope, applies_to))
     return groups
 
 
