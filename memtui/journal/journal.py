@@ -8,6 +8,7 @@ processes may use it at once.
 from __future__ import annotations
 
 import functools
+import os
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -395,7 +396,7 @@ class Journal:
 
         def read(db: sqlite3.Connection) -> list[Write]:
             rows = db.execute(sql, (action,))
-            return [Write(_text(path), pre, post, bool(done)) for path, pre, post, done in rows]
+            return [Write(_path(path), pre, post, bool(done)) for path, pre, post, done in rows]
 
         return self._read(read, [])
 
@@ -607,3 +608,13 @@ def _paths(parts: Iterable[StoreEdits]) -> set[Path]:
     return {
         real_path(p) for p in (*(sidecar_path(Path(root)) for root in roots), *map(Path, paths))
     }
+
+
+def _path(packed: object) -> str:
+    """The path of a column. Raises Damaged for what cannot be the name of a file."""
+    path = _text(packed)
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError as error:
+        raise Damaged("it is no path") from error
+    return path
