@@ -141,7 +141,7 @@ def test_a_project_that_two_stores_hold_has_each_event_once(tmp_path: Path) -> N
         opened = open_ambient(program.root)
         stores.append(opened.store)
         memories += opened.memories
-    stores[1].label = "second"  # type: ignore[misc]
+    stores[1].label = "second"
     memories = [replace(m, store="second") if m.id == "two" else m for m in memories]
     made = backup(memories, stores, NOW, whole=True)
     project = made.document["projects"][SHOP]
