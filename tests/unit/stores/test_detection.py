@@ -228,7 +228,7 @@ def _rows() -> Iterator[tuple[str, str, str, str | None]]:
             yield (name, *row)
 
 
-@pytest.mark.parametrize(("name", "tree", "asked", "found"), _rows())
+@pytest.mark.parametrize(("name", "tree", "asked", "found"), list(_rows()))
 def test_a_store_is_recognised_by_its_marks(
     tmp_path: Path, name: str, tree: str, asked: str, found: str | None
 ) -> None:
