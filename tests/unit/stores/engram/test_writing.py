@@ -412,6 +412,17 @@ def test_a_successor_supersedes_by_a_judged_relation(folder: Path) -> None:
     assert judged == [("judged", "user", "human")]
 
 
+def test_a_successor_that_was_superseded_itself_is_restored_alone(folder: Path) -> None:
+    """What it supersedes stays superseded: only the verdict against it is taken back."""
+    store = open_store(folder)
+    newest = do(store, change(Act.SUPERSEDE, 5, content="Muffles live in the tower")).refs[0]
+    assert everything(store).get("bells:5").status == "superseded"
+    planned = do(store, change(Act.RESTORE, 5))
+    assert planned.reason == f"takes back that it is superseded by {newest.partition(':')[2]}"
+    seen = everything(store)
+    assert (seen.get("bells:5").status, seen.get("bells:4").status) == ("active", "superseded")
+
+
 def test_links_are_verdicts_of_the_six_kinds_within_one_project(folder: Path) -> None:
     store = open_store(folder)
     for fields, reason in (
