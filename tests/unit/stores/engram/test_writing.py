@@ -732,12 +732,15 @@ def test_after_a_crash_the_row_itself_tells_what_became_of_it(folder: Path, mome
 def test_an_edit_for_another_table_or_file_is_refused(folder: Path) -> None:
     store = open_store(folder)
     path = str(folder / "engram.db")
-    for edit in (
-        RowEdit(path, "sqlite_master", {"name": "x"}, {"sql": "a"}, {"sql": "b"}),
-        RowEdit("/elsewhere.db", "observations", {"id": 1}, {"pinned": 0}, {"pinned": 1}),
-        RowEdit(path, "observations", {'id" = 1 --': 1}, {"pinned": 0}, {"pinned": 1}),
+    pins: tuple[dict[str, Any], dict[str, Any]] = ({"pinned": 0}, {"pinned": 1})
+    for edit, fault in (
+        (RowEdit(path, "sqlite_master", {"name": "x"}, {"sql": "a"}, {"sql": "b"}), "."),
+        (RowEdit("/elsewhere.db", "observations", {"id": 1}, *pins), "."),
+        (RowEdit(path, "observations", {'id" = 1 --': 1}, *pins), "has no column 'id\" = 1 --'"),
+        (RowEdit(path, "observations", {"id": 1}, {"a": 0}, {"b": 1}), "has no column 'a'"),
+        (RowEdit(path, "observations", {}, *pins), "has no row without a key"),
     ):
-        with pytest.raises(Refused):
+        with pytest.raises(Refused, match=fault):
             store.apply([edit], Told())
 
 

@@ -14,7 +14,7 @@ from memtui import paths
 from memtui.changes import Act, Change
 from memtui.errors import Refused
 from memtui.library import Library
-from memtui.stores.gemini import detect
+from memtui.stores.gemini import detect, target_of
 from memtui.stores.gemini.records import apply_patch, parse_patch
 from memtui.testing.fixtures import contents
 
@@ -182,3 +182,50 @@ def test_a_patch_of_several_files_is_read_file_by_file() -> None:
     one = "--- a/x.md\n+++ b/x.md\n@@ -1 +1 @@\n-a\n+b\n"
     first, second = parse_patch(one + one.replace("x.md", "y.md"))
     assert (first.new, second.new) == ("b/x.md", "b/y.md")
+
+
+def test_a_session_is_given_the_notes_of_its_project(tmp_path: Path) -> None:
+    root, library = load(tmp_path)
+    other = root / "tmp" / "other" / "memory" / "MEMORY.md"
+    other.parent.mkdir(parents=True)
+    other.write_text("- a\n")
+    (store,) = library.stores
+
+    def given(entity: str) -> dict[str, str]:
+        return {
+            text.title: text.note for text in store.session_start(library, entity, library.now())
+        }
+
+    every, own = "given to every session", "given to sessions of this project"
+    assert given("other") == {"GEMINI.md": every, "tmp/other/memory/MEMORY.md": own}
+    of_all = given("")
+    assert of_all.keys() > given("other").keys()
+    assert f"{NOTES}/MEMORY.md" in of_all
+    assert not [path for path in of_all if path.endswith(".patch")]
+    assert set(of_all.values()) == {every, own}
+
+
+@pytest.mark.parametrize(
+    ("named", "patch", "target"),
+    [
+        ("GEMINI.md", "tmp/p/memory/.inbox/global/extraction.patch", "GEMINI.md"),
+        ("b/GEMINI.md", "tmp/p/memory/.inbox/global/extraction.patch", "GEMINI.md"),
+        ("/r/GEMINI.md", "tmp/p/memory/.inbox/global/extraction.patch", "GEMINI.md"),
+        ("x.md", "tmp/p/memory/.inbox/global/extraction.patch", ""),
+        ("x.md", "tmp/p/memory/.inbox/private/extraction.patch", "tmp/p/memory/x.md"),
+        ("a/x.md", "tmp/p/memory/.inbox/private/extraction.patch", "tmp/p/memory/x.md"),
+        (
+            "/r/tmp/p/memory/x.md",
+            "tmp/p/memory/.inbox/private/extraction.patch",
+            "tmp/p/memory/x.md",
+        ),
+        ("tmp/p/memory/x.md", "tmp/p/memory/.inbox/private/extraction.patch", "tmp/p/memory/x.md"),
+        ("/r/tmp/q/memory/x.md", "tmp/p/memory/.inbox/private/extraction.patch", ""),
+        ("/r/GEMINI.md", "tmp/p/memory/.inbox/private/extraction.patch", ""),
+        ("sub/x.md", "tmp/p/memory/.inbox/private/extraction.patch", ""),
+        (".hidden.md", "tmp/p/memory/.inbox/private/extraction.patch", ""),
+        ("x.txt", "tmp/p/memory/.inbox/private/extraction.patch", ""),
+    ],
+)
+def test_a_patch_may_change_the_notes_beside_it(named: str, patch: str, target: str) -> None:
+    assert target_of(named, patch, Path("/r")) == target
