@@ -126,3 +126,10 @@ def test_what_was_retired_elsewhere_does_not_become_current(tmp_path: Path, stat
     store.apply(store.plan(change, Seen({})).edits, Told())
     (came,) = everything(store).held.values()
     assert came.status == ("active" if status in CURRENT else "deleted")
+
+
+def test_former_versions_are_said_to_stay_behind(tmp_path: Path) -> None:
+    source = everything(open_store(build(tmp_path / "from", "v3")))
+    store = empty(tmp_path / "to", "v3")
+    said = {id: store.plan(arriving(source.get(f"bells:{id}")), Seen({})).warnings for id in "12"}
+    assert said == {"1": (), "2": ("former versions are not carried along",)}

@@ -264,3 +264,12 @@ def test_an_imported_item_goes_to_its_day_and_a_note_to_its_file(root: Path) -> 
     assert "- Wind\n" in (root / "memory" / "2026-11-02.md").read_text()
     assert library.get(f"{label}:memory/2026-11-02.md#a").kind == "event"
     assert (root / "USER.md").read_text() == "# Ann\n"
+
+
+def test_tags_of_a_note_are_kept_beside_it(root: Path) -> None:
+    library = load(root)
+    label = library.stores[0].label
+    before = (root / "SOUL.md").read_text()
+    library.apply(library.plan([Change(Act.EDIT, label, f"{label}:SOUL.md", {"tags": ["self"]})]))
+    assert library.get(f"{label}:SOUL.md").tags == ("self",)
+    assert (root / "SOUL.md").read_text() == before
