@@ -37,7 +37,17 @@ AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ["journal"],
         ["tests/unit/journal", "tests/unit/library/test_history.py", "tests/unit/files"],
     ),
-    "stores": (["stores"], ["tests/unit/stores", "tests/conformance"]),
+    "stores": (
+        ["stores"],
+        [
+            "tests/unit/stores",
+            "tests/conformance",
+            "tests/unit/bundle",
+            "tests/unit/context/test_accesses.py",
+            "tests/unit/context/test_sessions.py",
+            "tests/unit/library/test_reverted_edits.py",
+        ],
+    ),
     "bundle": (["bundle"], ["tests/unit/bundle"]),
     "query": (
         ["query"],
