@@ -38,7 +38,13 @@ AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ["tests/unit/journal", "tests/unit/library/test_history.py", "tests/unit/files"],
     ),
     "stores": (["stores"], ["tests/unit/stores", "tests/conformance"]),
-    "bundle": (["bundle"], ["tests/unit/bundle"]),
+    "bundle": (
+        ["bundle"],
+        [
+            *("tests/unit/bundle", "tests/unit/cli/test_transfer.py"),
+            "tests/unit/stores/engram/test_transfer.py",
+        ],
+    ),
     "query": (
         ["query"],
         ["tests/unit/model", "tests/unit/search", "tests/unit/trust/test_fuzz.py"],
