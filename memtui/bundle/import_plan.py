@@ -28,7 +28,7 @@ from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.base import Store, WritableStore
-from memtui.stores.format import ExportRequest, Format, IncomingStore
+from memtui.stores.format import ExchangeDocument, ExportRequest, Format, IncomingStore
 from memtui.stores.plans import BatchView
 from memtui.stores.registry import format_of
 from memtui.text import counted
@@ -373,13 +373,14 @@ class _Planner:
     def _plan_by_store(self, incoming: IncomingStore, target: WritableStore) -> StoreImport | None:
         """Let the store plan the import by its program's own keys, if it can; else None."""
         known = format_of(target.format)
-        if known is None or known.document is None or known.document.plan_import is None:
+        document = known.document if known else None
+        if known is None or document is None or document.plan_import is None:
             return None
-        text = incoming.document or _build_document(incoming, known, self.library.now())
+        text = incoming.document or _export_rows(incoming, known, document, self.library.now())
         if not text:
             return None
         self._report(f"planning {incoming.label}", 0, 0)
-        plan = known.document.plan_import(target, text)
+        plan = document.plan_import(target, text)
         self._add_plan(target.label, plan)
         existing = ExistingMemories(self.library, target)
         items = [map_memory(memory, incoming.format, target) for memory in incoming.memories]
@@ -393,12 +394,14 @@ class _Planner:
         return StoreImport(incoming.label, target.label, *lists, reason=plan.reason)
 
 
-def _build_document(incoming: IncomingStore, known: Format, now: datetime) -> str:
+def _export_rows(
+    incoming: IncomingStore, known: Format, document: ExchangeDocument, now: datetime
+) -> str:
     """Build the exchange document that the store's own program would export; empty without rows."""
-    if incoming.rows is None or known.database is None or known.document is None:
+    if incoming.rows is None or known.database is None:
         return ""
     with tempfile.TemporaryDirectory(prefix="memtui-import-") as folder:
         known.database.rebuild(incoming.rows(), Path(folder) / known.database.name)
         store = known.open(Path(folder), known.name)
         request = ExportRequest((), (store,), now, complete=(store.label,), whole=True)
-        return known.document.export(request).text
+        return document.export(request).text
