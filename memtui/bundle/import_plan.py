@@ -1,8 +1,8 @@
 """Plan an import into open stores, memory by memory.
 
 Each memory is new, the same as an existing one, in conflict with an existing one or an earlier one
-of the file (then it is skipped and listed), or rejected by the store. An import never changes, supersedes or deletes
-existing memories. It is one action of the journal.
+of the file (then it is skipped and listed), or rejected by the store. An import never changes,
+supersedes or deletes existing memories. It is one action of the journal.
 
 Within a format every field is kept; across formats the target's `TransferSupport.convert` decides.
 The id is kept where possible, and a converted memory names the ref it came from, so that a second
