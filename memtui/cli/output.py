@@ -199,18 +199,28 @@ def confirm_owner(library: Library, write: Callable[[], JournalAction]) -> Journ
 
     Raises ForeignOwner if the person declines or there is no terminal to ask on.
     """
-    while True:
-        try:
-            action = write()
-            break
-        except ForeignOwner as error:
-            question = f"{error.where}: {error.what}. Change the owner and save?"
-            if not sys.stdin.isatty() or not click.confirm(question, err=True):
-                raise
-            library.accept_ownership(error.path)
+    try:
+        while True:
+            try:
+                action = write()
+                break
+            except ForeignOwner as error:
+                question = f"{error.where}: {error.what}. Change the owner and save?"
+                if not sys.stdin.isatty() or not click.confirm(question, err=True):
+                    raise
+                library.accept_ownership(error.path)
+    finally:
+        print_journal_fault(library)
     for warning in action.warnings:
         print(f"memtui: {one_line(warning)}", file=sys.stderr)
     return action
+
+
+def print_journal_fault(library: Library) -> None:
+    """Say on standard error that a damaged journal was set aside, unless an error says it."""
+    fault = library.journal_fault
+    if fault and fault not in str(sys.exc_info()[1]):
+        print(f"memtui: {one_line(fault)}", file=sys.stderr)
 
 
 def confirm_deletion(memory: Memory) -> bool:

@@ -11,7 +11,7 @@ import click
 
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import clear_progress, confirm_owner, print_diffs, print_json, show_progress
-from memtui.cli.store_selection import load_library
+from memtui.cli.store_selection import load_library, read_library
 from memtui.errors import Refused, did_you_mean
 from memtui.text import counted, one_line, visible
 
@@ -67,7 +67,8 @@ def review(
 
     Nothing is changed without `accept`. A hint proposes no change: it names memories to look at.
     """
-    library = load_library(stores)
+    is_reading = not arguments or arguments[0] in ("list", "show")
+    library = read_library(stores) if is_reading else load_library(stores)
     queue = _queue_of(library, clones)
     verb, ids = (arguments[0], arguments[1:]) if arguments else ("list", ())
     if verb != "list" and verb not in _VERBS:
@@ -242,6 +243,7 @@ def extract(
                 "content": fact.content,
                 "entity": fact.entity or entity,
                 "importance": fact.importance,
+                "source": "transcript",
             },
         )
         for fact in facts

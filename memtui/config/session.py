@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -93,6 +94,8 @@ def _session(values: Mapping[str, Any]) -> Session:
         for name in ("query", "selected", "focus", "zoomed", "theme", "seen")
         if isinstance(values.get(name), str)
     }
+    if not _is_time(texts.get("seen", "")):
+        texts["seen"] = ""
     panes = values.get("panes")
     return Session(
         **texts,
@@ -105,6 +108,14 @@ def _session(values: Mapping[str, Any]) -> Session:
         bookmarks=_bookmarks(values.get("bookmarks")),
         commands=_texts(values.get("commands")),
     )
+
+
+def _is_time(text: str) -> bool:
+    """Whether this is an ISO time with its zone."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _texts(values: object) -> tuple[str, ...]:

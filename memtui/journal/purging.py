@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from memtui.dataclass import dataclass
+from memtui.journal.action import JournalAction
 from memtui.journal.database import FILE
 from memtui.journal.journal import Journal
 from memtui.text.secrets import list_secrets
@@ -42,9 +43,7 @@ def find_copies(journal: Journal, cache: Path | None, secrets: Collection[str]) 
     Raises SaveError if the journal cannot be read.
     """
     actions = tuple(
-        action.id
-        for action in journal.log(_EVERY)
-        if _holds((asdict(action), [asdict(write) for write in journal.writes(action.id)]), secrets)
+        action.id for action in journal.log(_EVERY) if _holds(_texts(journal, action), secrets)
     )
     files: list[Path] = []
     others: list[Path] = []
@@ -61,6 +60,13 @@ def purge(journal: Journal, copies: OwnCopies) -> None:
     journal.forget(copies.actions)
     for file in copies.files:
         file.unlink(missing_ok=True)
+
+
+def _texts(journal: Journal, action: JournalAction) -> tuple[Any, ...]:
+    """Everything that the journal has of an action."""
+    edits = [asdict(edit) for edit in action.edits]
+    writes = [asdict(write) for write in journal.writes(action.id)]
+    return action.title, action.note, action.stores, edits, writes
 
 
 def _holds(value: Any, secrets: Collection[str]) -> bool:

@@ -26,6 +26,7 @@ import memtui
 from memtui import paths
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError
+from memtui.sealed_lines import seal, unseal
 from memtui.text import secrets
 from memtui.upkeep import instruction_meanings, instructions
 from memtui.upkeep.proposal_scan import ScannedGroup
@@ -36,7 +37,7 @@ log = logging.getLogger(__name__)
 CACHE_FOLDER = "reviews"
 MAX_FILES = 8
 """Choices of stores that are kept: memtui opens others in each project."""
-_VERSION = 6
+_VERSION = 7
 _Decisions = dict[str, dict[str, Any]]
 _FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
@@ -77,13 +78,13 @@ class ReviewFile:
 
     def read_findings(self) -> Findings | None:
         """All that was found, without what the next scan needs; None if nothing is kept."""
-        with contextlib.suppress(OSError, *_FAULTS), self.path.open(encoding="utf-8") as file:
+        with contextlib.suppress(OSError, *_FAULTS), self.path.open("rb") as file:
             return self._findings(file.readline())
         return None
 
-    def _findings(self, line: str) -> Findings:
+    def _findings(self, line: bytes) -> Findings:
         """The findings of the first line. Raises ValueError if it is of other rules, and more."""
-        head = json.loads(line)
+        head = unseal(line)
         if head["rules"] != _rules() or head["settings"] != self.settings:
             raise ValueError("made with other rules or settings")
         return Findings(str(head["stamp"]), tuple(map(from_record, head["proposals"])))
@@ -91,8 +92,8 @@ class ReviewFile:
     def read(self) -> CachedReview | None:
         """All that is kept; None if nothing is."""
         with contextlib.suppress(OSError, *_FAULTS):
-            first, second, _ = self.path.read_text(encoding="utf-8").split("\n")
-            findings, rest = self._findings(first), json.loads(second)
+            with self.path.open("rb") as file:
+                findings, rest = self._findings(file.readline()), unseal(file.readline())
             found = {one.id: one for one in findings.proposals}
             groups = {
                 key: ScannedGroup(str(mark), tuple(found[id] for id in ids))
@@ -132,7 +133,7 @@ class ReviewFile:
             "texts": review.texts,
         }
         try:
-            text = f"{json.dumps(head)}\n{json.dumps(rest)}\n"
+            text = (seal(head) + seal(rest)).decode("ascii")
             paths.write_private(self.path, text, durable=False)
             files = sorted(self.path.parent.glob("*.json"), key=lambda file: -file.stat().st_mtime)
             for file in files[MAX_FILES:]:

@@ -60,6 +60,9 @@ class StoreCache:
         """Stamp of each shard on disk."""
         self._clean: dict[str, str] = {}
         """Stamp of each shard that was searched for secrets and has none."""
+        self._doubtful: set[str] = set()
+        """Keys of shards from the cache with something unreadable, to be read again once: memory
+        or the disk may have failed without a change of the file."""
         self._scan_unreadable: tuple[Unreadable, ...] = ()
         self._files: dict[str, tuple[str, ...]] = {}
         self._sizes: dict[str, int] = {}
@@ -106,7 +109,9 @@ class StoreCache:
         slots: array[int] = array("q")
         for shard in self.catalog.shards if self.catalog is not None else ():
             loaded = self.shards.get(shard.key)
-            is_unchanged = loaded is not None and loaded.stamp == shard.stamp
+            is_unchanged = loaded is not None and (
+                loaded.stamp == self._saved.get(shard.key) == shard.stamp
+            )
             cached = self._cached_slots(loaded, shard.left_out) if loaded and is_unchanged else ()
             slots.extend(cached if len(cached) == shard.count else [-1] * shard.count)
         return slots
@@ -172,6 +177,7 @@ class StoreCache:
         self.catalog = catalog
         self._saved = {shard.key: shard.stamp for shard in catalog.shards}
         self._clean = {s.key: s.stamp for s in catalog.shards if not s.left_out}
+        self._doubtful = {shard.key for shard in catalog.shards if shard.unreadable}
         self.shards = {
             shard.key: replace(shard, first=first + shard.first) if first else shard
             for shard in catalog.shards
@@ -188,8 +194,9 @@ class StoreCache:
         ]
 
     def stale_shards(self, scan: Scan) -> Iterator[Shard]:
-        """Shards to read: new ones, changed ones, those with a file that had vanished, and those
-        that are not whole in the cache."""
+        """Shards to read: new ones, changed ones, those with a file that had vanished or that could
+        not be read when the cache was written, and those that are not whole in the cache."""
+        doubtful, self._doubtful = self._doubtful, set()
         for shard in scan.shards:
             loaded = self.shards.get(shard.key)
             if (
@@ -197,6 +204,7 @@ class StoreCache:
                 or loaded.stamp != shard.stamp
                 or loaded.has_missing_file
                 or loaded.lacks_rows
+                or shard.key in doubtful
             ):
                 yield shard
 
@@ -231,6 +239,7 @@ class StoreCache:
         """Replace the memories of these shards."""
         for shard, _ in batch:
             self._sizes.pop(shard.key, None)
+            self._saved.pop(shard.key, None)
         self.version += 1
         sharing = self._shards_sharing_ids(table)
         shared = self._append_shards(

@@ -5,7 +5,7 @@ In the private cache folder, which is always safe to delete, one *generation* fo
     CURRENT              name of the current generation
     <generation>/
       catalog.json       versions, the shards with their stamps and slots, unreadable files,
-                         and checksums of the other files
+                         and checksums of the other files, as a sealed line
       rows.jsonl         one memory per line, as `memtui.model.to_record` gives it; memories with a
                          secret are left out
       offsets.npy        where each line starts, and the end
@@ -37,6 +37,7 @@ import numpy as np
 from memtui import __version__
 from memtui.dataclass import asdict, dataclass, replace
 from memtui.model import Memory, from_record, to_record
+from memtui.sealed_lines import seal, unseal
 from memtui.search import cache_files
 from memtui.search.columns import ARRAYS, VOCABULARY_OF, Columns
 from memtui.stores.base import Unreadable
@@ -210,6 +211,7 @@ class Catalog:
     columns: Columns
 
 
+CATALOG_FILE = "catalog.json"
 REFS_FILE = "refs.jsonl"
 _REF_BEGIN = b'{"ref":"'
 """How every record begins: `ref` is the first field of a memory."""
@@ -319,7 +321,8 @@ def _write(
         "sums": {file.name: cache_files.checksum(file) for file in sorted(folder.iterdir())},
         "shards": [asdict(replace(shard, apart=-1)) for shard in shards],
     }
-    cache_files.write_text(folder / "catalog.json", json.dumps(header))
+    with cache_files.create(folder / CATALOG_FILE) as stream:
+        stream.write(seal(header))
     return offsets
 
 
@@ -393,7 +396,7 @@ def load(home: Path) -> Catalog | None:
 
 def load_generation(folder: Path) -> Catalog:
     """Return one generation, opened. Raises almost anything when its files are damaged."""
-    header = json.loads((folder / "catalog.json").read_bytes())
+    header = unseal((folder / CATALOG_FILE).read_bytes())
     if (header["form"], header["memtui"]) != (FORMAT_VERSION, __version__):
         raise ValueError("written by another version")
     for name, expected in header["sums"].items():

@@ -80,9 +80,9 @@ password. The group is the value, which must look like a secret."""
 
 
 _BEGINNING = re.compile(r"(^|\|)\\b")
-_START = r"\1(?:\\b|(?<=\\\\[nrt]))"
+_START = r"(?:\b|(?<=\\[nrt]))"
 """A word also begins after an escaped end of line, as in the diff of a JSON file."""
-_PATTERNS = tuple(_BEGINNING.sub(_START, pattern) for pattern in ISSUED.values())
+_PATTERNS = tuple(ISSUED.values())
 _ISSUED_FILTER = ExpressionFilter(tuple(ISSUED.values()))
 _LONG = re.compile(rf"[^\s,;()\"'`]{{{MIN_CHARS},}}")
 _KEY = re.compile(PRIVATE_KEY)
@@ -317,7 +317,7 @@ _ISSUED_HINTS = re.compile(
 
 def _may_have_secret(text: str) -> bool:
     """Whether a text is worth searching."""
-    if _ISSUED_HINTS.search(text):
+    if "-----BEGIN" in text or any(map(_ISSUED_HINTS.search, _LONG.findall(text))):
         return True
     folded = fold(text)
     return bool(_HINTS.search(folded) and _VALUE_HINTS.search(folded))
@@ -334,7 +334,7 @@ def find_secrets(text: str) -> Iterator[Secret]:
 
 def _find_issued(text: str) -> Iterator[Secret]:
     """Only long words are searched, for what they may be; most texts have none."""
-    words = list(_LONG.finditer(text)) if _ISSUED_HINTS.search(text) else []
+    words = [word for word in _LONG.finditer(text) if _ISSUED_HINTS.search(word[0])]
     numbers = _ISSUED_FILTER.candidates(fold(" ".join(word[0] for word in words))) if words else ()
     pattern = _issued(tuple(numbers))
     for word in words:
@@ -355,8 +355,19 @@ def _find_issued(text: str) -> Iterator[Secret]:
 
 @lru_cache(maxsize=512)
 def _issued(numbers: tuple[int, ...]) -> re.Pattern[str]:
-    """The patterns of these issuers; none: what matches nothing."""
-    return re.compile("|".join(f"(?P<p{at}>{_PATTERNS[at]})" for at in numbers) or "(?!)")
+    """The patterns of these issuers; none: what matches nothing.
+
+    Those that begin with a word are tried only where one begins.
+    """
+    words, others = [], []
+    for at in numbers:
+        group = f"(?P<p{at}>%s)"
+        if _PATTERNS[at].startswith(r"\b"):
+            words.append(group % _BEGINNING.sub(r"\1", _PATTERNS[at]))
+        else:
+            others.append(group % _PATTERNS[at])
+    starting = [f"{_START}(?:{'|'.join(words)})"] if words else []
+    return re.compile("|".join([*starting, *others]) or "(?!)")
 
 
 @cache
@@ -376,10 +387,12 @@ def _find_near_hints(pattern: re.Pattern[str], text: str, folded: str) -> Iterat
     start = end = 0
     for hint in _HINTS.finditer(folded):
         if hint.start() - _BEFORE_HINT > end:
-            yield from pattern.finditer(text, start, end)
+            if _VALUE_HINTS.search(folded, start, end):
+                yield from pattern.finditer(text, start, end)
             start = hint.start() - _BEFORE_HINT
         end = hint.end() + _BEHIND_HINT
-    yield from pattern.finditer(text, start, min(end, len(text)))
+    if _VALUE_HINTS.search(folded, start, end):
+        yield from pattern.finditer(text, start, min(end, len(text)))
 
 
 def _find_named(text: str) -> Iterator[Secret]:

@@ -29,11 +29,12 @@ from memtui.model import (
     to_record,
 )
 from memtui.paths import write_private
+from memtui.sealed_lines import seal, unseal
 from memtui.tui.first_frame import delete_oldest, stamp_store
 from memtui.tui.widgets.statistics import Row
 
 FOLDER = "screens"
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 1_000_000
 """memtui writes no larger file."""
 MAX_ROWS = 120
@@ -114,8 +115,8 @@ def save(cache: Path, key: str, screen: CachedScreen) -> bool:
         folder = cache / FOLDER
         stamps = {str(root): stamp_store(root) for root in screen.roots.values()}
         with text.masked_always():
-            written = json.dumps({"version": VERSION, "stamps": stamps, **_encode(screen)})
-        write_private(folder / f"{key}.json", written + "\n", durable=False)
+            written = seal({"version": VERSION, "stamps": stamps, **_encode(screen)})
+        write_private(folder / f"{key}.json", written.decode("ascii"), durable=False)
         delete_oldest(folder)
     except (OSError, ValueError, RecursionError):
         return False
@@ -130,7 +131,7 @@ def load(cache: Path, key: str, view: str) -> CachedScreen | None:
         path = cache / FOLDER / f"{key}.json"
         if path.stat().st_size > MAX_BYTES:
             return None
-        values = json.loads(path.read_bytes())
+        values = unseal(path.read_bytes())
         if values["version"] != VERSION or values["view"] != view:
             return None
         if any(stamp_store(Path(root)) != stamp for root, stamp in values["stamps"].items()):

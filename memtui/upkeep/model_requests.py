@@ -115,7 +115,7 @@ def parse_summary(answer: str) -> str:
     return text
 
 
-_FENCE = re.compile(r"\A```(?:json)?\s*\n(?P<inside>.*)\n```\s*\Z", re.DOTALL)
+_FENCE = re.compile(r"\A```(?:json)?[ \t]*\r?\n(?P<inside>.*)\n```\Z", re.DOTALL)
 
 
 def parse_facts(answer: str) -> tuple[ExtractedFact, ...]:
