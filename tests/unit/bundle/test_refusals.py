@@ -14,9 +14,13 @@ import pytest
 from memtui.bundle import archive, bundle_reader
 from memtui.bundle.archive import Archive
 from memtui.bundle.bundle_reader import read_document, verify_document
+from memtui.bundle.bundle_writer import pack_stores
 from memtui.errors import BundleError
+from memtui.library import Library
 from memtui.model import Memory, to_record
 from tests.unit.bundle.hostile import HOSTILE, ONLY_WHOLE, framed, sealed
+
+SAMPLES = Path(__file__).parents[3] / "sample-data"
 
 BYTES = "its bytes differ from what its contents require"
 VERSION = "it was written by another version of memtui"
@@ -462,3 +466,19 @@ def test_rows_of_no_database_are_not_sound(tmp_path: Path, format: str) -> None:
     data = sealed(format=format, files={}, more={"rows/agent-memory.jsonl": b"1\n"})
     with pytest.raises(BundleError, match=f"rows of a format memtui does not know: '{format}'"):
         verify_document(read_document(written(tmp_path, data)))
+
+
+@pytest.mark.slow
+def test_rows_of_another_form_are_not_sound(tmp_path: Path) -> None:
+    """They make a database, but not that of which they say that they are the rows."""
+    library = Library.open([SAMPLES / "engram"])
+    library.load()
+    packed = pack_stores(library, None)
+    rows = packed.entries["rows/engram.jsonl"]
+    document = read_document(written(tmp_path, b"".join(archive.encode_archive(packed.archive))))
+    count = f"{document.count} memories, {len(rows.splitlines()):,} rows"
+    assert verify_document(document)[1] == f"engram (engram): {count} that make a sound database"
+    packed.entries["rows/engram.jsonl"] = rows.replace(b'{"database"', b'{ "database"', 1)
+    document = read_document(written(tmp_path, b"".join(archive.encode_archive(packed.archive))))
+    with pytest.raises(BundleError, match="its rows do not rebuild the same database"):
+        verify_document(document)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -505,3 +506,24 @@ def test_of_the_sidecar_only_what_it_says_counts(
         with pytest.raises(Refused, match="nothing was removed"):
             journal(tmp_path).undo(anywhere=True)
     assert (tmp_path / "there").exists() != is_removed
+
+
+def test_a_folder_that_cannot_be_removed_stays(tmp_path: Path) -> None:
+    place = restored(tmp_path, "simple-memory")
+    first = held(place)
+
+    def fail(point: str) -> None:
+        if point == "put":
+            raise OSError(errno.EBUSY, "Device or resource busy")
+
+    save_hooks.install(fail)
+    try:
+        with pytest.raises(SaveError) as caught:
+            journal(tmp_path).undo(anywhere=True)
+    finally:
+        save_hooks.install(None)
+    assert caught.value.what == "nothing was removed: Device or resource busy"
+    assert caught.value.where == str(place)
+    assert held(place) == first
+    journal(tmp_path).undo(anywhere=True)
+    assert beside(tmp_path) == set()
