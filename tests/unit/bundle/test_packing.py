@@ -109,6 +109,15 @@ def test_a_database_is_packed_as_its_rows(tmp_path: Path) -> None:
     assert first["origin"]["file"] == "engram.db"
 
 
+def test_what_the_place_of_a_store_tells_has_no_time(tmp_path: Path) -> None:
+    """Or no two bundles of the store were alike."""
+    memory = tmp_path / "projects" / "-x" / "memory"
+    memory.mkdir(parents=True)
+    (memory / "MEMORY.md").write_text("# Lamps are amber\n")
+    (about,) = pack_stores(opened(memory), None).stores
+    assert about["files"][bundle_writer.PLACE_FACTS] == {"mtime_ns": 0}
+
+
 def test_progress_is_reported_for_each_store(home: Path) -> None:
     library = opened(home, SAMPLES / "simple-memory")
     reports: list[Progress] = []

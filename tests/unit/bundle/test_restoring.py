@@ -476,8 +476,10 @@ def test_what_was_written_since_is_named(
 ) -> None:
     Library((), state=tmp_path / "state").restore(made(tmp_path, sealed()))
     write(tmp_path / "there")
+    before = (tmp_path / "there").stat().st_ctime_ns
     with pytest.raises(Refused) as caught:
         journal(tmp_path).undo(anywhere=True)
+    assert (tmp_path / "there").stat().st_ctime_ns == before, "it is not even moved"
     assert why in str(caught.value)
     assert "undo what came later first, or delete the folder yourself" in str(caught.value)
 
