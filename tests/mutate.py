@@ -42,7 +42,7 @@ AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ["bundle"],
         [
             *("tests/unit/bundle", "tests/unit/cli/test_transfer.py"),
-            "tests/unit/stores/engram/test_transfer.py",
+            *("tests/unit/stores/engram/test_transfer.py", "tests/unit/files/test_staging.py"),
         ],
     ),
     "query": (
