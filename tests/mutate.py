@@ -48,7 +48,13 @@ AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
             "tests/unit/library/test_reverted_edits.py",
         ],
     ),
-    "bundle": (["bundle"], ["tests/unit/bundle"]),
+    "bundle": (
+        ["bundle"],
+        [
+            *("tests/unit/bundle", "tests/unit/cli/test_transfer.py"),
+            *("tests/unit/stores/engram/test_transfer.py", "tests/unit/files/test_staging.py"),
+        ],
+    ),
     "query": (
         ["query"],
         ["tests/unit/model", "tests/unit/search", "tests/unit/trust/test_fuzz.py"],
