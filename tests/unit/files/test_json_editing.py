@@ -423,7 +423,7 @@ def test_a_value_is_found_by_its_pointer(pointer: tuple[str, ...], raw: str) -> 
 
 
 @pytest.mark.parametrize(
-    "pointer", [("b",), ("a", "2"), ("a", "x"), ("a", "-1"), ("0", "0"), ("1",)]
+    "pointer", [("b",), ("a", "2"), ("a", "x"), ("a", "-1"), ("0", "0"), ("1", "x"), ("1",)]
 )
 def test_a_pointer_that_leads_nowhere_is_said_to(pointer: tuple[str, ...]) -> None:
     with pytest.raises(UnreadableFile, match=f"there is no {pointer[-1]!r} where one belongs"):
