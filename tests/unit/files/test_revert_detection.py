@@ -414,6 +414,7 @@ def compared(before: str, after: str, now: str) -> tuple[bool, bool, str]:
         ("a c", "a b c", "a x", (True, False, "a b x")),
         ("a c", "a b c", "x c", (True, False, "x b c")),
         ("a c", "a b c", "x y", (False, False, "x y")),
+        ("a c d", "a b c D", "c d", (True, False, "b c D")),
         ("a c", "b a c", "a x c", (True, False, "b a x c")),
         ("a c", "a c b", "a x c", (True, False, "a x c b")),
         ("a c", "a b c", "a c b", (False, True, "a c b")),

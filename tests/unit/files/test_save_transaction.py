@@ -488,6 +488,53 @@ def test_a_file_is_as_it_was_after_an_error_at_any_point(
     assert os.listdir(note.parent) == ([note.name] if after else [])
 
 
+class Told(NullRecorder):
+    """Notes what it is told, in order."""
+
+    def __init__(self, state: Path) -> None:
+        super().__init__(state)
+        self.calls: list[tuple[str, ...]] = []
+
+    def intend(self, path: str, pre: str, post: str) -> None:
+        self.calls.append(("intend", Path(path).name, pre, post))
+
+    def done(self, path: str) -> None:
+        self.calls.append(("done", Path(path).name))
+
+    def failed(self, path: str) -> None:
+        self.calls.append(("failed", Path(path).name))
+
+
+def test_the_recorder_is_told_of_each_write_and_whether_it_is_in_the_file(
+    note: Path, tmp_path: Path, at: Callable[[Steps], None]
+) -> None:
+    told = Told(tmp_path / "state")
+    old, new = (backups.digest(data) for data in (b"old\n", b"new\n"))
+    edit = TextEdit(str(note), "old\n", "new\n")
+    with pytest.raises(Conflict):
+        commit([TextEdit(str(note), "else\n", "new\n")], told)
+    assert told.calls == [("failed", "note.md")]
+    for point in ("check", "folder"):
+        told.calls.clear()
+        at({point: failing})
+        with pytest.raises(SaveError):
+            commit([edit], told)
+        assert told.calls == [("intend", "note.md", old, new), ("failed", "note.md")]
+    told.calls.clear()
+    commit([edit], told)
+    commit([edit], told)  # nothing to do, and nothing to record
+    commit([TextEdit(str(note), "new\n", None)], told)
+    commit([TextEdit(str(note), None, "new\n")], told)
+    assert told.calls == [
+        ("intend", "note.md", old, new),
+        ("done", "note.md"),
+        ("intend", "note.md", new, ""),
+        ("done", "note.md"),
+        ("intend", "note.md", "", new),
+        ("done", "note.md"),
+    ]
+
+
 @pytest.mark.parametrize("point", ["temp", "write", "fsync", "exchange", "folder"])
 def test_a_new_file_and_its_folders_are_not_left_after_an_error(
     path: Path, recorder: NullRecorder, at: Callable[[Steps], None], point: str

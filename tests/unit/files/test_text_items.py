@@ -460,6 +460,14 @@ def test_a_text_is_ours_edited_from_a_certain_similarity(
     assert is_similar(first, second) is expected
 
 
+def test_a_long_text_is_similar_to_itself_edited() -> None:
+    text = "".join(
+        f"The {place} is closed on day {number}. "
+        for number, place in enumerate(["harbour", "quay"] * 9)
+    )
+    assert is_similar(text, text.replace("quay", "pier"))
+
+
 # ---- which changes of entries were reverted ------------------------------------------------------
 
 HELD, REVERTED = EditState.HELD, EditState.REVERTED
