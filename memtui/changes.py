@@ -7,14 +7,14 @@ or table row, and what to tell the person. Each edit holds the text before and a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memtui.acts import DESTRUCTIVE as DESTRUCTIVE
 from memtui.acts import Act as Act
 from memtui.acts import Outcome as Outcome
 from memtui.dataclass import dataclass, field, replace
-from memtui.text import counted
+from memtui.text import are_secrets_revealed, counted, mask_secrets
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +195,45 @@ class FileDiff:
     path: str
     before: str | None
     after: str | None
+
+
+_AROUND = 40
+"""Lines around a change that are masked too: a diff shows three, and a private key has some 30."""
+_OTHER_SECRET = "  (another secret)"
+"""Behind a line that changes only within what is masked."""
+
+
+def mask_diff(diff: FileDiff) -> FileDiff:
+    """Return a diff as it is shown: its secrets masked in the lines that change and around them."""
+    if are_secrets_revealed():
+        return diff
+    before, after = (diff.before or "").split("\n"), (diff.after or "").split("\n")
+    head = _count_common(before, after)
+    tail = _count_common(before[head:][::-1], after[head:][::-1])
+    start, end = max(0, head - _AROUND), max(0, tail - _AROUND)
+    old, new = (_mask_lines(lines, start, len(lines) - end) for lines in (before, after))
+    known, masked = set(before), set(old) - set(before)
+    new = [
+        f"{line}{_OTHER_SECRET}" if line in masked and true not in known else line
+        for line, true in zip(new, after, strict=True)
+    ]
+    return replace(
+        diff,
+        before=None if diff.before is None else "\n".join(old),
+        after=None if diff.after is None else "\n".join(new),
+    )
+
+
+def _mask_lines(lines: Sequence[str], start: int, end: int) -> list[str]:
+    """The lines, with secrets masked from `start` up to `end`."""
+    part = mask_secrets("\n".join(lines[start:end])).split("\n") if start < end else []
+    return [*lines[:start], *part, *lines[end:]]
+
+
+def _count_common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many elements both have in common at their beginning."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
 def edit_diffs(edit: Edit) -> list[FileDiff]:

@@ -25,8 +25,8 @@ folder and in the default locations. Without a terminal it prints a summary inst
 REF is a full ref (`label:id`), an id, or the beginning of an id. TIME is an age (`30m`, `24h`,
 `7d`, `2w`, `1y`) or an ISO date.
 
-Exit codes: 0 done, 1 refused or not found, 2 wrong usage, 3 exported without what could not be
-read. Errors are one line on standard error.
+Exit codes: 0 done, 1 refused or not found, 2 wrong usage, 3 done, but something
+could not be read, which standard error names. Errors are one line on standard error.
 """
 
 
@@ -38,6 +38,7 @@ def _options(command: click.Command) -> list[click.Option]:
 @options.store_option
 @options.json_option
 @options.dry_run_option
+@options.show_secrets_option
 def _common() -> None:
     """Carries the options that most commands share."""
 

@@ -16,7 +16,7 @@ from memtui.model import CURRENT, UNTYPED, Memory, to_record
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.format import ExchangeDocument, ExportRequest
-from memtui.text import counted, date, number, one_line, visible
+from memtui.text import counted, date, escaped, escaped_line, number
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +283,7 @@ def encode_markdown(memories: Sequence[Memory]) -> Iterator[str]:
         chapters.setdefault(memory.entity, []).append(memory)
     yield "# Memories\n"
     for entity in sorted(chapters):
-        yield f"\n## {one_line(entity) or 'without entity'}\n"
+        yield f"\n## {escaped_line(entity) or 'without entity'}\n"
         for memory in chapters[entity]:
             yield from _paragraph(memory)
 
@@ -291,8 +291,8 @@ def encode_markdown(memories: Sequence[Memory]) -> Iterator[str]:
 def _paragraph(memory: Memory) -> Iterator[str]:
     status = "" if memory.status == "active" else f", {memory.status}"
     about = f"{memory.type or UNTYPED}, {memory.importance}{status}, {date(memory.when)}"
-    yield f"\n### {one_line(memory.headline)}\n\n"
-    yield f"*{one_line(about)}* `{one_line(memory.ref)}`\n"
-    body = visible(memory.content).strip()
-    if body and body != visible(memory.headline).strip():
+    yield f"\n### {escaped_line(memory.headline)}\n\n"
+    yield f"*{escaped_line(about)}* `{escaped_line(memory.ref)}`\n"
+    body = escaped(memory.content).strip()
+    if body and body != escaped(memory.headline).strip():
         yield "\n" + "\n".join(f"> {line}".rstrip() for line in body.split("\n")) + "\n"

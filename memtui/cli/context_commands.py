@@ -12,14 +12,15 @@ import click
 from memtui import query as queries
 from memtui.cli.options import json_option, limit_option, store_option
 from memtui.cli.output import print_json
-from memtui.cli.store_selection import load_library
-from memtui.errors import Refused, did_you_mean
+from memtui.cli.store_selection import read_library
+from memtui.errors import RefError, Refused, did_you_mean
 from memtui.model import format_time, to_record
 from memtui.query import Query, Sort
 from memtui.text import counted, cut, date, number, one_line, visible
 
 if TYPE_CHECKING:
     from memtui.context import ContextSettings, Pack
+    from memtui.library import Library
 
 HOT_LIMIT = 10
 """As `report-hot-facts.sh` of agent-memory."""
@@ -77,7 +78,9 @@ def context(
             print(f"{known.name:<8}  {one_line(known.description)} ({one_line(known.source)})")
         return
     chosen = find_recipe(recipe, settings)
-    library = load_library(stores)
+    library = read_library(stores)
+    if text and chosen.name in ("session", "loaded"):
+        _refuse_unknown_entity(library, " ".join(text))
     library.index()
     pack = draft_pack(
         chosen,
@@ -104,6 +107,14 @@ def context(
         if explain:
             _print_reasons(pack)
         _print_summary(pack)
+
+
+def _refuse_unknown_entity(library: Library, name: str) -> None:
+    """Raise RefError if no memory is about an entity of this path, or whose path ends so."""
+    wanted = name.strip().casefold()
+    paths = (path.casefold() for path in library.find(Query()).columns.entities)
+    if not any(path == wanted or path.endswith(f"/{wanted}") for path in paths):
+        raise RefError(f"no memory is about {one_line(name)!r}", do="memtui stats lists entities")
 
 
 def _settings() -> ContextSettings:
@@ -164,7 +175,7 @@ def hot(stores: Sequence[str], limit: int, as_json: bool) -> None:
     """
     from memtui.search.salience import count_accesses, find_last_access
 
-    library = load_library(stores)
+    library = read_library(stores)
     found = library.find(replace(Query(), sort=Sort.USED))
     memories = [found.rows[slot] for slot in found.slots[:limit]]
     used = [memory for memory in memories if count_accesses(memory)]

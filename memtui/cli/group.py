@@ -9,6 +9,7 @@ import click
 
 from memtui import __version__
 from memtui.cli.commands import COMMANDS, SECTIONS, commands_in, long_help, short_help
+from memtui.cli.store_selection import INCOMPLETE, INCOMPLETE_KEY
 from memtui.errors import find_nearest
 
 
@@ -29,6 +30,14 @@ class LazyGroup(click.Group):
 
         start_log()  # before store formats of other packages are loaded
         return load_command(cmd_name)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; one that printed what it could read ends with `INCOMPLETE`."""
+        try:
+            code = super().invoke(ctx)
+        except click.exceptions.Exit as stop:
+            code = stop.exit_code
+        return INCOMPLETE if ctx.meta.get(INCOMPLETE_KEY) else code
 
     def format_commands(
         self,
@@ -59,7 +68,15 @@ def load_command(name: str) -> click.Command:
     module, _, function = COMMANDS[name][0].partition(":")
     command: click.Command = getattr(importlib.import_module(f"memtui.cli.{module}"), function)
     command.help = long_help(name, command.help)
+    if name not in _WITHOUT_MEMORIES and not any(p.name == "secrets" for p in command.params):
+        from memtui.cli.options import show_secrets_option
+
+        show_secrets_option(command)
     return command
+
+
+_WITHOUT_MEMORIES = frozenset({"open", "demo", "export", "verify", "embed", "config"})
+"""Commands that print no text of memories; the screen has a key."""
 
 
 @click.group(

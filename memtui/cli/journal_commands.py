@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from memtui.cli.options import DEFAULT_LIMIT, json_option, limit_option, store_option
-from memtui.cli.output import confirm_owner, print_json
+from memtui.cli.output import confirm_owner, print_journal_fault, print_json
 from memtui.cli.store_selection import open_library
 from memtui.errors import StoreError
 from memtui.model import format_time
@@ -35,7 +35,7 @@ def _open_journal(stores: Sequence[str]) -> Library:
     except StoreError as error:  # perhaps a change of memtui took its last file away
         roots = {str(Path(name).absolute()) for name in stores}
         for action in every.log(DEFAULT_LIMIT, anywhere=True, void=False):
-            if not roots.isdisjoint(part.store for part in action.parts):
+            if not roots.isdisjoint(action.stores):
                 do = f"its last change: memtui undo --number {action.id}"
                 raise StoreError(error.what, where=error.where, do=do) from error
         raise
@@ -59,6 +59,7 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
     overwritten: dict[int, dict[str, None]] = {}
     for reverted in library.find_reverted(time.time() - LOOKBACK_SECONDS):
         overwritten.setdefault(reverted.action.id, {})[reverted.description] = None
+    print_journal_fault(library)
     if as_json:
         print_json(
             [

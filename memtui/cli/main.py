@@ -1,7 +1,7 @@
 """Run a command line; every error becomes one line on standard error and an exit code.
 
-Exit codes: 0 done, 1 refused or not found, 2 wrong usage, 3 exported without what could not be
-read.
+Exit codes: 0 done, 1 refused or not found, 2 wrong usage, 3 done, but something
+could not be read.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         unnamed = "standard output" if error.errno == errno.ENOSPC else "a file"
         _print_error(f"{error.filename or unnamed}: {error.strerror or error}")
+        return 1
+    except MemoryError:
+        _print_error("there is not enough memory for this")
         return 1
     except Exception as error:  # a fault of memtui itself: the trace goes to the log
         from memtui.cli.error_log import report_fault

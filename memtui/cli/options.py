@@ -12,6 +12,7 @@ import click
 from memtui import query as queries
 from memtui.errors import QueryError
 from memtui.query import SORT_NAMES, Query
+from memtui.text import reveal_secrets
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -117,6 +118,23 @@ def as_of_option(command: Command) -> Command:
 def json_option(command: Command) -> Command:
     """`--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Output JSON.")(command)
+
+
+def show_secrets_option(command: Command) -> Command:
+    """`--show-secrets`, of every command that prints texts of memories (`memtui.cli.group`)."""
+
+    def reveal(_context: click.Context, _option: click.Parameter, is_wanted: bool) -> None:
+        reveal_secrets(is_wanted)
+
+    return click.option(
+        "--show-secrets",
+        "secrets",
+        is_flag=True,
+        expose_value=False,
+        is_eager=True,
+        callback=reveal,
+        help="Show passwords and keys, which are masked otherwise.",
+    )(command)
 
 
 def dry_run_option(command: Command) -> Command:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memtui.changes import Change, Outcome
+from memtui.changes import Change, Outcome, mask_diff
 from memtui.errors import ForeignOwner, Refused
 from memtui.model import UNTYPED, Memory
 from memtui.progress import Progress
@@ -19,6 +19,8 @@ from memtui.text import (
     cut,
     cut_line,
     file_name,
+    mask_record,
+    mask_value,
     number,
     one_line,
     pad,
@@ -46,10 +48,10 @@ WIDE = 10_000
 def print_json(document: Any) -> None:
     """Print one ASCII-only document, so that no byte of a store can act on a terminal.
 
-    A lone surrogate becomes U+FFFD, because jq and others reject a document with one. `export`
-    keeps them.
+    Secrets are masked, but for `--show-secrets`. A lone surrogate becomes U+FFFD, because jq and
+    others reject a document with one. `export` keeps both.
     """
-    json.dump(_replace_surrogates(document), sys.stdout, indent=2, ensure_ascii=True)
+    json.dump(mask_record(_replace_surrogates(document)), sys.stdout, indent=2, ensure_ascii=True)
     sys.stdout.write("\n")
 
 
@@ -96,7 +98,7 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     width = max((len(name) for name, value in fields if value), default=0)
     for name, value in fields:
         if value:
-            first, *rest = visible(value).split("\n")
+            first, *rest = visible(mask_value(name, value)).split("\n")
             print(f"{name.ljust(width)}  {first}")
             for line in rest:
                 print(f"{' ' * width}  {line}")
@@ -118,10 +120,10 @@ def print_counts(title: str, counts: Mapping[str, int]) -> None:
 
 
 def print_diffs(diffs: Iterable[FileDiff]) -> None:
-    """Print each file's change as a unified diff."""
+    """Print each file's change as a unified diff, its secrets masked."""
     from difflib import unified_diff
 
-    for diff in diffs:
+    for diff in map(mask_diff, diffs):
         name = file_name(diff.path)
         before = (diff.before or "").split("\n")
         after = (diff.after or "").split("\n")
@@ -197,18 +199,28 @@ def confirm_owner(library: Library, write: Callable[[], JournalAction]) -> Journ
 
     Raises ForeignOwner if the person declines or there is no terminal to ask on.
     """
-    while True:
-        try:
-            action = write()
-            break
-        except ForeignOwner as error:
-            question = f"{error.where}: {error.what}. Change the owner and save?"
-            if not sys.stdin.isatty() or not click.confirm(question, err=True):
-                raise
-            library.accept_ownership(error.path)
+    try:
+        while True:
+            try:
+                action = write()
+                break
+            except ForeignOwner as error:
+                question = f"{error.where}: {error.what}. Change the owner and save?"
+                if not sys.stdin.isatty() or not click.confirm(question, err=True):
+                    raise
+                library.accept_ownership(error.path)
+    finally:
+        print_journal_fault(library)
     for warning in action.warnings:
         print(f"memtui: {one_line(warning)}", file=sys.stderr)
     return action
+
+
+def print_journal_fault(library: Library) -> None:
+    """Say on standard error that a damaged journal was set aside, unless an error says it."""
+    fault = library.journal_fault
+    if fault and fault not in str(sys.exc_info()[1]):
+        print(f"memtui: {one_line(fault)}", file=sys.stderr)
 
 
 def confirm_deletion(memory: Memory) -> bool:

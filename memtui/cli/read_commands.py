@@ -25,7 +25,7 @@ from memtui.cli.output import (
     print_json,
     print_memories,
 )
-from memtui.cli.store_selection import load_library, load_library_as_of
+from memtui.cli.store_selection import read_library
 from memtui.errors import QueryError
 from memtui.model import UNTYPED, Memory, to_record
 from memtui.stores.base import LimitUse
@@ -34,6 +34,7 @@ from memtui.text import (
     count_words,
     date,
     excerpt,
+    mask_secrets,
     number,
     one_line,
     scored_words,
@@ -79,7 +80,7 @@ def list_(
     if everything and not filters["filter_status"]:
         filters["filter_status"] = ("all",)
     query = query_from("", **filters)
-    library = load_library_as_of(stores, as_of)
+    library = read_library(stores, as_of)
     found = library.find(query)
     memories = _first_memories(found, limit, everything)
     if as_json:
@@ -125,7 +126,7 @@ def search(
     query = query_from(" ".join(text), prefer=prefer_type, **filters)
     if query.is_empty and not (query.sort or query.prefer):
         raise QueryError("nothing to look for", do="type a word; memtui list shows all")
-    library = load_library_as_of(stores, as_of)
+    library = read_library(stores, as_of)
     library.index()
     library.embed_query(query)
     found = library.find(query)
@@ -179,7 +180,7 @@ def _passage_record(memory: Memory, passage: Passage | None) -> dict[str, Any] |
     """The passage as JSON: the text, and where it stands in the content and in its line."""
     if passage is None:
         return None
-    text = memory.content[passage.start : passage.end]
+    text = mask_secrets(memory.content)[passage.start : passage.end]
     return {"start": passage.start, "end": passage.end, "line": passage.line + 1, "text": text}
 
 
@@ -203,7 +204,7 @@ def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
 
     Compares embeddings if there are any (see `memtui embed`), else the rarest words of the memory.
     """
-    library = load_library(stores)
+    library = read_library(stores)
     library.index()
     found = library.similar(library.resolve(ref).ref, limit)
     memories = [found.rows[slot] for slot in found.slots]
@@ -226,7 +227,7 @@ def similar(ref: str, stores: Sequence[str], limit: int, as_json: bool) -> None:
 @json_option
 def show(ref: str, stores: Sequence[str], as_of: str | None, track: bool, as_json: bool) -> None:
     """Show a memory with all its fields. REF: a full ref, or the beginning of an id."""
-    library = load_library_as_of(stores, as_of)
+    library = read_library(stores, as_of)
     memory = library.resolve(ref)
     if track and not as_of:
         library.count_accesses([memory.ref])
@@ -290,7 +291,7 @@ def stats(stores: Sequence[str], as_of: str | None, as_json: bool, **filters: An
     if not filters["filter_status"]:
         filters["filter_status"] = ("all",)
     query = query_from("", **filters)
-    library = load_library_as_of(stores, as_of)
+    library = read_library(stores, as_of)
     statistics = library.statistics(library.find(query))
     if as_json:
         print_json(statistics.as_record())

@@ -11,7 +11,7 @@ import click
 
 from memtui.cli.options import json_option, store_option
 from memtui.cli.output import clear_progress, confirm_owner, print_diffs, print_json, show_progress
-from memtui.cli.store_selection import load_library
+from memtui.cli.store_selection import load_library, read_library
 from memtui.errors import Refused, did_you_mean
 from memtui.text import counted, one_line, visible
 
@@ -36,6 +36,12 @@ _VERBS = ("show", "accept", "decline", "snooze", "reopen")
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="A git clone whose merged branches may be archived; repeatable.",
 )
+@click.option(
+    "--purge",
+    is_flag=True,
+    help="After accepting the removal of a secret, erase it from memtui's journal, backups and "
+    "caches too, without asking.",
+)
 @click.option("--across", is_flag=True, help="Also find the same memory in different stores.")
 @store_option
 @json_option
@@ -44,6 +50,7 @@ def review(
     kinds: Sequence[str],
     dry_run: bool,
     clones: Sequence[Path],
+    purge: bool,
     across: bool,
     stores: Sequence[str],
     as_json: bool,
@@ -60,7 +67,8 @@ def review(
 
     Nothing is changed without `accept`. A hint proposes no change: it names memories to look at.
     """
-    library = load_library(stores)
+    is_reading = not arguments or arguments[0] in ("list", "show")
+    library = read_library(stores) if is_reading else load_library(stores)
     queue = _queue_of(library, clones)
     verb, ids = (arguments[0], arguments[1:]) if arguments else ("list", ())
     if verb != "list" and verb not in _VERBS:
@@ -84,7 +92,36 @@ def review(
         word = "Declined" if verb == "decline" else "Snoozed for a week"
         print(f"{word}: {', '.join(proposal.id for proposal in chosen)}")
         return 0
-    return _accept(library, queue, chosen, dry_run=dry_run or verb == "show", as_json=as_json)
+    dry_run = dry_run or verb == "show"
+    removed = frozenset() if dry_run else queue.secrets_in(chosen)
+    code = _accept(library, queue, chosen, dry_run=dry_run, as_json=as_json)
+    if removed:
+        _offer_purge(library, queue, chosen, removed, is_wanted=purge)
+    return code
+
+
+def _offer_purge(
+    library: Library,
+    queue: ReviewQueue,
+    accepted: Sequence[Proposal],
+    removed: frozenset[str],
+    *,
+    is_wanted: bool,
+) -> None:
+    """Erase removed secrets from what memtui keeps, after asking; say what it does not reach."""
+    from memtui.library.review import describe_copies
+
+    if copies := library.find_copies(removed):
+        found = describe_copies(copies)
+        question = f"memtui itself still has the secret: {found}. Erase it there?"
+        warning = "These changes can then no longer be undone."
+        if is_wanted or (sys.stdin.isatty() and click.confirm(f"{question} {warning}", err=True)):
+            library.purge(copies)
+            click.echo(f"erased: {found}", err=True)
+        else:
+            click.echo(f"memtui itself still has the secret: {found}", err=True)
+    left = "".join(f"{one_line(str(file))}; " for file in copies.others)
+    click.echo(f"not erased: {left}{queue.unreachable_copies(accepted)}", err=True)
 
 
 _model_option = click.option(
@@ -206,6 +243,7 @@ def extract(
                 "content": fact.content,
                 "entity": fact.entity or entity,
                 "importance": fact.importance,
+                "source": "transcript",
             },
         )
         for fact in facts
@@ -270,10 +308,10 @@ def _kinds(names: Sequence[str]) -> list[ProposalKind] | None:
 
 
 def _print_queue(queue: Queue, as_json: bool) -> int:
-    from memtui.upkeep.proposals import RULES, to_masked_record
+    from memtui.upkeep.proposals import RULES, to_record
 
     if as_json:
-        print_json([to_masked_record(proposal) for proposal in queue.proposals])
+        print_json([to_record(proposal) for proposal in queue.proposals])
         return 0
     heading = None
     for proposal in queue.proposals:
@@ -308,9 +346,7 @@ def _accept(
         ids = [proposal.id for proposal in chosen]
         print_json({"done": not dry_run, "action": number, "proposals": ids})
     elif dry_run:
-        from memtui.upkeep.proposals import mask_diff
-
-        print_diffs(map(mask_diff, planned.diffs()))
+        print_diffs(planned.diffs())
     else:
         print(f"Accepted {len(chosen)} (number {number} in the log; memtui undo reverts it)")
     return 0

@@ -22,7 +22,14 @@ from memtui.cli.output import (
     print_memories,
     show_progress,
 )
-from memtui.cli.store_selection import find_catalog, load_library, nothing_open, show_stores
+from memtui.cli.store_selection import (
+    find_catalog,
+    load_library,
+    note_unreadable,
+    nothing_open,
+    read_library,
+    show_stores,
+)
 from memtui.errors import Refused, StoreError
 from memtui.text import counted, cut, number, one_line, pad, short_ago
 
@@ -104,6 +111,7 @@ def stores(stores: Sequence[str], as_json: bool) -> None:
     from memtui.library.store_catalog import project_name
 
     library, found = _summarize(stores)
+    note_unreadable(library)
     overwritten = _overwritten_by_label(library)
     if as_json:
         formats = {state.label: state.format for state in library.snapshot.stores}
@@ -221,7 +229,7 @@ def embed(stores: Sequence[str], as_json: bool) -> None:
     embedded twice. The model is set under [search.embedding] in config.toml; the default is the one
     of memtui[semantic], which runs fully offline.
     """
-    library = load_library(stores)
+    library = read_library(stores)
     if not library.can_embed:
         raise Refused(
             "no embedding model",
@@ -274,7 +282,7 @@ def compare(
     """
     from memtui.upkeep.similar_memories import comparison_record
 
-    library = load_library(list(dict.fromkeys([left, right])))
+    library = read_library(list(dict.fromkeys([left, right])))
     labels = _labels(library, left, right)
     found = library.compare(*labels, entity)
     if as_json:

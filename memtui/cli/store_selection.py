@@ -17,6 +17,15 @@ if TYPE_CHECKING:
     from memtui.config import Settings, StorePath
     from memtui.library import Library
     from memtui.library.store_catalog import KnownStore, StoreCatalog
+    from memtui.stores.base import Unreadable
+
+
+INCOMPLETE = 3
+"""Exit code of a command that lacks what could not be read, as that of `restic backup`."""
+INCOMPLETE_KEY = "memtui.incomplete"
+"""In the `meta` of click's context: something could not be read."""
+MAX_NAMED = 5
+"""Unreadable files that a command names one by one."""
 
 
 def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
@@ -37,8 +46,9 @@ def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
     refuse_missing(names)
     named = [Path(name).absolute() for name in names]
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        _print_summary(load_library(names))
-        return 0
+        library = load_library(names)
+        _print_summary(library)
+        return INCOMPLETE if _find_unreadable(library) else 0
     from memtui.tui import start
 
     @cache
@@ -54,7 +64,6 @@ def show_stores(names: Sequence[str], *, looks: bool = True) -> int:
 
 
 def _print_summary(library: Library) -> None:
-    """Print one line per store, and its unreadable files."""
     for state in library.snapshot.stores:
         print(f"{state.label}: {counted(state.count, 'memory')} in {one_line(str(state.root))}")
         for item in state.unreadable:
@@ -66,6 +75,46 @@ def load_library(names: Sequence[str]) -> Library:
     library = open_library(names)
     library.load()
     return library
+
+
+def read_library(names: Sequence[str], as_of: str | None = None) -> Library:
+    """Open and read these stores for a command that prints what they hold.
+
+    What could not be read is named on standard error, and the exit code of the command is then
+    `INCOMPLETE`.
+
+    Args:
+        names: As for `open_library`.
+        as_of: A time: the stores as they were then.
+
+    Raises:
+        StoreError: A store cannot be opened.
+        QueryError: The time cannot be parsed.
+    """
+    library = load_library_as_of(names, as_of)
+    missing = note_unreadable(library)
+    for item in missing[:MAX_NAMED]:
+        line = f"not read: {one_line(item.file)}: {one_line(item.reason)}"
+        print(f"memtui: {line}", file=sys.stderr)
+    if len(missing) > MAX_NAMED:
+        more = f"not read: {len(missing) - MAX_NAMED} more; memtui stores lists all"
+        print(f"memtui: {more}", file=sys.stderr)
+    return library
+
+
+def note_unreadable(library: Library) -> list[Unreadable]:
+    """Return what could not be read; if there is any, the command ends with `INCOMPLETE`."""
+    import click
+
+    missing = _find_unreadable(library)
+    if missing:
+        click.get_current_context().meta[INCOMPLETE_KEY] = True
+    return missing
+
+
+def _find_unreadable(library: Library) -> list[Unreadable]:
+    # A file that vanished since the folder was listed holds nothing that could be missing.
+    return [item for s in library.snapshot.stores for item in s.unreadable if not item.gone]
 
 
 def load_library_as_of(names: Sequence[str], as_of: str | None) -> Library:

@@ -11,7 +11,7 @@ import click
 
 from memtui.cli.options import change_options, filter_options, json_option, query_from, store_option
 from memtui.cli.output import NOT_OPEN, apply_planned, print_json
-from memtui.cli.store_selection import load_library
+from memtui.cli.store_selection import load_library, read_library
 from memtui.errors import QueryError, Refused
 from memtui.insight.comparison import diff_words, mark_words
 from memtui.model import format_time, to_record
@@ -41,7 +41,7 @@ def history(
     Covers what it superseded and what superseded it, edits made with memtui, versions the store
     keeps, and the git history of its file.
     """
-    library = load_library(stores)
+    library = read_library(stores) if number is None else load_library(stores)
     memory = library.resolve(ref)
     found = library.history(memory)
     if number is not None:
@@ -146,7 +146,7 @@ def diff(
     if end is not None and end < start:
         raise QueryError("--until is before --since", do="swap the two times")
     query = query_from("", since=None, until=None, **filters)
-    library = load_library(stores)
+    library = read_library(stores)
     found = compare_times(PastViews(library), start, end, None if query.is_empty else query)
     if as_json:
         record = {

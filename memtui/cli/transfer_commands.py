@@ -21,7 +21,12 @@ from memtui.cli.options import (
     store_option,
 )
 from memtui.cli.output import clear_progress, confirm_owner, print_json, show_progress
-from memtui.cli.store_selection import load_library, load_library_as_of, open_library
+from memtui.cli.store_selection import (
+    INCOMPLETE,
+    load_library,
+    load_library_as_of,
+    open_library,
+)
 from memtui.errors import MemtuiError, Refused
 from memtui.query import filter_values
 from memtui.text import counted, number, one_line, size
@@ -31,8 +36,6 @@ if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan
     from memtui.bundle.restoring import Restoration
 
-INCOMPLETE = 3
-"""Exit code of an export that lacks what could not be read, as that of `restic backup`."""
 MAX_LISTED = 20
 """Conflicts and rejected memories printed one by one; the rest are counted."""
 

@@ -10,17 +10,20 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memtui.paths import read_private, sole_writer, write_private
+from memtui.text.secrets import has_secret
 
 FILE = "session.json"
 MAX_SETS = 20
 """Sets of stores with an entry; the least recently used is deleted first."""
 MAX_SEARCHES = 100
 LONGEST_SEARCH = 2_000
-"""Characters of a search that is kept; the file is not read if pasted texts make it huge."""
+"""Characters of a search that is kept; the file is not read if pasted texts make it huge. One with
+a secret is not kept."""
 
 
 class Session(NamedTuple):
@@ -68,8 +71,8 @@ def update(state: Path, key: str, change: Callable[[Session], Session]) -> bool:
         entries = read_private(state / FILE)
         values = entries.pop(key, None)
         session = change(_session(values) if isinstance(values, dict) else Session())
-        searches = [each for each in session.searches if len(each) <= LONGEST_SEARCH]
-        query = session.query if len(session.query) <= LONGEST_SEARCH else ""
+        searches = [each for each in session.searches if _is_kept(each)]
+        query = session.query if _is_kept(session.query) else ""
         entries[key] = {
             **session._asdict(),
             "query": query,
@@ -81,12 +84,18 @@ def update(state: Path, key: str, change: Callable[[Session], Session]) -> bool:
     return False
 
 
+def _is_kept(search: str) -> bool:
+    return len(search) <= LONGEST_SEARCH and not has_secret(search)
+
+
 def _session(values: Mapping[str, Any]) -> Session:
     texts = {
         name: values[name]
         for name in ("query", "selected", "focus", "zoomed", "theme", "seen")
         if isinstance(values.get(name), str)
     }
+    if not _is_time(texts.get("seen", "")):
+        texts["seen"] = ""
     panes = values.get("panes")
     return Session(
         **texts,
@@ -99,6 +108,14 @@ def _session(values: Mapping[str, Any]) -> Session:
         bookmarks=_bookmarks(values.get("bookmarks")),
         commands=_texts(values.get("commands")),
     )
+
+
+def _is_time(text: str) -> bool:
+    """Whether this is an ISO time with its zone."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def _texts(values: object) -> tuple[str, ...]:

@@ -258,7 +258,8 @@ def _contrast(memories: _Memories) -> Section:
 def _valence(memory: Memory) -> float | None:
     affect = memory.extra.get("affect")
     value = affect.get("valence") if isinstance(affect, dict) else None
-    return float(value) if isinstance(value, int | float) and value == value else None
+    # A file may hold an integer that no float can represent.
+    return float(value) if isinstance(value, int | float) and -1e9 < value < 1e9 else None
 
 
 def _furthest_in_affect(pool: Sequence[RankedSlot], rows: Sequence[Memory]) -> list[RankedSlot]:

@@ -346,7 +346,7 @@ def _load(loader_class: Any, text: str) -> Any:
             return loader.construct_document(node)
         finally:
             loader.dispose()
-    except BadYaml:
+    except (BadYaml, MemoryError):
         raise
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark

@@ -18,6 +18,12 @@ from memtui.errors import Refused, UnreadableFile
 LARGEST_FILE = 1 << 30
 """Bytes. A larger file is refused, since reading it would exhaust the machine."""
 
+SMALLEST_READ = 1 << 16
+"""Bytes that are asked for at least, also of a file that grows while it is read."""
+
+NO_MEMORY = "there is not enough memory to read it"
+
+
 IS_EMPTY = "it is empty, as after a write that was cut off"
 LONGEST_NAME = 255
 """Bytes in one file name, the limit of ext4, XFS, APFS and NTFS."""
@@ -92,17 +98,26 @@ def read_bytes(path: Path, root: Path | None = None) -> bytes:
         raise _failed(path, error) from None
     except ValueError:
         raise _unreadable(path, "its name holds a NUL") from None
+    too_large = _unreadable(path, f"it is larger than {LARGEST_FILE >> 20} MiB")
     try:
         status = os.fstat(descriptor)
         for is_kind, why in _KINDS:
             if is_kind(status.st_mode):
                 raise _unreadable(path, why)
         if status.st_size > LARGEST_FILE:
-            raise _unreadable(path, f"it is larger than {LARGEST_FILE >> 20} MiB")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return file.read(LARGEST_FILE)
+            raise too_large
+        data = b""
+        while len(data) <= LARGEST_FILE:
+            left = max(status.st_size - len(data), SMALLEST_READ)
+            piece = os.read(descriptor, min(left, LARGEST_FILE) + 1)
+            if not piece:
+                return data
+            data += piece
+        raise too_large
     except OSError as error:
         raise _failed(path, error) from None
+    except MemoryError:
+        raise _unreadable(path, NO_MEMORY) from None
     finally:
         os.close(descriptor)
 

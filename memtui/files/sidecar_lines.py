@@ -27,9 +27,13 @@ PLACE_FILE = "place.json"
 
 def sidecar_path(root: Path) -> Path:
     """Return the sidecar file of a store, which is a folder or a file; it need not exist."""
-    if root.is_file():
-        return root.parent / FOLDER / f"{root.name}.jsonl"
-    return root / FOLDER / FILE
+    of_file, of_folder = sidecar_paths(root)
+    return of_file if root.is_file() else of_folder
+
+
+def sidecar_paths(root: Path) -> tuple[Path, Path]:
+    """Return the sidecar file of a store that is a file, and of one that is a folder."""
+    return root.parent / FOLDER / f"{root.name}.jsonl", root / FOLDER / FILE
 
 
 def write_entries(text: str | None, edits: Sequence[SidecarEdit], where: str = "") -> str | None:

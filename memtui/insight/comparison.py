@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
+from itertools import accumulate, pairwise
 from typing import Any
 
 from memtui.dataclass import dataclass
 from memtui.model import CURRENT, Memory, format_time
-from memtui.text import date, one_line, visible
+from memtui.text import date, mask_secrets, one_line, visible
 
 
 class DifferenceKind(StrEnum):
@@ -206,14 +207,16 @@ _LINES = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def diff_words(before: str, after: str) -> list[tuple[str, str]]:
-    """Diff two texts word by word, as (`same` | `gone` | `new`, piece) pairs.
+    """Diff two texts word by word, as (`same` | `gone` | `new`, piece) pairs to be shown.
 
-    A space between two changes counts as changed, so that a changed phrase stays in one piece.
+    A space between two changes counts as changed, so that a changed phrase stays in one piece. The
+    texts are compared as they are; secrets are masked in the pieces.
     """
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     if len(old) + len(new) > 2 * MAX_WORDS:
         old, new = _LINES.findall(before), _LINES.findall(after)
     steps = difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    old, new = _cut_like(mask_secrets(before), old), _cut_like(mask_secrets(after), new)
     pieces: list[tuple[str, str]] = []
     removed = added = ""
     for at, (kind, old_start, old_end, new_start, new_end) in enumerate(steps):
@@ -226,6 +229,12 @@ def diff_words(before: str, after: str) -> list[tuple[str, str]]:
         removed += "".join(old[old_start:old_end])
         added += unchanged
     return pieces + _removed_and_added(removed, added)
+
+
+def _cut_like(text: str, parts: Sequence[str]) -> list[str]:
+    """Cut a text into parts as long as these."""
+    ends = list(accumulate(map(len, parts), initial=0))
+    return [text[start:end] for start, end in pairwise(ends)]
 
 
 def _removed_and_added(removed: str, added: str) -> list[tuple[str, str]]:

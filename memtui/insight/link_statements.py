@@ -198,12 +198,9 @@ def _ended_links(memory: Memory) -> list[Link]:
     found = []
     for value in values if isinstance(values, list) else ():
         end = value.get("valid_to") if isinstance(value, dict) else None
-        try:
-            begin = datetime.fromisoformat(value["valid_from"]) if "valid_from" in value else None
-            ended = datetime.fromisoformat(str(end))
-        except (TypeError, ValueError):
-            continue
-        found.append(Link(str(value.get("relation")), str(value.get("target")), begin, ended))
+        if isinstance(value, dict) and (ended := from_iso(end)) is not None:
+            begin = from_iso(value.get("valid_from"))
+            found.append(Link(str(value.get("relation")), str(value.get("target")), begin, ended))
     return found
 
 

@@ -1,4 +1,4 @@
-"""A journal action with its edits, as a value and as JSON for the journal's rows.
+"""A journal action with its edits, as a value.
 
 Also the memories that an action changed, and the edit history that the actions of a journal make of
 each record, value, file and row.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import Any
@@ -20,7 +20,6 @@ from memtui.changes import (
     SidecarEdit,
     StoreEdits,
     TextEdit,
-    TreeEdit,
     ValueEdit,
     invert_edits,
 )
@@ -28,9 +27,6 @@ from memtui.dataclass import dataclass, field
 from memtui.errors import RefError
 from memtui.files.merging import is_same_value, record_key
 from memtui.model import Memory
-
-_KINDS = (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit, TreeEdit)
-_EDITS = {edit.__name__: edit for edit in _KINDS}
 
 
 class ActionState(StrEnum):
@@ -47,6 +43,19 @@ class ActionState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class StoredEdit:
+    """One edit of an action."""
+
+    position: int
+    """Its place among the edits of the action."""
+    part: int
+    """Index of its store in `JournalAction.stores`."""
+    edit: Edit
+    in_effect: bool
+    """Whether the action has made it, and not taken it back."""
+
+
+@dataclass(frozen=True, slots=True)
 class JournalAction:
     """One change a person made; undone and redone as a whole."""
 
@@ -57,7 +66,10 @@ class JournalAction:
     changed: float
     """Unix seconds when it was last done, undone or redone."""
     state: ActionState
-    parts: tuple[StoreEdits, ...]
+    stores: tuple[str, ...]
+    """Paths of the roots of the stores that it changed, in order."""
+    load: Callable[[], Sequence[StoredEdit]] = field(repr=False)
+    """Reads its edits from the journal, once. Raises SaveError."""
     note: str = ""
     """A message for the person: that only a part was done, or what recovery found."""
     refs: Mapping[str, str] = field(default_factory=dict)
@@ -67,15 +79,28 @@ class JournalAction:
     """Right after it was done, undone or redone: what was not done beside it. Not stored."""
 
     @property
+    def parts(self) -> tuple[StoreEdits, ...]:
+        """All of its edits."""
+        return self._parts(self.load())
+
+    @property
     def edits(self) -> tuple[Edit, ...]:
-        return tuple(edit for store_edits in self.parts for edit in store_edits.edits)
+        return tuple(stored.edit for stored in self.load())
 
     def inverted(self) -> tuple[StoreEdits, ...]:
-        """Return the edits that undo it."""
+        """Return the edits that undo what it has in effect."""
+        parts = self._parts([stored for stored in self.load() if stored.in_effect])
         return tuple(
             StoreEdits(store_edits.store, invert_edits(store_edits.edits))
-            for store_edits in reversed(self.parts)
+            for store_edits in reversed(parts)
         )
+
+    def _parts(self, edits: Sequence[StoredEdit]) -> tuple[StoreEdits, ...]:
+        by_part: list[list[Edit]] = [[] for _ in self.stores]
+        for stored in edits:
+            by_part[stored.part].append(stored.edit)
+        named = zip(self.stores, by_part, strict=True)
+        return tuple(StoreEdits(store, tuple(edits)) for store, edits in named)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,40 +117,6 @@ class Write:
 def pack(value: Any) -> str:
     """Encode a value as ASCII JSON, so that lone surrogates survive SQLite."""
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-
-
-def unpack(text: str) -> Any:
-    return json.loads(text)
-
-
-def pack_parts(parts: tuple[StoreEdits, ...]) -> str:
-    return pack([{"store": e.store, "edits": [*map(_edit_record, e.edits)]} for e in parts])
-
-
-def unpack_parts(text: str) -> tuple[StoreEdits, ...]:
-    """Invert `pack_parts`. Raises KeyError, TypeError or ValueError on other text."""
-    return tuple(
-        StoreEdits(record["store"], tuple(_edit(edit) for edit in record["edits"]))
-        for record in unpack(text)
-    )
-
-
-def _edit_record(edit: Edit) -> dict[str, Any]:
-    record: dict[str, Any] = {"edit": type(edit).__name__}
-    for name in edit.__dataclass_fields__.keys() - {"undoes"}:  # an action is stored as done
-        value = getattr(edit, name)
-        record[name] = dict(value) if isinstance(value, Mapping) else value
-    return record
-
-
-def _edit(record: dict[str, Any]) -> Edit:
-    values = dict(record)
-    kind = _EDITS[values.pop("edit")]
-    for name in ("array", "pointer"):
-        if name in values:
-            values[name] = tuple(values[name])
-    edit: Edit = kind(**values)
-    return edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +146,13 @@ class EditHistory:
         return tuple(step.edit for step in self.steps)
 
 
-def edit_histories(actions: Iterable[JournalAction]) -> list[EditHistory]:
-    """Group the edits of these actions, which come newest first, by target."""
+def edit_histories(steps: Iterable[ActionStep]) -> list[EditHistory]:
+    """Group these steps, which come newest first, by target."""
     found: dict[Hashable, list[ActionStep]] = {}
     ended: set[Hashable] = set()
     numbers: dict[Hashable, int] = {}
-    for step in _steps(actions):
-        target = _target(step.edit)
+    for step in steps:
+        target = edit_target(step.edit)
         if isinstance(step.edit, TextEdit) and (step.edit.items or step.edit.by_lines):
             # Others write such a file between any two edits. Its items have histories of their own.
             number = numbers.get(target, 0)
@@ -170,29 +161,12 @@ def edit_histories(actions: Iterable[JournalAction]) -> list[EditHistory]:
                 number += 1
             numbers[target] = number
             target = target, number
-        steps = found.setdefault(target, [])
-        if steps and not _follows(steps[-1].edit, step.edit):
+        steps_of_target = found.setdefault(target, [])
+        if steps_of_target and not _follows(steps_of_target[-1].edit, step.edit):
             ended.add(target)  # another program wrote in between
         if target not in ended or _creates(step.edit):
-            steps.append(step)
+            steps_of_target.append(step)
     return [EditHistory(target, tuple(steps)) for target, steps in found.items()]
-
-
-def last_steps(
-    actions: Iterable[JournalAction], is_wanted: Callable[[Edit], bool]
-) -> list[ActionStep]:
-    """The edits of these actions, which come newest first, that are wanted, in the same order."""
-    return [step for step in _steps(actions) if is_wanted(step.edit)]
-
-
-def _steps(actions: Iterable[JournalAction]) -> Iterator[ActionStep]:
-    for action in actions:
-        undone = action.state is ActionState.UNDONE
-        for store_edits in action.inverted() if undone else action.parts:
-            for edit in reversed(store_edits.edits):
-                if isinstance(edit, TreeEdit):  # a new store is its programs' own
-                    continue
-                yield ActionStep(action, store_edits.store, edit)
 
 
 def changed_memories(
@@ -229,7 +203,8 @@ def _possible_ids(edit: Edit, root: str) -> Iterator[str]:
         yield path.removesuffix(".md")
 
 
-def _target(edit: Edit) -> Hashable:
+def edit_target(edit: Edit) -> Hashable:
+    """What an edit changes, so that two edits of the same thing are found."""
     if isinstance(edit, SidecarEdit):
         return "note", edit.root, edit.id
     if isinstance(edit, RecordEdit):

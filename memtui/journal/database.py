@@ -7,28 +7,35 @@ what a dead process left.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from memtui.errors import SaveError
 from memtui.files.locking import locked
+from memtui.journal import edit_rows
+from memtui.journal.action import pack
+from memtui.journal.edit_rows import Damaged, unpack
 from memtui.paths import private_folder
 
 FILE = "journal.sqlite"
-VERSION = 1
-"""`user_version` of the file; a higher one was written by a newer memtui."""
+VERSION = 2
+"""`user_version` of the file; a higher one was written by a newer memtui. Version 1 had all edits
+of an action as one JSON text."""
+CONVERTED = 64 << 20
+"""Bytes of the newest actions of a journal of version 1 that are converted, which takes seconds;
+older ones can no longer be undone."""
 PATIENCE = 10.0
 """Seconds to wait for another memtui that is writing the journal."""
 
 _SCHEMA = f"""
-CREATE TABLE IF NOT EXISTS actions (
+CREATE TABLE actions (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     title TEXT NOT NULL,
     time REAL NOT NULL,
@@ -39,31 +46,53 @@ CREATE TABLE IF NOT EXISTS actions (
     owner TEXT NOT NULL,
     note TEXT NOT NULL DEFAULT '""',
     redo INTEGER NOT NULL DEFAULT 0,   -- order of undoing; 0 = cannot be redone
-    parts TEXT NOT NULL
+    stores TEXT NOT NULL
 );
-CREATE TABLE IF NOT EXISTS writes (
+CREATE TABLE writes (   -- of the newest actions only
     action INTEGER NOT NULL,
     path TEXT NOT NULL,
     pre TEXT NOT NULL,
     post TEXT NOT NULL,
     done INTEGER NOT NULL DEFAULT 0
 );
-CREATE TABLE IF NOT EXISTS folders (   -- were missing when the action began
+CREATE TABLE folders (   -- were missing when the action began
     action INTEGER NOT NULL,
     path TEXT NOT NULL
 );
-CREATE INDEX IF NOT EXISTS writes_by_file ON writes(action, path);
-CREATE INDEX IF NOT EXISTS actions_by_state ON actions(state, id);
-PRAGMA user_version = {VERSION};
+CREATE INDEX writes_by_file ON writes(action, path);
+CREATE INDEX folders_by_action ON folders(action);
+CREATE INDEX actions_by_state ON actions(state, id);
+CREATE INDEX actions_by_change ON actions(changed);
+{edit_rows.SCHEMA}
 """
-_IS_COMPLETE = "SELECT 1 FROM sqlite_master WHERE name = 'writes_by_file'"
-"""The table `folders` and this index came later than version 1; a memtui that does not know them
-needs nothing of them."""
-_PRAGMAS = ("trusted_schema=OFF", "secure_delete=ON", "journal_mode=WAL", "synchronous=FULL")
+_TABLES = frozenset({"actions", "writes", "folders", "targets", "texts", "edits"})
+_PRAGMAS = (
+    "auto_vacuum=INCREMENTAL",  # while the file is empty
+    "trusted_schema=OFF",
+    "secure_delete=ON",
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    f"journal_size_limit={4 << 20}",
+)
 _CREATE = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
-_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_DAMAGE = frozenset(
+    {
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+        sqlite3.SQLITE_ERROR,  # a table or a column is missing: the statements are memtui's own
+        sqlite3.SQLITE_CONSTRAINT,
+        sqlite3.SQLITE_MISMATCH,
+    }
+)
+"""Errors of a file that is not as memtui wrote it; others are of the disk or of another process."""
+
+_Result = TypeVar("_Result")
+
+
+class JournalSetAside(SaveError):
+    """The journal was damaged and has another name now; the next call begins a new one."""
 
 
 class JournalDatabase:
@@ -103,22 +132,53 @@ class JournalDatabase:
             db.execute("BEGIN IMMEDIATE")
             try:
                 yield db
+                db.execute("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):  # there is none where the database is damaged
                     db.execute("ROLLBACK")
                 raise
-            db.execute("COMMIT")
 
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """Yield the connection, for SELECTs only. Raises SaveError."""
+    def read(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
+        """Return what `work` reads, all of it from one state of the journal.
+
+        From a damaged journal it is read again after a new one was begun. Raises SaveError.
+        """
+        try:
+            return self._read(work)
+        except JournalSetAside:
+            return self._read(work)
+
+    def _read(self, work: Callable[[sqlite3.Connection], _Result]) -> _Result:
         with self._lock, self._save_errors("read", ""):
-            yield self._open_database()
+            db = self._open_database()
+            if db.in_transaction:
+                return work(db)
+            db.execute("BEGIN")
+            try:
+                return work(db)
+            finally:
+                with suppress(sqlite3.Error):
+                    db.execute("ROLLBACK")
 
     def overwrite_deleted(self) -> None:
         """Remove deleted content from the write-ahead log too."""
-        with self.reading() as db:
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        with self._lock, self._save_errors("written", ""):
+            self._open_database().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+    def size(self) -> int:
+        """Bytes of the file that are in use."""
+
+        def pages(db: sqlite3.Connection) -> int:
+            values = [db.execute(f"PRAGMA {name}").fetchone()[0] for name in
+                      ("page_count", "freelist_count", "page_size")]  # fmt: skip
+            return int(values[0] - values[1]) * int(values[2])
+
+        return self.read(pages)
+
+    def shrink(self) -> None:
+        """Give unused pages back to the disk."""
+        with self._lock, self._save_errors("written", ""):
+            self._open_database().executescript("PRAGMA incremental_vacuum")  # a page each step
 
     # ---- opening ----------------------------------------------------------------------------
 
@@ -140,7 +200,7 @@ class JournalDatabase:
         """Rename a damaged journal, so that it does not stop a person from editing.
 
         Not while another memtui has it open: that would go on to write into the renamed file.
-        Returns one line that says what became of it.
+        Returns one line that says why not; empty when it was renamed.
         """
         self.close()
         if not self._renames_damaged:
@@ -150,12 +210,21 @@ class JournalDatabase:
                 return "the journal was damaged, and another memtui has begun a new one; try again"
             if self._others_alive():
                 return "the journal is damaged, and another memtui has it open; quit every memtui"
-            name = f"{self._file}.damaged-{time.time_ns()}"
+            now = time.time_ns()
+            date = time.strftime("%Y-%m-%d", time.localtime(now / 1e9))
+            name = f"{self._file}.damaged-{date}-{now}"
             for suffix in ("", "-wal", "-shm"):
-                with suppress(FileNotFoundError):
+                try:
                     os.rename(f"{self._file}{suffix}", f"{name}{suffix}")
+                except FileNotFoundError:
+                    continue
+                except OSError as error:
+                    return f"the journal is damaged and cannot be renamed: {error.strerror}"
         name = os.path.basename(name)
-        return f"the journal was damaged and is now {name}; what was done before cannot be undone"
+        self.fault = (
+            f"the journal was damaged and is now {name}; what was done before cannot be undone"
+        )
+        return ""
 
     def _identity(self) -> tuple[int, int]:
         """Which file has the name now; zeros where there is none."""
@@ -179,18 +248,47 @@ class JournalDatabase:
 
     @contextmanager
     def _save_errors(self, subject: str, advice: str) -> Iterator[None]:
+        where = str(self._file)
         try:
             yield
-        except (sqlite3.Error, OSError, ValueError, KeyError, TypeError) as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
-                self.fault = self._set_aside()
-                raise SaveError(self.fault, where=str(self._file), do=advice) from error
+        except (sqlite3.Error, OSError, ValueError, KeyError, TypeError, Damaged) as error:
+            if self._is_damage(error):
+                what = self._set_aside()
+                if not what:
+                    raise JournalSetAside(self.fault, where=where, do=advice) from error
+                self.fault = what
+                raise SaveError(what, where=where, do=advice) from error
             reason = error.strerror if isinstance(error, OSError) else ""
             raise SaveError(
-                f"the journal cannot be {subject}: {reason or error}",
-                where=str(self._file),
-                do=advice,
+                f"the journal cannot be {subject}: {reason or error}", where=where, do=advice
             ) from error
+
+    def _is_damage(self, error: Exception) -> bool:
+        """Whether the file, and not the disk or another process, is at fault."""
+        if isinstance(error, Damaged | UnicodeDecodeError):
+            return True
+        if not isinstance(error, sqlite3.Error):
+            return False
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is None:  # text that is not UTF-8; or a statement that cannot be
+            return isinstance(error, sqlite3.OperationalError | sqlite3.DataError)
+        if code & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+            return not self._is_usable()
+        if code & 0xFF == sqlite3.SQLITE_READONLY:  # as its header says, where the disk is not
+            is_writable = os.access(self._file, os.W_OK) and os.access(self._state, os.W_OK)
+            return is_writable or not self._is_usable()
+        return code & 0xFF in _DAMAGE
+
+    def _is_usable(self) -> bool:
+        """Whether there are regular files at its names, which may be read and written."""
+        for suffix in ("", "-wal", "-shm"):
+            name = f"{self._file}{suffix}"
+            if os.path.lexists(name) and not os.path.islink(name):
+                if not os.path.isfile(name):
+                    return False
+                if not os.access(name, os.R_OK | os.W_OK) and os.access(self._state, os.W_OK):
+                    return False
+        return True
 
     # ---- processes ---------------------------------------------------------------------------
 
@@ -241,13 +339,60 @@ def _connect(file: Path) -> sqlite3.Connection:
             db.execute(f"PRAGMA {pragma}").fetchone()
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version > VERSION:
-            raise sqlite3.OperationalError("it was written by a newer memtui")
-        if version < VERSION or not db.execute(_IS_COMPLETE).fetchone():
-            db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} COMMIT;")
+            raise SaveError("the journal was written by a newer memtui", where=str(file))
+        found = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+        if version == 1:
+            _convert(db, found)
+        elif version == 0 and not found:
+            _create(db)
+        elif version != VERSION or not found >= _TABLES:
+            raise Damaged("a table is missing")
     except BaseException:
         db.close()
         raise
     return db
+
+
+def _create(db: sqlite3.Connection) -> None:
+    db.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+
+
+def _convert(db: sqlite3.Connection, found: Collection[str]) -> None:
+    """Convert the newest actions of a journal of version 1, once.
+
+    An older memtui that still has it open can write nothing to it any more, and says so.
+    """
+    tables = [table for table in ("actions", "writes", "folders") if table in found]
+    renaming = "".join(f"ALTER TABLE {table} RENAME TO old_{table};" for table in tables)
+    names = ("writes_by_file", "actions_by_state")
+    dropping = "".join(f"DROP INDEX IF EXISTS {name};" for name in names)
+    db.execute("PRAGMA secure_delete=OFF")  # VACUUM leaves nothing of it
+    db.executescript(f"BEGIN EXCLUSIVE; {renaming} {dropping} {_SCHEMA}")
+    columns = "id, title, time, changed, state, former, wanted, owner, note, redo"
+    db.execute(f"INSERT INTO actions ({columns}, stores) SELECT {columns}, '[]' FROM old_actions")
+    db.execute("INSERT INTO writes SELECT action, path, pre, post, done FROM old_writes")
+    if "folders" in tables:
+        db.execute("INSERT INTO folders SELECT action, path FROM old_folders")
+    last = "SELECT id, sum(length(parts)) OVER (ORDER BY id DESC) AS total, state FROM old_actions"
+    too_old = f"SELECT id FROM ({last}) WHERE total > {CONVERTED} AND state <> 'intent'"
+    for table, column in (("actions", "id"), ("writes", "action"), ("folders", "action")):
+        db.execute(f"DELETE FROM {table} WHERE {column} IN ({too_old})")
+    kept = "SELECT id, parts FROM old_actions WHERE id IN (SELECT id FROM actions) ORDER BY id"
+    for id, parts in db.execute(kept):
+        made = edit_rows.unpack_parts(parts)
+        edit_rows.insert_edits(db, id, made)
+        roots = pack([each.store for each in made])
+        db.execute("UPDATE actions SET stores = ? WHERE id = ?", (roots, id))
+    db.execute(
+        "UPDATE edits SET in_effect = 1 WHERE action IN (SELECT id FROM actions"
+        " WHERE state IN ('done', 'unsure') OR (state = 'intent' AND wanted = 'undone'))"
+    )
+    for table in tables:
+        db.execute(f"DROP TABLE old_{table}")
+    db.execute(f"PRAGMA user_version = {VERSION}")
+    db.execute("COMMIT")
+    db.execute("VACUUM")
+    db.execute("PRAGMA secure_delete=ON")
 
 
 # ---- folders that an action makes ----------------------------------------------------------------
@@ -260,7 +405,7 @@ def record_missing_folders(db: sqlite3.Connection, action: int, paths: Iterable[
         while not os.path.lexists(folder):
             missing.append(folder)
             folder = folder.parent
-    rows = [(action, json.dumps(str(folder))) for folder in dict.fromkeys(missing)]
+    rows = [(action, pack(str(folder))) for folder in dict.fromkeys(missing)]
     db.executemany("INSERT INTO folders (action, path) VALUES (?, ?)", rows)
 
 
@@ -274,7 +419,7 @@ def remove_folders(db: sqlite3.Connection, paths: Callable[[], Iterable[Path]]) 
         "SELECT folders.rowid, path FROM folders JOIN actions ON actions.id = action"
         " WHERE state IN ('undone', 'void')"
     )
-    found = [(Path(json.loads(path)), row) for row, path in db.execute(sql)]
+    found = [(Path(unpack(path)), row) for row, path in db.execute(sql)]
     parents = {parent for path in paths() for parent in path.parents} if found else set()
     for folder, row in sorted(found, key=lambda each: len(each[0].parts), reverse=True):
         if folder not in parents:

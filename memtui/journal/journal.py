@@ -1,46 +1,57 @@
 """The journal: records actions before they are made, and undoes, redoes, recovers and erases them.
 
-One row of `actions` is one change a person made; one row of `writes` is one write of a file or
-table row. Both are on disk before the file is touched. Several processes may use it at once.
+One row of `actions` is one change a person made, one row of `edits` is one edit of it; one row of
+`writes` is one write of a file or table row. All are on disk before the file is touched. Several
+processes may use it at once.
 """
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
-from memtui.changes import RowEdit, SidecarEdit, StoreEdits, TreeEdit, invert_edits
-from memtui.errors import Refused, SaveError
-from memtui.files import backups
-from memtui.files.reading import real_path
+from memtui.changes import Edit, RowEdit, SidecarEdit, StoreEdits, TextEdit, TreeEdit, invert_edits
+from memtui.dataclass import dataclass, replace
+from memtui.errors import Refused, SaveError, UnreadableFile
+from memtui.files import atomic_replace, backups
+from memtui.files.reading import decode, real_path
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.files.staging import clear_leftovers
+from memtui.journal import edit_rows
 from memtui.journal.action import (
     ActionState,
+    ActionStep,
     EditHistory,
     JournalAction,
+    StoredEdit,
     Write,
     edit_histories,
     pack,
-    pack_parts,
-    unpack,
-    unpack_parts,
 )
 from memtui.journal.database import (
     JournalDatabase,
+    JournalSetAside,
     record_missing_folders,
     remove_folders,
 )
-from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, recover_write
+from memtui.journal.edit_rows import Damaged, EditRow, unpack
+from memtui.journal.recovery import RowDigest, WriteOutcome, clean_up, group_by_save, recover_save
 from memtui.progress import Progress, Report, silent
 
 MAX_ACTIONS = 10_000
 """Older actions are deleted at start."""
+
+MAX_BYTES = 64 << 20
+"""Bytes of the journal above which its oldest actions are deleted. It holds the newest text of each
+file that was changed, compressed, and of every change the difference: 10,000 changes of a word need
+a tenth of it."""
 
 MAX_RECHECKED = 20
 """Newest actions whose files are checked at start for what a power cut has brought back."""
@@ -48,9 +59,34 @@ MAX_RECHECKED = 20
 LARGEST_JUMP = 2 * 24 * 3600
 """Seconds by which a clock may have been ahead and its times still count for the order."""
 
-_SELECT = "SELECT id, title, time, changed, state, parts, note FROM actions"
+_SELECT = "SELECT id, title, time, changed, state, stores, note FROM actions"
 _PARTLY = "only a part of it reached the disk; undo takes that part back"
 _PARTLY_BACK = "only a part of it was taken back; undo takes back the rest"
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStep:
+    """One edit of an action, whose texts have not been read yet."""
+
+    action: JournalAction
+    row: EditRow
+    is_inverted: bool = False
+    """Whether it was last taken back."""
+
+    @property
+    def store(self) -> str:
+        return self.action.stores[self.row.part]
+
+
+def as_last_made(steps: Sequence[StoredStep]) -> list[StoredStep]:
+    """Return the edits that are in effect, and those that are undone as inverted ones."""
+    return [
+        replace(step, is_inverted=True) if step.action.state is ActionState.UNDONE else step
+        for step in steps
+        if step.row.in_effect or step.action.state is not ActionState.DONE
+    ]
 
 
 class Recording:
@@ -113,8 +149,8 @@ class Recording:
 
     def made(self, parts: Sequence[StoreEdits]) -> None:
         """Replace the edits by those the stores made, where they differ."""
-        sql = "UPDATE actions SET parts = ? WHERE id = ?"
-        self._try_to_write(sql, pack_parts(tuple(parts)), self.action)
+        with suppress(SaveError), self._database.writing() as db:
+            edit_rows.insert_edits(db, self.action, parts)
 
     def _try_to_write(self, sql: str, *values: object) -> None:
         with suppress(SaveError), self._database.writing() as db:
@@ -159,14 +195,21 @@ class Journal:
 
     def begin(self, title: str, parts: Sequence[StoreEdits]) -> Recording:
         """Record an action that is about to be made. Raises SaveError."""
+        try:
+            return self._begin(title, parts)
+        except JournalSetAside:
+            return self._begin(title, parts)
+
+    def _begin(self, title: str, parts: Sequence[StoreEdits]) -> Recording:
         with self._database.writing() as db:
             cursor = db.execute(
-                "INSERT INTO actions (title, time, changed, state, former, wanted, owner, parts)"
+                "INSERT INTO actions (title, time, changed, state, former, wanted, owner, stores)"
                 " VALUES (?, ?, ?, 'intent', 'void', 'done', ?, ?)",
                 (pack(title), time.time(), _next_time(db), self._database.owner,
-                 pack_parts(tuple(parts))),
+                 pack([made.store for made in parts])),
             )  # fmt: skip
             number = int(cursor.lastrowid or 0)
+            edit_rows.insert_edits(db, number, parts)
             record_missing_folders(db, number, _paths(parts))
             return Recording(self, self._database, number)
 
@@ -195,84 +238,94 @@ class Journal:
                 (new_state, self._database.owner, _next_time(db), action),
             )
             if new_state is ActionState.DONE:
-                record_missing_folders(db, action, _paths(self._parts(db, action)))
+                record_missing_folders(db, action, _paths(_parts(db, action)))
         return Recording(self, self._database, action)
 
     def succeeded(self, action: int) -> None:
         """Record that every edit of the current step is on disk."""
         with self._database.writing() as db:
-            (requested,) = db.execute(
-                "SELECT wanted FROM actions WHERE id = ?", (action,)
-            ).fetchone()
+            sql = "SELECT wanted FROM actions WHERE id = ?"
+            (requested,) = db.execute(sql, (action,)).fetchone()
+            sql = "UPDATE edits SET in_effect = ? WHERE action = ?"
+            db.execute(sql, (requested == ActionState.DONE, action))
             self._settle(db, action, ActionState(requested), "")
+        self._make_room()
 
     def judge(self, action: int, row_digest: RowDigest = lambda _: None) -> ActionState:
         """Recover an interrupted step from the content of its files; returns the action's state."""
-        found = self._rows("SELECT former, wanted, state FROM actions WHERE id = ?", (action,))
-        if not found or found[0][2] != ActionState.INTENT:
-            return ActionState(found[0][2]) if found else ActionState.VOID
-        former, requested = ActionState(found[0][0]), ActionState(found[0][1])
-        writes: dict[str, list[Write]] = {}
-        for write in self.writes(action):
-            writes.setdefault(write.path, []).append(write)
-        full_action = self.get(action)
-        edits = full_action.edits if full_action else ()
-        paths = _paths(full_action.parts if full_action else ())
-        edits = invert_edits(edits) if requested is ActionState.UNDONE else edits
-        for edit in edits:
+        rows = self._rows("SELECT former, wanted, state FROM actions WHERE id = ?", (action,))
+        if not rows or rows[0][2] != ActionState.INTENT:
+            return ActionState(rows[0][2]) if rows else ActionState.VOID
+        former, requested = ActionState(rows[0][0]), ActionState(rows[0][1])
+        is_undo = requested is ActionState.UNDONE
+        edits: dict[int, Edit] = {}
+        for stored in reversed(self._load(action)) if is_undo else self._load(action):
+            if not is_undo:
+                edits[stored.position] = stored.edit
+            elif stored.in_effect:
+                edits.update((stored.position, edit) for edit in invert_edits((stored.edit,)))
+        for edit in edits.values():
             if isinstance(edit, TreeEdit):
                 clear_leftovers(Path(edit.path))  # first: it may complete the folder
-        verdicts = [
-            recover_write(path, steps, edits, self.state, row_digest)
-            for path, steps in writes.items()
+        writes = self.writes(action)
+        saves = [
+            (save, recover_save(save, writes, self.state, row_digest))
+            for save in group_by_save(edits)
         ]
-        outcomes = {verdict.outcome for verdict in verdicts}
-        note = "; ".join(dict.fromkeys(verdict.note for verdict in verdicts if verdict.note))
+        outcomes = {verdict.outcome for _, verdict in saves}
+        note: str | None = "; ".join(dict.fromkeys(found.note for _, found in saves if found.note))
         state = requested
         if WriteOutcome.UNSURE in outcomes:
             state = ActionState.UNSURE
             note = note or "it was cut short, and a file has been changed since"
         elif outcomes <= {WriteOutcome.NOT_WRITTEN}:
-            state = former
-        elif WriteOutcome.NOT_WRITTEN in outcomes or len(writes) < len(paths):
-            state, note = (
-                ActionState.DONE,
-                _PARTLY if requested is ActionState.DONE else _PARTLY_BACK,
-            )
+            state, note = former, None
+        elif WriteOutcome.NOT_WRITTEN in outcomes:
+            state, note = ActionState.DONE, _PARTLY_BACK if is_undo else _PARTLY
+        unmade = WriteOutcome.WRITTEN if is_undo else WriteOutcome.NOT_WRITTEN
+        sql = "UPDATE edits SET in_effect = ? WHERE action = ? AND position = ?"
         with self._database.writing() as db:
+            for save, verdict in saves:
+                in_effect = verdict.outcome is not unmade
+                db.executemany(sql, [(in_effect, action, at) for at in save.positions])
             self._settle(db, action, state, note)
         return state
 
-    def _settle(self, db: sqlite3.Connection, action: int, state: ActionState, note: str) -> None:
-        if (
-            state is ActionState.DONE
-        ):  # a new action ends what could be redone; a failed one does not
+    def _settle(
+        self, db: sqlite3.Connection, action: int, state: ActionState, note: str | None
+    ) -> None:
+        """Set the state after a step; without a note the action keeps the one that it has."""
+        if state is ActionState.DONE:
+            # A new action ends what could be redone; a failed one does not.
             new = "EXISTS (SELECT 1 FROM actions WHERE id = ? AND former = 'void')"
             db.execute(f"UPDATE actions SET redo = 0 WHERE redo AND {new}", (action,))
         last = "(SELECT max(redo) + 1 FROM actions)"  # a redo that failed changes no order
         redo = f"iif(former = 'undone', redo, {last})" if state is ActionState.UNDONE else "0"
         db.execute(
-            f"UPDATE actions SET state = ?, note = ?, changed = ?, redo = {redo}"
+            f"UPDATE actions SET state = ?, note = coalesce(?, note), changed = ?, redo = {redo}"
             " WHERE id = ? AND state = 'intent'",
-            (state, pack(note), _next_time(db), action),
+            (state, None if note is None else pack(note), _next_time(db), action),
         )
         if state in (ActionState.UNDONE, ActionState.VOID):
-            remove_folders(db, lambda: _paths(self._parts(db, action)))
-
-    def _parts(self, db: sqlite3.Connection, action: int) -> tuple[StoreEdits, ...]:
-        (parts,) = db.execute("SELECT parts FROM actions WHERE id = ?", (action,)).fetchone()
-        return unpack_parts(parts)
+            remove_folders(db, lambda: _paths(_parts(db, action)))
 
     def recover(self, row_digest: RowDigest = lambda _: None) -> list[JournalAction]:
         """Recover and return the actions that dead processes left unfinished. Called at start."""
+        if not self._database.exists:
+            return []
+        try:
+            return self._recover(row_digest)
+        except JournalSetAside:
+            return []
+
+    def _recover(self, row_digest: RowDigest) -> list[JournalAction]:
         judged = []
         for action, owner in self._rows("SELECT id, owner FROM actions WHERE state = 'intent'"):
             if owner != self._database.owner and not self._database.is_alive(owner):
                 self.judge(action, row_digest)
                 judged.append(self.get(action))
-        if self._database.exists:
-            self._clean_up_recent()
-            self._prune()
+        self._clean_up_recent()
+        self._prune()
         return [action for action in judged if action is not None]
 
     def _clean_up_recent(self) -> None:
@@ -287,11 +340,35 @@ class Journal:
     def _prune(self) -> None:
         backups.prune(self.state, time.time())
         self._database.forget_dead_owners()
-        with self._database.writing() as db:
-            oldest = "(SELECT max(id) FROM actions) - ?"
-            db.execute(f"DELETE FROM actions WHERE id <= {oldest}", (MAX_ACTIONS,))
-            for table in ("writes", "folders"):
-                db.execute(f"DELETE FROM {table} WHERE action NOT IN (SELECT id FROM actions)")
+        oldest = "SELECT id FROM actions WHERE id <= (SELECT max(id) FROM actions) - ?"
+        if old := [number for (number,) in self._rows(oldest, (MAX_ACTIONS,))]:
+            with self._database.writing() as db:
+                _delete(db, old)
+        old_writes = (
+            "FROM writes WHERE action <= (SELECT max(id) FROM actions) - ?"
+            " AND action NOT IN (SELECT id FROM actions WHERE state = 'intent')"
+        )
+        if self._rows(f"SELECT 1 {old_writes} LIMIT 1", (MAX_RECHECKED,)):
+            with self._database.writing() as db:
+                db.execute(f"DELETE {old_writes}", (MAX_RECHECKED,))
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Delete the oldest actions while there is too much; never the newest, nor one at work."""
+        old = (
+            "SELECT id FROM actions WHERE state <> 'intent'"
+            " AND id < (SELECT max(id) FROM actions) ORDER BY id LIMIT 10"
+        )
+        if self._database.size() <= MAX_BYTES:
+            return
+        with suppress(SaveError):
+            with self._database.writing() as db:
+                while self._database.size() > MAX_BYTES:
+                    found = [number for (number,) in db.execute(old)]
+                    if not found:
+                        break
+                    _delete(db, found)
+            self._database.shrink()
 
     # ---- reading ----------------------------------------------------------------------------
 
@@ -314,19 +391,92 @@ class Journal:
 
     def writes(self, action: int) -> list[Write]:
         """Return the writes of an action in order."""
-        rows = self._rows(
-            "SELECT path, pre, post, done FROM writes WHERE action = ? ORDER BY rowid", (action,)
-        )
-        return [Write(unpack(path), pre, post, bool(done)) for path, pre, post, done in rows]
+        sql = "SELECT path, pre, post, done FROM writes WHERE action = ? ORDER BY rowid"
+
+        def read(db: sqlite3.Connection) -> list[Write]:
+            rows = db.execute(sql, (action,))
+            return [Write(_text(path), pre, post, bool(done)) for path, pre, post, done in rows]
+
+        return self._read(read, [])
 
     def recent(self, since: float) -> list[EditHistory]:
         """Return the edits made since a time (Unix seconds) by target, newest first.
 
         For an undone action they are the inverted edits. `memtui.files.revert_detection`, or the
-        format for table rows, tells whether another program has reverted them.
+        format for table rows, tells whether another program has reverted them. Of a file that is as
+        the newest edit left it, only that edit is read.
         """
-        where = "changed >= ? AND state IN ('done', 'undone') ORDER BY changed DESC"
-        return edit_histories(self._actions(where, (since,)))
+
+        def choose(db: sqlite3.Connection, steps: Sequence[StoredStep]) -> list[StoredStep]:
+            made = as_last_made(steps)
+            newest: dict[int, bool] = {}
+            chosen = []
+            for step in made:
+                target = step.row.target
+                if target not in newest:
+                    newest[target] = _is_as_written(db, step)
+                elif newest[target]:
+                    continue
+                chosen.append(step)
+            return chosen
+
+        where = "changed >= ? AND state IN ('done', 'undone')"
+        return edit_histories(self._steps(where, (since,), (), choose, "changed DESC"))
+
+    def steps(
+        self,
+        choose: Callable[[Sequence[StoredStep]], Sequence[StoredStep]] = as_last_made,
+        *,
+        since: float = float("-inf"),
+        files: Collection[str] = (),
+    ) -> list[ActionStep]:
+        """Return edits of the actions that left something on disk, newest first.
+
+        Args:
+            choose: returns those of the edits found that are wanted; only their texts are read.
+            since: Unix seconds; only actions that were changed later.
+            files: only edits of these files and databases; of all if empty.
+        """
+        where = "state <> 'void' AND changed > ?"
+        return self._steps(where, (since,), files, lambda _, steps: choose(steps))
+
+    def _steps(
+        self,
+        where: str,
+        values: tuple[Any, ...],
+        files: Collection[str],
+        choose: Callable[[sqlite3.Connection, Sequence[StoredStep]], Sequence[StoredStep]],
+        order: str = "id DESC",
+    ) -> list[ActionStep]:
+        def read(db: sqlite3.Connection) -> list[ActionStep]:
+            of_actions, numbers = f"action IN (SELECT id FROM actions WHERE {where})", [*values]
+            wanted = where
+            if files:
+                of_files, names = edit_rows.of_files(files)
+                of_actions, numbers = f"{of_actions} AND {of_files}", [*numbers, *names]
+                wanted = f"{where} AND id IN (SELECT action FROM edits WHERE {of_files})"
+            rows: dict[int, list[EditRow]] = {}
+            for row in edit_rows.read_rows(db, of_actions, numbers):
+                if not isinstance(row.outline, TreeEdit):  # a new store is its programs' own
+                    rows.setdefault(row.action, []).append(row)
+            actions = self._actions_in(db, f"{wanted} ORDER BY {order}", tuple(numbers))
+            for action in actions:
+                _require_parts(action, rows.get(action.id, ()))
+            steps = [
+                StoredStep(action, row)
+                for action in actions
+                for row in reversed(rows.get(action.id, ()))
+            ]
+            reader = edit_rows.TextReader(db)
+            found = []
+            for step in choose(db, steps):
+                edits: tuple[Edit, ...] = (reader.edit(step.row),)
+                if step.is_inverted:
+                    edits = invert_edits(edits)
+                found += [ActionStep(step.action, step.store, edit) for edit in edits]
+            return found
+
+        return self._read(read, [])
 
     @property
     def mark(self) -> tuple[object, ...]:
@@ -334,14 +484,32 @@ class Journal:
         found = self._rows("SELECT count(*), max(id), max(changed) FROM actions")
         return tuple(found[0]) if found else ()
 
+    def _load(self, action: int) -> Sequence[StoredEdit]:
+        def read(db: sqlite3.Connection) -> Sequence[StoredEdit]:
+            rows = edit_rows.read_rows(db, "action = ?", (action,))
+            for found in self._actions_in(db, "id = ?", (action,)):
+                _require_parts(found, rows)
+            return edit_rows.read_edits(db, rows)
+
+        return self._read(read, ())
+
     def _actions(self, where: str, values: tuple[Any, ...]) -> list[JournalAction]:
-        return [_action(row) for row in self._rows(f"{_SELECT} WHERE {where}", values)]
+        return self._read(lambda db: self._actions_in(db, where, values), [])
+
+    def _actions_in(
+        self, db: sqlite3.Connection, where: str, values: tuple[Any, ...]
+    ) -> list[JournalAction]:
+        found = []
+        for row in db.execute(f"{_SELECT} WHERE {where}", values):
+            load = functools.cache(functools.partial(self._load, row[0]))
+            found.append(_action(row, load))
+        return found
 
     def _rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
-        if not self._database.exists:
-            return []
-        with self._database.reading() as db:
-            return db.execute(sql, values).fetchall()
+        return self._read(lambda db: db.execute(sql, values).fetchall(), [])
+
+    def _read(self, work: Callable[[sqlite3.Connection], _Result], nothing: _Result) -> _Result:
+        return self._database.read(work) if self._database.exists else nothing
 
     # ---- erasing ----------------------------------------------------------------------------
 
@@ -355,14 +523,38 @@ class Journal:
             for path in _paths(found.parts if found else ()):
                 backups.delete_backups(path, self.state)
             with self._database.writing() as db:
-                for table, column in (
-                    ("writes", "action"),
-                    ("folders", "action"),
-                    ("actions", "id"),
-                ):
-                    db.execute(f"DELETE FROM {table} WHERE {column} = ?", (action,))
+                _delete(db, [action])
         if self._database.exists:
+            self._database.shrink()
             self._database.overwrite_deleted()
+
+
+def _delete(db: sqlite3.Connection, actions: Collection[int]) -> None:
+    edit_rows.delete_edits(db, actions)
+    for table, column in (("writes", "action"), ("folders", "action"), ("actions", "id")):
+        sql = f"DELETE FROM {table} WHERE {column} = ?"
+        db.executemany(sql, [(action,) for action in actions])
+
+
+def _parts(db: sqlite3.Connection, action: int) -> list[StoreEdits]:
+    rows = edit_rows.read_rows(db, "action = ?", (action,))
+    return [StoreEdits("", tuple(row.outline for row in rows))]
+
+
+def _is_as_written(db: sqlite3.Connection, step: StoredStep) -> bool:
+    """Whether the file of a text is as this step left it; not asked of a file with several
+    memories, whose older edits have histories of their own."""
+    edit, row = step.row.outline, step.row
+    if not isinstance(edit, TextEdit) or edit.items or edit.by_lines:
+        return False
+    try:
+        data = atomic_replace.read_if_exists(real_path(Path(edit.path)))
+    except UnreadableFile:
+        return False
+    text = row.before if step.is_inverted else row.after
+    if data is None or text is None:
+        return data is None and text is None
+    return edit_rows.is_text(db, text, decode(data))
 
 
 def _next_time(db: sqlite3.Connection) -> float:
@@ -373,17 +565,38 @@ def _next_time(db: sqlite3.Connection) -> float:
     return max(now, float(last) + 1e-6)
 
 
-def _action(row: Sequence[Any]) -> JournalAction:
-    number, title, begun, changed, state, parts, note = row
-    return JournalAction(
-        id=number,
-        title=unpack(title),
-        time=begun,
-        changed=changed,
-        state=ActionState(state),
-        parts=unpack_parts(parts),
-        note=unpack(note),
-    )
+def _action(row: Sequence[Any], load: Callable[[], Sequence[StoredEdit]]) -> JournalAction:
+    """The action of a row. Raises Damaged."""
+    number, title, begun, changed, state, stores, note = row
+    try:
+        for moment in (begun, changed):
+            datetime.fromtimestamp(moment, UTC)
+        return JournalAction(
+            id=number,
+            title=_text(title),
+            time=begun,
+            changed=changed,
+            state=ActionState(state),
+            stores=tuple(_text(pack(store)) for store in list(unpack(stores))),
+            load=load,
+            note=_text(note),
+        )
+    except (TypeError, ValueError, OverflowError, OSError) as error:
+        raise Damaged(f"action {number}: {error}") from error
+
+
+def _require_parts(action: JournalAction, rows: Sequence[EditRow]) -> None:
+    """Raise Damaged where an edit is of a store that the action does not name."""
+    if any(not 0 <= row.part < len(action.stores) for row in rows):
+        raise Damaged(f"action {action.id}")
+
+
+def _text(packed: object) -> str:
+    """The text of a column. Raises Damaged."""
+    value = unpack(packed)
+    if not isinstance(value, str):
+        raise Damaged("it is no text")
+    return value
 
 
 def _paths(parts: Iterable[StoreEdits]) -> set[Path]:

@@ -9,12 +9,22 @@ records and items that it added are added; anything else is reported and stays i
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum, auto
 from pathlib import Path
 
-from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit, invert_edits
+from memtui.changes import (
+    Edit,
+    RecordEdit,
+    RowEdit,
+    SidecarEdit,
+    TextEdit,
+    TreeEdit,
+    ValueEdit,
+    invert_edits,
+)
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Conflict, MemtuiError, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups, text_items
@@ -22,8 +32,9 @@ from memtui.files.locking import locked
 from memtui.files.merging import FileEdit, diff_records, is_same_value, rebase, record_key
 from memtui.files.reading import decode, digest, real_path
 from memtui.files.save_hooks import NullRecorder, WriteRecorder
-from memtui.files.save_transaction import commit
-from memtui.journal.action import Write
+from memtui.files.save_transaction import commit, group_by_file
+from memtui.files.sidecar_lines import sidecar_paths
+from memtui.journal.action import Write, edit_target
 
 RECORD_FILES = ".json"
 """Suffix of files whose text is one JSON value, to which nothing is appended."""
@@ -51,28 +62,89 @@ class RecoveryVerdict:
     note: str = ""
 
 
-def recover_write(
-    name: str, writes: Sequence[Write], edits: Sequence[Edit], state: Path, row_digest: RowDigest
+@dataclass(frozen=True, slots=True)
+class Save:
+    """What is written in one step: a file, all rows of a database, or a whole folder."""
+
+    names: frozenset[str]
+    """Of a file its path with every link resolved; of a database or folder its path."""
+    positions: tuple[int, ...]
+    """Of its edits in the action."""
+    edits: tuple[Edit, ...]
+
+    def has_write(self, name: str) -> bool:
+        """Whether a write of this name belongs to it."""
+        if isinstance(self.edits[0], RowEdit):
+            return any(name.startswith(f"{path}#") for path in self.names)
+        if isinstance(self.edits[0], TreeEdit):
+            return any(name.startswith(f"{path}/") for path in self.names)
+        return name in self.names
+
+    def is_row(self, name: str) -> bool:
+        """Whether a write of this name is of a row or of a whole database; else it is of a file,
+        whose name may hold any character."""
+        first = self.edits[0]
+        if not isinstance(first, TreeEdit):
+            return isinstance(first, RowEdit)
+        tree = first.after or first.before or {}
+        return os.path.relpath(name, first.path) not in tree["files"]
+
+
+def group_by_save(edits: Mapping[int, Edit]) -> list[Save]:
+    """Group the edits of a step, by position, by what is written at once; edits that only require
+    something are left out."""
+    found: dict[frozenset[str], dict[int, Edit]] = {}
+    for position, edit in edits.items():
+        if edit.before != edit.after:
+            found.setdefault(_names(edit), {})[position] = edit
+    return [Save(names, tuple(made), tuple(made.values())) for names, made in found.items()]
+
+
+def _names(edit: Edit) -> frozenset[str]:
+    if isinstance(edit, RowEdit | TreeEdit):
+        return frozenset({str(Path(edit.path))})
+    paths = sidecar_paths(Path(edit.root)) if isinstance(edit, SidecarEdit) else [Path(edit.path)]
+    return frozenset(str(real_path(path)) for path in paths)
+
+
+def recover_save(
+    save: Save, writes: Sequence[Write], state: Path, row_digest: RowDigest
 ) -> RecoveryVerdict:
-    """Recover one file or row after a crash, and return what became of it.
+    """Recover one save after a crash, and return what became of it.
 
     Removes temporary files beside a file, and finishes a merge that was interrupted.
 
     Args:
-        name: path of the file, or the recorder's name of a row.
-        writes: all its writes in order.
-        edits: the edits of the interrupted step.
+        save: the save, with the edits of the interrupted step.
+        writes: all writes of the step in order.
         state: memtui's own folder.
         row_digest: returns the present digest of a row.
     """
-    if name.partition("#")[0] != name and not Path(name).exists():
-        return RecoveryVerdict(_outcome(writes, row_digest(name)))
-    path = Path(name)
+    by_name: dict[str, list[Write]] = {}
+    for write in writes:
+        if save.has_write(write.path):
+            by_name.setdefault(write.path, []).append(write)
+    verdicts = [
+        RecoveryVerdict(_outcome(steps, row_digest(name)))
+        if save.is_row(name)
+        else _recover_file(Path(name), steps, save.edits, state)
+        for name, steps in by_name.items()
+    ]
+    outcomes = {verdict.outcome for verdict in verdicts} or {WriteOutcome.NOT_WRITTEN}
+    note = next((verdict.note for verdict in verdicts if verdict.note), "")
+    return RecoveryVerdict(outcomes.pop() if len(outcomes) == 1 else WriteOutcome.UNSURE, note)
+
+
+def _recover_file(
+    path: Path, writes: Sequence[Write], edits: Sequence[Edit], state: Path
+) -> RecoveryVerdict:
     try:
         with locked(path, state):
             data = atomic_replace.read_if_exists(path)
             now = "" if data is None else digest(data)
             outcome = _outcome(writes, now)
+            if outcome is WriteOutcome.UNSURE:
+                outcome = _outcome_by_edits(data, edits)
             displaced = _remove_leftovers(path, writes, now, outcome, state)
     except (SaveError, UnreadableFile):
         return RecoveryVerdict(WriteOutcome.UNSURE)
@@ -98,6 +170,30 @@ def _outcome(writes: Sequence[Write], now: str | None) -> WriteOutcome:
     else:
         return WriteOutcome.UNSURE
     return WriteOutcome.NOT_WRITTEN if expected == first.pre else WriteOutcome.WRITTEN
+
+
+def _outcome_by_edits(data: bytes | None, edits: Sequence[Edit]) -> WriteOutcome:
+    """The outcome where another program has written the file since: what these edits change is
+    either as they leave it, or as they found it, or also changed."""
+    combined: dict[Hashable, FileEdit | SidecarEdit] = {}
+    for edit in edits:
+        if isinstance(edit, RowEdit | TreeEdit):
+            return WriteOutcome.UNSURE
+        target = edit_target(edit)
+        known = combined.get(target, edit)
+        combined[target] = replace(known, after=edit.after)  # type: ignore[arg-type]
+    ours = tuple(combined.values())
+    written = _is_fixed_point(data, ours)
+    if written == _is_fixed_point(data, invert_edits(ours)):
+        return WriteOutcome.UNSURE
+    return WriteOutcome.WRITTEN if written else WriteOutcome.NOT_WRITTEN
+
+
+def _is_fixed_point(data: bytes | None, edits: Sequence[Edit]) -> bool:
+    try:
+        return all(file.rewrite(data) == data for file in group_by_file(edits))
+    except MemtuiError:
+        return False
 
 
 def _remove_leftovers(

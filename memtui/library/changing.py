@@ -131,17 +131,13 @@ class ChangeWriter:
             if found is None:
                 raise Refused(f"the log has no action {number}", do="memtui log shows them")
             return found
-        for limit in (1, MAX_SEARCHED):  # an action may have many thousand edits to decode
-            for action in find(limit):
-                if anywhere or self._is_open(action):
-                    return action
+        for action in find(MAX_SEARCHED):
+            if anywhere or self._is_open(action):
+                return action
         raise Refused(f"there is nothing to {verb}")
 
     def _is_open(self, action: JournalAction) -> bool:
-        return any(
-            store_edits.store in self._stores or store_edits.store in self._restored
-            for store_edits in action.parts
-        )
+        return any(root in self._stores or root in self._restored for root in action.stores)
 
     def _refuse_moved(self, store_edits: StoreEdits) -> None:
         """Raise Conflict if a file that the edits would empty was moved within its store.

@@ -230,7 +230,7 @@ class _Leaves(NamedTuple):
 
 
 def _has_secret(text: str) -> bool:
-    from memtui.upkeep.secrets import find_secrets
+    from memtui.text.secrets import find_secrets
 
     return next(find_secrets(text), None) is not None
 

@@ -10,20 +10,20 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from memtui.changes import Edit, RecordEdit, RowEdit, SidecarEdit, TextEdit
+from memtui.dataclass import replace
 from memtui.errors import RefError
 from memtui.files.git_history import GitHistory
 from memtui.insight.versions import FormerStates
-from memtui.journal.action import ActionState, JournalAction, last_steps
+from memtui.journal import ActionStep, StoredStep, as_last_made
 from memtui.library.former_versions import (
     FormerReader,
     open_like,
-    read_actions,
+    read_steps,
     record_file,
     with_former_text,
 )
@@ -47,16 +47,11 @@ def find_former_states(
     memories: dict[str, Memory] = {}
     absent: set[str] = set()
     moment = at.timestamp()
-    actions = [a for a in read_actions(library.state_folder) if a.changed > moment]
-    # What was done since found how it was, also if it is undone now.
-    since = [replace(a, state=ActionState.DONE) for a in actions if a.time > moment]
-    # What was undone since left how it was, also if it is redone now; the newest was undone first.
-    undone = [replace(a, state=ActionState.UNDONE) for a in actions if a.time <= moment]
-    later = [*since, *sorted(undone, key=lambda action: action.time)]
+    steps = read_steps(library.state_folder, lambda found: _earliest(found, moment), since=moment)
     for store in library.stores:
         reader = FormerReader(store)
         journal = _JournalStates(library, store, reader)
-        journal.read(later)
+        journal.read(steps)
         if reader.is_possible:
             for ref, memory in _from_git(library, store, reader, at, cancelled).items():
                 if ref not in journal.known and ref not in journal.absent:
@@ -71,6 +66,26 @@ def find_former_states(
 # ---- the journal --------------------------------------------------------------------------------
 
 
+def _earliest(steps: Sequence[StoredStep], moment: float) -> list[StoredStep]:
+    """Of the edits of each target since the moment the one that shows how it was then; of a
+    database every edit."""
+    # What was done since found how it was, also if it is undone now.
+    since = [step for step in steps if step.action.time > moment]
+    # What was undone since left how it was, also if it is redone now; the newest was undone first.
+    undone = [
+        replace(step, is_inverted=True)
+        for step in as_last_made(steps)
+        if step.action.time <= moment
+    ]
+    newest_first = [*since, *sorted(undone, key=lambda step: step.action.time)]
+    chosen: dict[tuple[object, ...], StoredStep] = {}
+    for number, step in enumerate(newest_first):
+        outline = step.row.outline
+        is_row = isinstance(outline, RowEdit)
+        chosen[(step.store, number) if is_row else (step.store, *_target(outline))] = step
+    return list(chosen.values())
+
+
 class _JournalStates:
     """Reads the memories of one store as they were before memtui changed them."""
 
@@ -83,22 +98,21 @@ class _JournalStates:
         self._store = store
         self._reader = reader
 
-    def read(self, actions: Iterable[JournalAction]) -> None:
-        """Read the earliest edit of each record, row, file and sidecar entry in these actions,
-        which come newest first. Later edits of the same target add nothing."""
+    def read(self, steps: Iterable[ActionStep]) -> None:
+        """Read the edits of this store that show how records, rows, files and sidecar entries were;
+        those of rows come newest first."""
         root = str(self._store.root)
-        edits = [step.edit for step in last_steps(actions, lambda _: True) if step.store == root]
-        earliest: dict[tuple[str, ...], Edit] = {_target(edit): edit for edit in edits}
+        edits = [step.edit for step in steps if step.store == root]
         rows = [edit for edit in edits if isinstance(edit, RowEdit)]
         if rows:
             self._read_rows(rows)
-        for edit in earliest.values():
+        for edit in edits:
             if isinstance(edit, TextEdit):
                 self._read_file(edit)
-        for edit in earliest.values():
+        for edit in edits:
             if isinstance(edit, RecordEdit):
                 self._read_record(edit)
-        for edit in earliest.values():
+        for edit in edits:
             if isinstance(edit, SidecarEdit):
                 self._read_sidecar(edit)
 

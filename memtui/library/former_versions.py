@@ -10,7 +10,7 @@ import json
 import logging
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,7 @@ from memtui.files.git_history import GitHistory
 from memtui.files.sidecar_lines import read_entries, sidecar_path
 from memtui.insight.lineage import Lineage
 from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin, version_history
-from memtui.journal import Journal, JournalAction
-from memtui.journal.action import ActionState, last_steps
+from memtui.journal import ActionState, ActionStep, Journal, StoredStep, as_last_made
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.stores import registry
@@ -35,8 +34,6 @@ log = logging.getLogger(__name__)
 
 COMMIT_LETTERS = 12
 """Of the hash of a commit that is shown."""
-MAX_ACTIONS = 10_000
-"""Newest actions of the journal that are looked at: all that it keeps."""
 _SHOWN = ("title", "content", "type", "importance", "tags", "confidence")
 """Fields that a former version of a memory has of its own; the others are as they are now."""
 
@@ -161,13 +158,19 @@ def with_former_text(memory: Memory, former: Memory) -> Memory:
     return replace(memory, **{name: getattr(former, name) for name in _SHOWN})
 
 
-def read_actions(state: Path | None) -> list[JournalAction]:
-    """The journal's actions that are on disk, newest first; [] if there is no journal to read."""
+def read_steps(
+    state: Path | None,
+    choose: Callable[[Sequence[StoredStep]], Sequence[StoredStep]],
+    *,
+    since: float = float("-inf"),
+    files: Collection[str] = (),
+) -> list[ActionStep]:
+    """The journal's edits that `Journal.steps` returns; [] if there is no journal to read."""
     if state is None:
         return []
     journal = Journal(state, renames_damaged=False)  # nobody would be told here
     try:
-        return journal.log(MAX_ACTIONS, void=False)
+        return journal.steps(choose, since=since, files=files)
     except MemtuiError as error:
         log.warning("former versions could not be looked for: %s", error)
         return []
@@ -189,7 +192,6 @@ def find_history(
         state: Folder of the journal; None if there is none.
         cancelled: Asked between versions; what was found until then is returned.
     """
-    actions = read_actions(state)
     reader = FormerReader(store)
     former: dict[str, list[TextVersion]] = {}
     left_out = ""
@@ -198,7 +200,7 @@ def find_history(
         memory = relative.memory
         if memory is None:
             continue
-        found = journal_versions(memory, actions, reader)
+        found = journal_versions(memory, state, reader)
         if reader.is_possible and memory.origin.file:
             git = GitHistory.of(Path(memory.origin.file).parent, cancelled)
             if git is not None:
@@ -294,14 +296,16 @@ def _same_ends(old: Sequence[bytes], new: Sequence[bytes]) -> tuple[int, int]:
     return first, last
 
 
-def journal_versions(
-    memory: Memory, actions: Sequence[JournalAction], reader: FormerReader
-) -> list[TextVersion]:
+def journal_versions(memory: Memory, state: Path | None, reader: FormerReader) -> list[TextVersion]:
     """The texts that memtui has given a memory, and the one before the first, oldest first."""
     found: list[TextVersion] = []
     undone: list[TextVersion] = []
     """Texts that came back by an undo, newest change first as they were undone."""
-    for step in reversed(last_steps(actions, lambda edit: concerns(edit, memory))):
+
+    def choose(steps: Sequence[StoredStep]) -> list[StoredStep]:
+        return [s for s in as_last_made(steps) if concerns(s.row.outline, memory)]
+
+    for step in reversed(read_steps(state, choose, files=_files(memory))):
         before = former_memory(memory, step.edit, "before", reader)
         after = former_memory(memory, step.edit, "after", reader)
         time = datetime.fromtimestamp(step.action.changed, UTC)
@@ -326,7 +330,7 @@ def journal_versions(
 
 def concerns(edit: Edit, memory: Memory) -> bool:
     """Whether an edit is one of this memory's record, row or file."""
-    files = {memory.origin.file, *(place.file for place in memory.also)}
+    files = _files(memory)
     if isinstance(edit, RecordEdit):
         return edit.id == memory.id and edit.path in files
     if isinstance(edit, RowEdit):
@@ -336,11 +340,26 @@ def concerns(edit: Edit, memory: Memory) -> bool:
     return memory.kind == "document" or edit.by_lines
 
 
+def _files(memory: Memory) -> set[str]:
+    return {memory.origin.file, *(place.file for place in memory.also)}
+
+
 def last_changes(state: Path | None) -> dict[tuple[str, str], datetime]:
     """Root of a store and id -> when memtui last changed the record of a memory, or whether it is
     in use. A database's own rows are not listed: they say when they were deleted."""
     times: dict[tuple[str, str], datetime] = {}
-    for step in last_steps(read_actions(state), lambda _: True):
+
+    def choose(steps: Sequence[StoredStep]) -> list[StoredStep]:
+        newest: dict[tuple[object, ...], StoredStep] = {}
+        for number, step in enumerate(as_last_made(steps)):
+            edit = step.row.outline
+            if isinstance(edit, RecordEdit):
+                newest.setdefault((step.store, edit.id), step)
+            elif isinstance(edit, SidecarEdit):  # only its texts say whether it is of the status
+                newest[step.store, edit.id, number] = step
+        return list(newest.values())
+
+    for step in read_steps(state, choose):
         edit = step.edit
         if isinstance(edit, SidecarEdit):
             before, after = edit.before or {}, edit.after or {}

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from memtui.changes import Act, Change, Edit, Plan
 from memtui.errors import MemtuiError, Refused
+from memtui.files.reading import NO_MEMORY
 from memtui.model import Memory, find_defect
 from memtui.progress import Cancelled, IsCancelled, never
 from memtui.stores.base import (
@@ -132,11 +133,19 @@ class GuardedStore:
         return self._writable.apply(edits, recorder)
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:
-        """What the store's program loads into a session; () if it loads nothing, or fails."""
+        """What the store's program loads into a session; () if it loads nothing.
+
+        Raises Refused where the store fails: an empty text would say that nothing is loaded.
+        """
         store = self._store
         if not loads_at_session_start(store):
             return ()
-        return self._ask(lambda: store.session_start(view, entity, now), ())
+        try:
+            return store.session_start(view, entity, now)
+        except MemtuiError:
+            raise
+        except Exception as error:
+            raise Refused(self._reason(error), where=str(self.root)) from error
 
     def limit_uses(self, view: StoreView, now: datetime) -> Sequence[LimitUse]:
         """How much of its limits the store's program uses; () if it has none, or fails."""
@@ -153,6 +162,8 @@ class GuardedStore:
 
     def _reason(self, error: Exception) -> str:
         log.error("the store %s failed", self.label, exc_info=error)
+        if isinstance(error, MemoryError):
+            return NO_MEMORY
         detail = f": {one_line(str(error))}" if str(error) else ""
         return cut(f"memtui failed at it ({type(error).__name__}{detail})", _REASON_CELLS)
 

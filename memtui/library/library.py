@@ -22,13 +22,14 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.stores.values import utc_now
-from memtui.text import cut_line, one_line
+from memtui.text import cut_line, masked_always, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
     from memtui.insight.link_graph import Node
     from memtui.insight.versions import VersionHistory
     from memtui.journal import Journal, JournalAction
+    from memtui.journal.purging import OwnCopies
     from memtui.library.changing import ChangeWriter
     from memtui.library.indexing import IndexState
     from memtui.library.planning import Planned
@@ -295,7 +296,9 @@ class Library(LibraryReader):
             if value != getattr(memory, name) and (name in editable or name == "content"):
                 fields[name] = value
         change = Change(Act.EDIT, memory.store, memory.ref, fields)
-        return self.plan([change], f"restore text: {cut_line(former.headline, 45)}")
+        with masked_always():  # the title is kept in the journal
+            title = f"restore text: {cut_line(former.headline, 45)}"
+        return self.plan([change], title)
 
     @property
     def _change_writer(self) -> ChangeWriter:
@@ -312,6 +315,24 @@ class Library(LibraryReader):
                 self.interrupted = tuple(journal.recover(registry.row_digest))
                 self._writer = ChangeWriter(journal, self.stores)
             return self._writer
+
+    @property
+    def _opened_journal(self) -> Journal:
+        _ = self._change_writer  # they are made together
+        assert self._journal is not None
+        return self._journal
+
+    def find_copies(self, secrets: Collection[str]) -> OwnCopies:
+        """Find secrets in what memtui keeps of its own. Raises SaveError, Refused."""
+        from memtui.journal import purging
+
+        return purging.find_copies(self._opened_journal, self.cache_folder, secrets)
+
+    def purge(self, copies: OwnCopies) -> None:
+        """Erase such copies; the changes that had them cannot be undone. Raises SaveError."""
+        from memtui.journal import purging
+
+        purging.purge(self._opened_journal, copies)
 
     @property
     def journal_fault(self) -> str:

@@ -1,16 +1,15 @@
 """The links that cached rows state, saved beside them so that no row is decoded for its links.
 
 `links.jsonl` in the folder of a generation (see `memtui.search.catalog`), which is removed with it,
-has a line with the version and the number of rows, one with the refs that the sources of rows
-without an entry would mean (`memtui.library.links`), lines with up to `ENTRIES_PER_LINE` entries
-each, then `"end"`. An entry is [row, ref, own id, entities, time, statements], and of a memory that
-is not in use also end, successors and whether the end is stated. Rows that state nothing, and that
-no other has as its successor, have none.
+has sealed lines (`memtui.sealed_lines`): one with the version and the number of rows, one with the
+refs that the sources of rows without an entry would mean (`memtui.library.links`), some with up to
+`ENTRIES_PER_LINE` entries each, then `"end"`. An entry is [row, ref, own id, entities, time,
+statements], and of a memory that is not in use also end, successors and whether the end is stated.
+Rows that state nothing, and that no other has as its successor, have none.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import sys
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
@@ -22,12 +21,13 @@ from typing import Any, NamedTuple
 from memtui import __version__
 from memtui.insight.link_statements import EdgeOrigin, LinkEntry, LinkStatement
 from memtui.progress import Cancelled, IsCancelled
+from memtui.sealed_lines import seal, unseal
 from memtui.search import cache_files
 
 log = logging.getLogger(__name__)
 
 LINKS_FILE = "links.jsonl"
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 """Incremented when the lines or their meaning change."""
 ENTRIES_PER_LINE = 256
 """Entries of a line: the parser holds up all other threads while it reads one."""
@@ -55,8 +55,7 @@ def write_entries(
     new = path.with_suffix(".new")
     with cache_files.create(new) as stream:
         for values in _lines(count, entries, missing):
-            line = json.dumps(values, separators=(",", ":"), default=datetime.isoformat)
-            stream.write(line.encode("ascii") + b"\n")
+            stream.write(seal(values, default=datetime.isoformat))
     new.replace(path)
 
 
@@ -92,12 +91,12 @@ def read_entries(folder: Path, base: range, cancelled: IsCancelled) -> SavedLink
     path = folder / LINKS_FILE
     try:
         with path.open("rb") as stream:
-            if json.loads(stream.readline()) != [FORMAT_VERSION, __version__, len(base)]:
+            if unseal(stream.readline()) != [FORMAT_VERSION, __version__, len(base)]:
                 raise ValueError("of another version, or of other rows")
-            missing = [str(ref) for ref in json.loads(stream.readline())]
+            missing = [str(ref) for ref in unseal(stream.readline())]
             found: dict[int, LinkEntry] = {}
             shared: dict[Hashable, Any] = {}
-            while (chunk := json.loads(stream.readline())) != _END:
+            while (chunk := unseal(stream.readline())) != _END:
                 if cancelled():
                     raise Cancelled
                 for entry in chunk:

@@ -6,9 +6,7 @@ What the cached rows state is kept beside them, so that no row is decoded for it
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, KeysView
 from contextlib import contextmanager
@@ -22,13 +20,12 @@ from memtui.insight.link_statements import (
     EdgeOrigin,
     LinkEntry,
     read_entry,
-    source_links,
     source_refs,
 )
 from memtui.insight.links import LinkIndex, Names
 from memtui.library.link_files import LINKS_FILE, read_entries, write_entries
-from memtui.library.loaded_stores import LoadedState, LoadedStores
-from memtui.model import Memory, from_record
+from memtui.library.loaded_stores import LoadedStores
+from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.search import aggregates, numbering
 from memtui.text import visible
@@ -42,12 +39,6 @@ SAVED_FROM = 512
 MAX_MISSING = 3000
 """Refs of missing sources that are noted. Sources that all memories share are few; the memories of
 others keep their entries."""
-_SOURCE = re.compile(rb',"source":"([^"\\]*)"')
-_CREATED = re.compile(rb',"created":"([^"\\]*)"')
-_NO_LINKS = (b',"supersedes":[]', b',"superseded_by":[]', b',"links":[]', b',"also_entities":[]')
-"""Fields of a cached row without links, as `search.catalog.encode_row` writes them. Inside texts
-the quotes are escaped, so nothing else looks like this before the field `extra`, which is last."""
-_TEXT_LINKS = (b"[[", b"](", b'"ended_links":')
 
 
 class StoreLinks:
@@ -172,7 +163,7 @@ class StoreLinks:
                 return
             entry = saved.get(slot)
             if entry is None:
-                entry = _read_row(state, slot)
+                entry = read_entry(rows[slot])
                 read += 1
             if entry.ended is not None and entry.statements:
                 changes = self._last_changes() if changes is None else changes
@@ -184,7 +175,7 @@ class StoreLinks:
                 self._successors.update(f"{entry.store}:{name}" for name in entry.successors)
         for ref in sorted(self._successors):
             if not self._index.has_entry(ref) and (at := slot_of.get(ref)) is not None:
-                self._index.add_entry(rows.serial(at), _read_row(state, at))
+                self._index.add_entry(rows.serial(at), read_entry(rows[at]))
         labels, entities = aggregates.list_stores(state.columns)
         self._index.set_names(Names(slot_of, entities, labels))
         self._serials = serials
@@ -251,34 +242,6 @@ class StoreLinks:
             return Node(NodeKind.MEMORY, find(text).ref)
         except RefError as error:
             raise RefError(f"{error.what}, and no entity has that name", do=error.do) from None
-
-
-def _read_row(state: LoadedState, slot: int) -> LinkEntry:
-    """Return the links that a row states; a cached row is decoded only if it has some."""
-    rows, columns = state.snapshot.rows, state.columns
-    line = rows.cached_line(slot)
-    if line is None:
-        return read_entry(rows[slot])
-    if _has_plain_fields(line.record):
-        source = _SOURCE.search(line.record)
-        created = _CREATED.search(line.record)
-        path = columns.entities[int(columns.entity[slot])]
-        if source is not None:
-            return LinkEntry(
-                line.ref,
-                "",
-                (path,) if path else (),
-                datetime.fromisoformat(created[1].decode()) if created else None,
-                source_links(source[1].decode()),
-            )
-    return read_entry(from_record(json.loads(line.record)))
-
-
-def _has_plain_fields(record: bytes) -> bool:
-    """Whether the row has no links and no further entities, so that it need not be decoded."""
-    return all(field in record for field in _NO_LINKS) and not any(
-        mark in record for mark in _TEXT_LINKS
-    )
 
 
 class _MissingSources:

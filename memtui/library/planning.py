@@ -26,7 +26,8 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Progress, Report, never, silent, stoppable
 from memtui.stores.base import StoreView, WritableStore
 from memtui.stores.plans import BatchView, repeated_add
-from memtui.text import counted, cut, one_line
+from memtui.text import counted, cut, has_mask_of, masked_always, one_line
+from memtui.text.secrets import DOT
 
 if TYPE_CHECKING:
     from memtui.bundle.import_plan import ImportPlan
@@ -152,6 +153,7 @@ def plan(
             raise Refused(f"no open store is called {change.store!r}")
         if why := store.read_only:
             raise Refused(why, where=change.store)
+        _refuse_masks(change, view)
         planned = repeated_add(change, plans) or store.plan(change, together)
         plans.append(planned)
         edits.setdefault(change.store, _StoreEdits()).add(planned.edits)
@@ -161,6 +163,20 @@ def plan(
         if found.edits
     )
     return Planned(title or _title(changes, view.get), tuple(plans), parts)
+
+
+def _refuse_masks(change: Change, view: StoreView) -> None:
+    """Raise Refused where a text was copied from the screen with its secrets masked."""
+    texts = [value for value in change.fields.values() if isinstance(value, str) and DOT in value]
+    if texts and change.ref:
+        memory = view.get(change.ref)
+        for text in texts:
+            if any(has_mask_of(text, before) for before in (memory.title, memory.content)):
+                raise Refused(
+                    "the new text has a mask where the memory has a secret",
+                    where=change.ref,
+                    do="copy the text with its secrets shown",
+                )
 
 
 class _StoreEdits:
@@ -245,7 +261,8 @@ def _title(changes: Sequence[Change], get: Callable[[str], Memory]) -> str:
         return f"{verb} {counted(count, 'memory')}"
     change = changes[0]
     text = get(change.ref).headline if change.ref else str(change.fields.get("content", ""))
-    return cut(f"{verb}: {one_line(text)}", _TITLE_CELLS)
+    with masked_always():  # it is kept in the journal
+        return cut(f"{verb}: {one_line(text)}", _TITLE_CELLS)
 
 
 class ChangePlanner(Protocol):

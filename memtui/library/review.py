@@ -37,6 +37,8 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.format import GENERAL_RULES
+from memtui.text import counted
+from memtui.text.secrets import list_secrets
 from memtui.upkeep.check_proposals import proposals_from
 from memtui.upkeep.model_requests import (
     ModelRequest,
@@ -54,13 +56,13 @@ from memtui.upkeep.proposals import (
     UpkeepContext,
     fingerprint,
     from_record,
-    masked,
     to_record,
 )
 from memtui.upkeep.retention import due_batches, propose_summary
 from memtui.upkeep.similar_memories import find_across
 
 if TYPE_CHECKING:
+    from memtui.journal.purging import OwnCopies
     from memtui.library.planning import Planned
 
 SCANNED_HERE = 500
@@ -264,9 +266,23 @@ class ReviewQueue:
                 found.append(self._library.get(ref))
         return found
 
-    def shown_memories(self, proposal: Proposal) -> list[Memory]:
-        """As `memories`, with their secrets masked."""
-        return list(map(masked, self.memories(proposal)))
+    def secrets_in(self, proposals: Iterable[Proposal]) -> frozenset[str]:
+        """The secrets that accepting these proposals takes out of their memories."""
+        return frozenset(
+            secret
+            for proposal in proposals
+            if proposal.kind is ProposalKind.SECRET and proposal.changes
+            for memory in self.memories(proposal)
+            for text in (memory.title, memory.content)
+            for secret in list_secrets(text)
+        )
+
+    def unreachable_copies(self, proposals: Iterable[Proposal]) -> str:
+        """Where copies of a secret may be that memtui does not erase, in words."""
+        labels = {proposal.store for proposal in proposals}
+        roots = [store.root for store in self._library.stores if store.label in labels]
+        found = [f"the git history of {root}" for root in roots if GitHistory.of(root) is not None]
+        return "; ".join([*found, "backups", "what agents and other programs keep"])
 
     def proposed_text(self, proposal: Proposal) -> str | None:
         """The text that accepting would write; None if there is none that could be edited."""
@@ -309,6 +325,16 @@ class ReviewQueue:
             return not self._library.refusal(act, memory)
         except MemtuiError:
             return False
+
+
+def describe_copies(copies: OwnCopies) -> str:
+    """Say where copies are: `2 changes of the journal, 1 backup or cache file`."""
+    parts = []
+    if copies.actions:
+        parts.append(f"{counted(len(copies.actions), 'change')} of the journal")
+    if copies.files:
+        parts.append(counted(len(copies.files), "backup or cache file"))
+    return ", ".join(parts)
 
 
 def _without_archived(chosen: Sequence[Proposal]) -> list[Proposal]:

@@ -26,7 +26,9 @@ import memtui
 from memtui import paths
 from memtui.dataclass import dataclass
 from memtui.errors import Refused, SaveError
-from memtui.upkeep import instruction_meanings, instructions, secrets
+from memtui.sealed_lines import seal, unseal
+from memtui.text import secrets
+from memtui.upkeep import instruction_meanings, instructions
 from memtui.upkeep.proposal_scan import ScannedGroup
 from memtui.upkeep.proposals import RULES, Proposal, ProposalKind, from_record, to_record
 
@@ -35,7 +37,7 @@ log = logging.getLogger(__name__)
 CACHE_FOLDER = "reviews"
 MAX_FILES = 8
 """Choices of stores that are kept: memtui opens others in each project."""
-_VERSION = 6
+_VERSION = 7
 _Decisions = dict[str, dict[str, Any]]
 _FAULTS = (AttributeError, IndexError, KeyError, TypeError, ValueError)
 
@@ -76,13 +78,13 @@ class ReviewFile:
 
     def read_findings(self) -> Findings | None:
         """All that was found, without what the next scan needs; None if nothing is kept."""
-        with contextlib.suppress(OSError, *_FAULTS), self.path.open(encoding="utf-8") as file:
+        with contextlib.suppress(OSError, *_FAULTS), self.path.open("rb") as file:
             return self._findings(file.readline())
         return None
 
-    def _findings(self, line: str) -> Findings:
+    def _findings(self, line: bytes) -> Findings:
         """The findings of the first line. Raises ValueError if it is of other rules, and more."""
-        head = json.loads(line)
+        head = unseal(line)
         if head["rules"] != _rules() or head["settings"] != self.settings:
             raise ValueError("made with other rules or settings")
         return Findings(str(head["stamp"]), tuple(map(from_record, head["proposals"])))
@@ -90,8 +92,8 @@ class ReviewFile:
     def read(self) -> CachedReview | None:
         """All that is kept; None if nothing is."""
         with contextlib.suppress(OSError, *_FAULTS):
-            first, second, _ = self.path.read_text(encoding="utf-8").split("\n")
-            findings, rest = self._findings(first), json.loads(second)
+            with self.path.open("rb") as file:
+                findings, rest = self._findings(file.readline()), unseal(file.readline())
             found = {one.id: one for one in findings.proposals}
             groups = {
                 key: ScannedGroup(str(mark), tuple(found[id] for id in ids))
@@ -102,7 +104,18 @@ class ReviewFile:
         return None
 
     def write(self, review: CachedReview) -> None:
-        """Keep the result of a scan; a failure is logged only."""
+        """Keep the result of a scan; a failure is logged only.
+
+        What would write a secret is left out, with its group, and is found again by the next scan.
+        """
+        groups = {
+            key: group
+            for key, group in review.groups.items()
+            if not any(map(_has_secret, group.proposals))
+        }
+        if len(groups) < len(review.groups) or any(map(_has_secret, review.checked)):
+            checked = tuple(one for one in review.checked if not _has_secret(one))
+            review = CachedReview("", groups, checked, review.texts)
         lists = (review.checked, *(group.proposals for group in review.groups.values()))
         found = {one.id: one for proposals in lists for one in proposals}
         head = {
@@ -120,13 +133,19 @@ class ReviewFile:
             "texts": review.texts,
         }
         try:
-            text = f"{json.dumps(head)}\n{json.dumps(rest)}\n"
+            text = (seal(head) + seal(rest)).decode("ascii")
             paths.write_private(self.path, text, durable=False)
             files = sorted(self.path.parent.glob("*.json"), key=lambda file: -file.stat().st_mtime)
             for file in files[MAX_FILES:]:
                 file.unlink(missing_ok=True)
         except OSError as error:
             log.warning("what the review found could not be kept: %s", error)
+
+
+def _has_secret(proposal: Proposal) -> bool:
+    """Whether the changes of a proposal write a secret."""
+    values = (value for change in proposal.changes for value in change.fields.values())
+    return any(secrets.has_secret(value) for value in values if isinstance(value, str))
 
 
 @cache

@@ -105,12 +105,6 @@ class Rows(Sequence[Memory]):
                 refs = enumerate((memory.ref for memory in rows), first)
                 yield from (found for found in refs if part in found[1])
 
-    def cached_line(self, slot: int) -> CatalogRow | None:
-        """One row as the cache stores it; None if it is not a cached row."""
-        at = bisect_right(self._firsts, slot) - 1
-        rows = self._parts[at]
-        return rows.line(slot - self._firsts[at]) if isinstance(rows, CachedRows) else None
-
     def __iter__(self) -> Iterator[Memory]:
         for rows in self._parts:
             yield from rows

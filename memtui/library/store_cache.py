@@ -58,6 +58,11 @@ class StoreCache:
         """The slots of the rows of `catalog`, in its order; None where they are not contiguous."""
         self._saved: dict[str, str] = {}
         """Stamp of each shard on disk."""
+        self._clean: dict[str, str] = {}
+        """Stamp of each shard that was searched for secrets and has none."""
+        self._doubtful: set[str] = set()
+        """Keys of shards from the cache with something unreadable, to be read again once: memory
+        or the disk may have failed without a change of the file."""
         self._scan_unreadable: tuple[Unreadable, ...] = ()
         self._files: dict[str, tuple[str, ...]] = {}
         self._sizes: dict[str, int] = {}
@@ -76,7 +81,7 @@ class StoreCache:
 
     @property
     def count(self) -> int:
-        return sum(loaded.count for loaded in self.shards.values())
+        return sum(loaded.total for loaded in self.shards.values())
 
     def _in_reading_order(self) -> Iterator[ShardEntry]:
         """The shards in the order of the last scan, in which a new start reads them."""
@@ -104,19 +109,24 @@ class StoreCache:
         slots: array[int] = array("q")
         for shard in self.catalog.shards if self.catalog is not None else ():
             loaded = self.shards.get(shard.key)
-            is_unchanged = loaded is not None and (loaded.stamp, loaded.count) == (
-                shard.stamp,
-                shard.count,
+            is_unchanged = loaded is not None and (
+                loaded.stamp == self._saved.get(shard.key) == shard.stamp
             )
-            slots.extend(
-                loaded.slots if loaded is not None and is_unchanged else [-1] * shard.count
-            )
+            cached = self._cached_slots(loaded, shard.left_out) if loaded and is_unchanged else ()
+            slots.extend(cached if len(cached) == shard.count else [-1] * shard.count)
         return slots
+
+    def _cached_slots(self, loaded: ShardEntry, left_out: Collection[int]) -> Sequence[int]:
+        """The slots of the memories of a shard that are written into the catalog."""
+        if not left_out or loaded.lacks_rows:
+            return loaded.slots
+        omitted = frozenset(left_out)
+        return [slot for at, slot in enumerate(loaded.slots) if at not in omitted]
 
     def memories_by_file(self) -> dict[str, int]:
         """Path of each file -> memories of its shard, as of the last scan."""
         return {
-            file: loaded.count
+            file: loaded.total
             for key, files in self._files.items()
             if (loaded := self.shards.get(key)) is not None
             for file in files
@@ -145,7 +155,7 @@ class StoreCache:
             self._backed_up = backups.read_stamps(root, state)
         before = dict(self._backed_up)
         for key, loaded in list(self.shards.items()):
-            if loaded.unreadable or not loaded.count or before.get(key) == loaded.stamp:
+            if loaded.unreadable or not loaded.total or before.get(key) == loaded.stamp:
                 continue
             if cancelled():
                 break
@@ -166,6 +176,8 @@ class StoreCache:
         self.base = range(first, first + len(catalog.rows))
         self.catalog = catalog
         self._saved = {shard.key: shard.stamp for shard in catalog.shards}
+        self._clean = {s.key: s.stamp for s in catalog.shards if not s.left_out}
+        self._doubtful = {shard.key for shard in catalog.shards if shard.unreadable}
         self.shards = {
             shard.key: replace(shard, first=first + shard.first) if first else shard
             for shard in catalog.shards
@@ -182,10 +194,18 @@ class StoreCache:
         ]
 
     def stale_shards(self, scan: Scan) -> Iterator[Shard]:
-        """Shards to read: new ones, changed ones, and those with a file that had vanished."""
+        """Shards to read: new ones, changed ones, those with a file that had vanished or that could
+        not be read when the cache was written, and those that are not whole in the cache."""
+        doubtful, self._doubtful = self._doubtful, set()
         for shard in scan.shards:
             loaded = self.shards.get(shard.key)
-            if loaded is None or loaded.stamp != shard.stamp or loaded.has_missing_file:
+            if (
+                loaded is None
+                or loaded.stamp != shard.stamp
+                or loaded.has_missing_file
+                or loaded.lacks_rows
+                or shard.key in doubtful
+            ):
                 yield shard
 
     def has_reading(self, shard: Shard, reading: Reading, table: SlotTable) -> bool:
@@ -193,6 +213,8 @@ class StoreCache:
         the same, since comparing costs."""
         loaded = self.shards.get(shard.key)
         if loaded is None or loaded.stamp != shard.stamp or loaded.unreadable != reading.unreadable:
+            return False
+        if loaded.lacks_rows:
             return False
         rows = table.rows()
         return [rows[slot] for slot in loaded.slots] == list(reading.memories)
@@ -217,6 +239,7 @@ class StoreCache:
         """Replace the memories of these shards."""
         for shard, _ in batch:
             self._sizes.pop(shard.key, None)
+            self._saved.pop(shard.key, None)
         self.version += 1
         sharing = self._shards_sharing_ids(table)
         shared = self._append_shards(
@@ -233,22 +256,30 @@ class StoreCache:
         removed: list[int] = []
         memories: list[Memory] = []
         shard_of: list[str] = []
-        for key, _, reading in shards:
-            if (former := self.shards.get(key)) is not None:
+        new_of: list[Sequence[Memory]] = []
+        for key, stamp, reading in shards:
+            former: ShardEntry | None = self.shards.get(key)
+            new: Sequence[Memory] = reading.memories
+            if former is not None and _completes(former, stamp, reading):
+                new = tuple(new[at] for at in former.left_out)
+            elif former is not None:
                 removed.extend(former.slots)
-            memories.extend(reading.memories)
-            shard_of.extend([key] * len(reading.memories))
+            new_of.append(new)
+            memories.extend(new)
+            shard_of.extend([key] * len(new))
         table.mark_dead(removed)
         first = len(table)
         shared = table.append(memories, shard_of=shard_of)
         places: dict[int, int] = {}
-        for key, stamp, reading in shards:
+        for (key, stamp, reading), new in zip(shards, new_of, strict=True):
             former = self.shards.get(key)
-            loaded = ShardEntry(key, stamp, first, len(reading.memories), reading.unreadable)
-            self.shards[key] = loaded
+            if former is not None and _completes(former, stamp, reading):
+                self.shards[key] = replace(former, apart=first)
+            else:
+                self.shards[key] = ShardEntry(key, stamp, first, len(new), reading.unreadable)
             if former is not None and former.count:
-                places |= dict.fromkeys(loaded.slots, former.first)
-            first += loaded.count
+                places |= dict.fromkeys(range(first, first + len(new)), former.first)
+            first += len(new)
         table.keep_places(places)
         return shared
 
@@ -282,7 +313,9 @@ class StoreCache:
     def renumber(self, kept_slots: Slots) -> None:
         """Follow a compaction of the table to these slots."""
         for key, loaded in self.shards.items():
-            self.shards[key] = replace(loaded, first=renumber_slot(kept_slots, loaded.first))
+            first = renumber_slot(kept_slots, loaded.first)
+            apart = loaded.apart if loaded.apart < 0 else renumber_slot(kept_slots, loaded.apart)
+            self.shards[key] = replace(loaded, first=first, apart=apart)
         if self.base is not None:
             first = renumber_slot(kept_slots, self.base.start)
             moved = range(first, first + len(self.base))
@@ -316,8 +349,12 @@ class StoreCache:
         shards: list[ShardEntry] = []
         slots: list[int] = []
         for loaded in self._in_reading_order():
-            shards.append(replace(loaded, first=len(slots)))
-            slots.extend(loaded.slots)
+            left_out = self._find_secrets(loaded, rows)
+            cached = self._cached_slots(loaded, left_out)
+            shards.append(
+                replace(loaded, first=len(slots), count=len(cached), left_out=left_out, apart=-1)
+            )
+            slots.extend(cached)
         first = slots[0] if slots else 0
         together = range(first, first + len(slots))
         is_together = slots == list(together)
@@ -334,6 +371,22 @@ class StoreCache:
         self.base = together if is_together else None
         if self.base:  # what was read from files takes 1.3 KB a memory
             table.replace_rows(first, self.catalog.rows)
+
+    def _find_secrets(self, loaded: ShardEntry, rows: Sequence[Memory]) -> tuple[int, ...]:
+        """The positions in a shard of the memories with a secret."""
+        if loaded.left_out or self._clean.get(loaded.key) == loaded.stamp:
+            return loaded.left_out
+        slots = loaded.slots
+        found = tuple(at for at, slot in enumerate(slots) if catalogs.has_secret(rows[slot]))
+        if not found:
+            self._clean[loaded.key] = loaded.stamp
+        return found
+
+
+def _completes(former: ShardEntry, stamp: str, reading: Reading) -> bool:
+    """Whether a reading has what the cache lacks of a shard, and all else as it is there."""
+    is_same = former.stamp == stamp and len(reading.memories) == former.total
+    return former.lacks_rows and is_same
 
 
 def _back_up_file(path: Path, root: Path, state: Path) -> None:

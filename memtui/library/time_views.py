@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 
+from memtui.changes import Edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.insight import timeline
 from memtui.insight.comparison import Difference, compare
 from memtui.insight.timeline import Growth, TimeSpan
+from memtui.journal import StoredStep
 from memtui.library.finding import SearchResult
-from memtui.library.former_versions import concerns, read_actions
+from memtui.library.former_versions import concerns, read_steps
 from memtui.library.library import Library
 from memtui.library.past_library import PastViews
 from memtui.model import Memory
@@ -80,13 +82,13 @@ def _matching(library: Library, query: Query) -> set[str]:
 def _changed_by_memtui(
     library: Library, memories: Iterable[Memory], since: datetime, until: float
 ) -> set[str]:
-    actions = read_actions(library.state_folder)
-    edits = [
-        edit
-        for action in actions
-        if since.timestamp() < action.changed <= until
-        for edit in action.edits
-    ]
+    edits: list[Edit] = []
+
+    def note(steps: Sequence[StoredStep]) -> list[StoredStep]:
+        edits.extend(step.row.outline for step in steps if step.action.changed <= until)
+        return []  # no text of them is needed
+
+    read_steps(library.state_folder, note, since=since.timestamp())
     if not edits:
         return set()
     return {memory.ref for memory in memories if any(concerns(edit, memory) for edit in edits)}

@@ -5,8 +5,9 @@ In the private cache folder, which is always safe to delete, one *generation* fo
     CURRENT              name of the current generation
     <generation>/
       catalog.json       versions, the shards with their stamps and slots, unreadable files,
-                         and checksums of the other files
-      rows.jsonl         one memory per line, as `memtui.model.to_record` gives it
+                         and checksums of the other files, as a sealed line
+      rows.jsonl         one memory per line, as `memtui.model.to_record` gives it; memories with a
+                         secret are left out
       offsets.npy        where each line starts, and the end
       refs.jsonl         the refs of all rows, `REFS_PER_LINE` in a line
       columns.json .npy  see `memtui.search.columns`
@@ -23,7 +24,7 @@ import logging
 import os
 import re
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from io import BytesIO
 from itertools import count as count_from
@@ -36,13 +37,15 @@ import numpy as np
 from memtui import __version__
 from memtui.dataclass import asdict, dataclass, replace
 from memtui.model import Memory, from_record, to_record
+from memtui.sealed_lines import seal, unseal
 from memtui.search import cache_files
 from memtui.search.columns import ARRAYS, VOCABULARY_OF, Columns
 from memtui.stores.base import Unreadable
+from memtui.text import secrets
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 11
+FORMAT_VERSION = 12
 """Incremented when the files or the meaning of a row change."""
 ROWS_SCANNED = 1024
 """Rows that are searched at a time: half a megabyte."""
@@ -60,10 +63,32 @@ class ShardEntry:
     first: int
     count: int
     unreadable: tuple[Unreadable, ...] = ()
+    left_out: tuple[int, ...] = ()
+    """Positions in the shard of the memories with a secret, which are in no catalog: they are read
+    again at each start, and are not in the range."""
+    apart: int = -1
+    """The first slot of those, once they are in the table."""
 
     @property
-    def slots(self) -> range:
-        return range(self.first, self.first + self.count)
+    def slots(self) -> Sequence[int]:
+        """The slots of its memories, in the order of reading."""
+        cached = range(self.first, self.first + self.count)
+        if not self.left_out or self.lacks_rows:
+            return cached
+        slots = list(cached)
+        for slot, at in enumerate(self.left_out, self.apart):
+            slots.insert(at, slot)
+        return slots
+
+    @property
+    def total(self) -> int:
+        """How many memories it has, with those that were left out."""
+        return self.count + len(self.left_out)
+
+    @property
+    def lacks_rows(self) -> bool:
+        """Whether the memories that were left out are still to be read."""
+        return bool(self.left_out) and self.apart < 0
 
     @property
     def has_missing_file(self) -> bool:
@@ -186,6 +211,7 @@ class Catalog:
     columns: Columns
 
 
+CATALOG_FILE = "catalog.json"
 REFS_FILE = "refs.jsonl"
 _REF_BEGIN = b'{"ref":"'
 """How every record begins: `ref` is the first field of a memory."""
@@ -201,6 +227,25 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 def encode_row(memory: Memory) -> CatalogRow:
     """Return a memory as the row that `save` writes."""
     return CatalogRow(memory.ref, _encode(to_record(memory)).encode("ascii") + b"\n")
+
+
+def has_secret(memory: Memory) -> bool:
+    """Whether any text of a memory has a secret, which is written into no cache."""
+    others = to_record(memory)
+    del others["content"]
+    return secrets.has_secret(memory.content) or secrets.has_secret("\n".join(_texts(others)))
+
+
+def _texts(value: Any, name: str = "") -> Iterator[str]:
+    """The texts of a record; each behind its name, if that may say that it is a secret."""
+    if isinstance(value, str):
+        yield f"{name}: {value}" if secrets.names_secret(name) else value
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _texts(item, key)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item, name)
 
 
 def _save_columns(folder: Path, columns: Columns) -> None:
@@ -274,9 +319,10 @@ def _write(
         "form": FORMAT_VERSION,
         "memtui": __version__,
         "sums": {file.name: cache_files.checksum(file) for file in sorted(folder.iterdir())},
-        "shards": [asdict(shard) for shard in shards],
+        "shards": [asdict(replace(shard, apart=-1)) for shard in shards],
     }
-    cache_files.write_text(folder / "catalog.json", json.dumps(header))
+    with cache_files.create(folder / CATALOG_FILE) as stream:
+        stream.write(seal(header))
     return offsets
 
 
@@ -350,7 +396,7 @@ def load(home: Path) -> Catalog | None:
 
 def load_generation(folder: Path) -> Catalog:
     """Return one generation, opened. Raises almost anything when its files are damaged."""
-    header = json.loads((folder / "catalog.json").read_bytes())
+    header = unseal((folder / CATALOG_FILE).read_bytes())
     if (header["form"], header["memtui"]) != (FORMAT_VERSION, __version__):
         raise ValueError("written by another version")
     for name, expected in header["sums"].items():
@@ -363,6 +409,7 @@ def load_generation(folder: Path) -> Catalog:
             shard["first"],
             shard["count"],
             tuple([Unreadable(**item) for item in shard["unreadable"]]),
+            tuple(map(int, shard["left_out"])),
         )
         for shard in header["shards"]
     )

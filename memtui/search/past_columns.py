@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -39,24 +38,6 @@ def make_ends(size: int, ends: Mapping[int, float]) -> NDArray[np.float64]:
             ends.values(), np.float64, len(ends)
         )
     return array
-
-
-def find_end(
-    columns: Columns, begun: Sequence[float], slot: int, successors: Sequence[int]
-) -> float:
-    """Return when a row was taken out of use, as far as the columns tell; nan if they do not.
-
-    Args:
-        columns: Of all rows.
-        begun: `Columns.begun`, as a list.
-        slot: Of a row that is not in use.
-        successors: Slots of the memories that replaced it.
-    """
-    times = [time for at in successors if (time := begun[at]) == time]
-    if times:
-        return min(times)
-    created, when = float(columns.created[slot]), float(columns.when[slot])
-    return when if when > created else math.nan
 
 
 def columns_at(

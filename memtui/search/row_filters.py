@@ -48,7 +48,7 @@ _MAX_CACHED = 16
 # escaped, so nothing else looks like this before `extra`, the last field.
 _HAS_LINKS = re.compile(rb'"links":\[\{')
 _HAS_HISTORY = re.compile(rb'"supersede(?:s|d_by)":\["')
-_HAS_CONFIDENCE = re.compile(rb'"confidence":[-0-9]')
+_HAS_CONFIDENCE = re.compile(rb'"confidence":[^n]')
 _ALL = re.compile(rb"\{")
 """The beginning of every record."""
 

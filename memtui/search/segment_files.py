@@ -6,7 +6,6 @@ renamed into its place last: without it there is no segment.
 
 from __future__ import annotations
 
-import json
 import logging
 import mmap
 import os
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memtui import __version__
+from memtui.sealed_lines import seal, unseal
 from memtui.search import analysis, cache_files
 from memtui.search.documents import FIELD_WEIGHTS
 from memtui.search.postings import PrefixPostings, Segment
@@ -26,7 +26,7 @@ from memtui.search.word_list import WordList
 
 log = logging.getLogger(__name__)
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 """Incremented when the arrays or their meaning change."""
 _ARRAYS = {
     "indptr": np.int64,
@@ -85,7 +85,8 @@ def save_segment(segment: Segment, folder: Path, stamp: str) -> None:
         sums[name] = cache_files.sum_bytes(np.ascontiguousarray(values).data)
     header = {**_versions(), "stamp": stamp, "count": segment.count, "sums": sums}
     draft = folder / f"{_HEADER}.draft"
-    cache_files.write_text(draft, json.dumps(header))
+    with cache_files.create(draft) as stream:
+        stream.write(seal(header))
     draft.replace(folder / _HEADER)
 
 
@@ -106,7 +107,7 @@ def load_segment(folder: Path, stamp: str, first: int = 0) -> Segment | None:
         None if there is none with this stamp, or none that can be trusted.
     """
     try:
-        header = json.loads((folder / _HEADER).read_bytes())
+        header = unseal((folder / _HEADER).read_bytes())
         if {name: header[name] for name in _versions()} != _versions() or header["stamp"] != stamp:
             return None
         sums = header["sums"]

@@ -52,7 +52,7 @@ from memtui.files.reading import decode, read_bytes
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.model import ENDED_LINKS, Link, Memory, from_record, to_record
 from memtui.stores.base import Reading, Shard
-from memtui.stores.values import parse_object, texts_of
+from memtui.stores.values import list_of, parse_object, texts_of
 
 Entry = Mapping[str, Any]
 _EMPTY: Entry = MappingProxyType({})
@@ -253,7 +253,7 @@ def overlay(memory: Memory, entry: Entry) -> Memory:
         if key in entry:
             extra[key] = entry[key]
     if ended := entry_links(entry, ENDED_LINKS):
-        extra[ENDED_LINKS] = [*extra.get(ENDED_LINKS, ()), *map(link_to_json, ended)]
+        extra[ENDED_LINKS] = [*list_of(extra.get(ENDED_LINKS)), *map(link_to_json, ended)]
     superseded_by = _joined(memory.superseded_by, texts_of(entry.get("superseded_by")))
     retired = memory.status == "retired"
     return replace(

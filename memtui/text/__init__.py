@@ -29,6 +29,8 @@ from memtui.text.safe_text import (
     MAX_READ,
     column,
     cut_line,
+    escaped,
+    escaped_line,
     file_name,
     has_hidden,
     hidden_count,
@@ -37,4 +39,13 @@ from memtui.text.safe_text import (
     visible,
     without_hidden,
     without_lone_surrogates,
+)
+from memtui.text.secrets import (
+    are_secrets_revealed,
+    has_mask_of,
+    mask_record,
+    mask_secrets,
+    mask_value,
+    masked_always,
+    reveal_secrets,
 )

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from memtui.text.cells import cut, fits, width
 from memtui.text.safe_text import one_line
+from memtui.text.secrets import mask_secrets
 
 
 class _FoldedCharacters(dict[int, str]):
@@ -315,7 +316,9 @@ def excerpt(text: str, passage: Passage, words: Sequence[str], room: int) -> str
 
     Where less than `room` follows, it begins earlier.
     """
-    text = text[passage.start : passage.end]
+    reach = max(0, passage.start - MAX_PASSAGE_CHARS)  # a private key is long
+    text = mask_secrets(text[reach : passage.end + MAX_PASSAGE_CHARS])
+    text = text[passage.start - reach : passage.end - reach]
     first = next((start for start, _ in _spans(text, words)), 0)
     begin = first - EXCERPT_REACH * room
     is_begin = begin <= 0

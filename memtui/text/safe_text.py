@@ -1,4 +1,4 @@
-"""Make untrusted text safe to display: escape control and invisible characters, mask passwords.
+"""Make untrusted text safe to display: escape control and invisible characters, mask secrets.
 
 Controls become their pictures (ESC is ␛), C1 controls and lone surrogates �, and invisible
 characters (bidi marks, zero width, tag characters, blank letters) a `·`. Emoji sequences stay
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from memtui.text.cells import CACHED_BELOW, GLUE, SEQUENCE, cut, has_glue, pad
+from memtui.text.secrets import mask_secrets
 
 LOST = "�"
 """Replaces C1 controls, surrogates, unassigned, private use and noncharacters."""
@@ -89,6 +90,11 @@ def _is_plain(text: str) -> bool:
 
 
 def visible(text: str) -> str:
+    """Return the text as it is shown: `escaped`, and with secrets masked. Idempotent."""
+    return escaped(mask_secrets(text))
+
+
+def escaped(text: str) -> str:
     """Return the text with every character visible and without effect on the terminal.
 
     Newlines stay, CR LF counts as one, tabs become four spaces. Idempotent; never raises.
@@ -163,12 +169,21 @@ def one_line(text: str, most: int | None = None) -> str:
     `most` characters are read only, since a list row needs no more of a long text.
     """
     if most is not None and len(text) > most:
-        text = text[:most]
+        text = mask_secrets(text[: most + _SECRET_REACH])[:most]
+    else:
+        text = mask_secrets(text)
+    return escaped_line(text)
+
+
+def escaped_line(text: str) -> str:
+    """As `one_line`, with secrets as they are: for a document that the person keeps."""
     if _is_plain(text):
         return _BLANKS.sub(" ", text).strip() if "  " in text else text.strip()
-    return _SPACE.sub(_join_run, visible(text).strip())
+    return _SPACE.sub(_join_run, escaped(text).strip())
 
 
+_SECRET_REACH = 300
+"""Characters behind the end of a cut that are read, to recognise a secret which it cuts."""
 MAX_READ = 400
 """Characters of a text that are enough for a line of the screen."""
 
@@ -190,6 +205,7 @@ def _join_run(run: re.Match[str]) -> str:
 
 def file_name(path: str) -> str:
     """Return a path on one line; bytes that are not UTF-8 appear as `\\xff`."""
+    path = mask_secrets(path)
     if path.isascii() and path.isprintable():
         return path
     named = "".join(

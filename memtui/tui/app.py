@@ -81,6 +81,7 @@ class MemtuiApp(AppInterface):
         self._screen_buffer = ScreenBuffer(erases=erases_background(os.environ))
         self.launch = launch
         self.settings = launch.loaded.settings
+        text.reveal_secrets(False)
         self.colours = ThemeRegistry(launch.themes)
         first_theme = self.colours.best(self.settings.theme, sixteen_colours=launch.sixteen_colours)
         # Textual decides about NO_COLOR when it is made, before it knows our themes.

@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from memtui import text
-from memtui.changes import FileDiff
+from memtui.changes import FileDiff, mask_diff
 from memtui.dataclass import dataclass, replace
 from memtui.insight.comparison import diff_words
 from memtui.tui.appearance import Palette
@@ -50,11 +50,12 @@ class TextChange:
 
 
 def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
-    """Diff every file that changed, one after the other."""
+    """Diff every file that changed, one after the other, with secrets masked."""
     lines: list[DiffLine] = []
-    for diff in diffs:
-        if diff.before == diff.after:
+    for whole in diffs:
+        if whole.before == whole.after:
             continue
+        diff = mask_diff(whole)
         lines.append(DiffLine("file", _headline(diff)))
         lines += _file_lines(diff)
         if len(lines) > MAX_LINES:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import signal
@@ -26,6 +25,7 @@ from typing import Any
 
 from memtui import __version__, text
 from memtui.paths import write_private
+from memtui.sealed_lines import seal, unseal
 
 FOLDER = "frames"
 MAX_FILES = 20
@@ -89,7 +89,7 @@ def save(
             "files": {str(file): _stamp_file(file) for file in files},
             "frame": frame,
         }
-        write_private(path, json.dumps(values), durable=False)
+        write_private(path, seal(values).decode("ascii"), durable=False)
         delete_oldest(path.parent)
 
 
@@ -108,7 +108,7 @@ def load(cache: Path, roots: Sequence[Path], size: Sequence[int]) -> str:
         path = _path(cache, roots)
         if path.stat().st_size > MAX_BYTES:
             return ""
-        values = json.loads(path.read_bytes())
+        values = unseal(path.read_bytes())
         if (
             values["for"] == _conditions(size)
             and all(stamp_store(Path(name)) == was for name, was in values["stores"].items())
@@ -209,4 +209,4 @@ def _stamp_file(file: Path) -> list[int]:
 def _is_plain(frame: str) -> bool:
     """Whether nothing in a frame can act on the terminal but for colours and positions."""
     signs = _ESCAPES.sub("", frame)
-    return "\n" not in signs and text.visible(signs) == signs
+    return "\n" not in signs and text.escaped(signs) == signs

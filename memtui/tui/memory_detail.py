@@ -254,7 +254,7 @@ class MemoryDetail(NamedTuple):
             yield _line(*line)
 
     def _content(self) -> LazyLines[DetailLine]:
-        content = self.memory.content.strip("\n")
+        content = text.mask_secrets(self.memory.content).strip("\n")
         if not content.strip():
             blocks = [] if self.memory.title else [Block("")]
             empty = _line(Segment("(empty)", self.palette.faint))
@@ -327,7 +327,10 @@ class MemoryDetail(NamedTuple):
     def _table(self, pairs: Sequence[tuple[str, str]]) -> Iterator[DetailLine]:
         """Labels in one column, values wrapped in the other."""
         palette = self.palette
-        shown = [(text.one_line(label), text.visible(value)) for label, value in pairs]
+        shown = [
+            (text.one_line(label), text.visible(text.mask_value(label, value)))
+            for label, value in pairs
+        ]
         column = min(LABEL_MAX, max((text.width(label) for label, _ in shown), default=0)) + 2
         if column > self.width // 2:
             column = self.width // 2
@@ -387,6 +390,7 @@ def _place(place: Place, root: Path | None) -> str:
 
 def _value(value: Any) -> str:
     """A JSON value as readable text."""
+    value = text.mask_record(value)
     if isinstance(value, str):
         return value[:LONGEST_VALUE]
     if value is None or value == {} or value == []:

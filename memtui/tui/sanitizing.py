@@ -96,7 +96,7 @@ class InputSanitizer:
     def _encode_char(self, char: str) -> str:
         if char in self._keeps:
             return char
-        sign = "⏎" if char == "\n" else " " if char == "\t" else text.visible(char)
+        sign = "⏎" if char == "\n" else " " if char == "\t" else text.escaped(char)
         if sign == char:
             return char
         if char not in self._placeholders:

@@ -29,11 +29,12 @@ from memtui.model import (
     to_record,
 )
 from memtui.paths import write_private
+from memtui.sealed_lines import seal, unseal
 from memtui.tui.first_frame import delete_oldest, stamp_store
 from memtui.tui.widgets.statistics import Row
 
 FOLDER = "screens"
-VERSION = 1
+VERSION = 2
 MAX_BYTES = 1_000_000
 """memtui writes no larger file."""
 MAX_ROWS = 120
@@ -113,8 +114,9 @@ def save(cache: Path, key: str, screen: CachedScreen) -> bool:
     try:
         folder = cache / FOLDER
         stamps = {str(root): stamp_store(root) for root in screen.roots.values()}
-        written = json.dumps({"version": VERSION, "stamps": stamps, **_encode(screen)})
-        write_private(folder / f"{key}.json", written + "\n", durable=False)
+        with text.masked_always():
+            written = seal({"version": VERSION, "stamps": stamps, **_encode(screen)})
+        write_private(folder / f"{key}.json", written.decode("ascii"), durable=False)
         delete_oldest(folder)
     except (OSError, ValueError, RecursionError):
         return False
@@ -129,7 +131,7 @@ def load(cache: Path, key: str, view: str) -> CachedScreen | None:
         path = cache / FOLDER / f"{key}.json"
         if path.stat().st_size > MAX_BYTES:
             return None
-        values = json.loads(path.read_bytes())
+        values = unseal(path.read_bytes())
         if values["version"] != VERSION or values["view"] != view:
             return None
         if any(stamp_store(Path(root)) != stamp for root, stamp in values["stamps"].items()):
@@ -147,7 +149,7 @@ def _encode(screen: CachedScreen) -> dict[str, Any]:
     values = {name: getattr(screen, name) for name in (*_NUMBERS, *_TEXTS)}
     return {
         **_visible(values),
-        "view": screen.view,
+        "view": text.mask_secrets(screen.view),
         "rows": [_encode_row(memory) for memory in screen.memories],
         "branches": _visible(list(map(astuple, screen.branches))),
         "unfolded": _visible(sorted(screen.unfolded)),
@@ -159,7 +161,7 @@ def _encode(screen: CachedScreen) -> dict[str, Any]:
             "bars": [[bar.start.isoformat(), bar.count] for bar in timeline.bars],
             "undated": timeline.undated,
         },
-        "detail": _visible(detail),
+        "detail": _visible(text.mask_record(detail)),
         "roots": {label: str(root) for label, root in screen.roots.items()},
     }
 
@@ -169,7 +171,10 @@ _TEXTS = ("order", "quiet", "counts", "alert", "entity_label")
 
 
 def _encode_row(memory: Memory) -> list[Any]:
-    title, content = memory.title[:MAX_TEXT_CHARS], memory.content[:MAX_TEXT_CHARS].lstrip()
+    title, content = (
+        text.mask_secrets(each[: 2 * MAX_TEXT_CHARS])[:MAX_TEXT_CHARS]
+        for each in (memory.title, memory.content.lstrip())
+    )
     texts = (memory.ref, memory.kind, memory.type, title, content, memory.entity)
     when = memory.when.isoformat() if memory.when else ""
     return [*map(_visible, texts), when, memory.importance, memory.status, memory.pinned]

@@ -11,6 +11,7 @@ from memtui.changes import Act, Change
 from memtui.errors import RefError
 from memtui.model import Memory
 from memtui.text import and_more, counted, without_hidden
+from memtui.text.secrets import replace_secrets
 from memtui.upkeep.checks import Finding, FindingKind
 from memtui.upkeep.proposals import (
     Proposal,
@@ -19,7 +20,6 @@ from memtui.upkeep.proposals import (
     headline_of,
     propose,
 )
-from memtui.upkeep.secrets import mask_secrets
 
 REDACTED = "[REDACTED]"
 """What takes the place of a secret; Engram writes the same for what is marked private."""
@@ -132,7 +132,7 @@ def _remedy(finding: Finding, memory: Memory, context: UpkeepContext) -> tuple[C
     fields = {}
     for name, text in (("title", memory.title), ("content", memory.content)):
         is_secret = finding.kind is FindingKind.SECRET
-        clean = mask_secrets(text, REDACTED)[0] if is_secret else without_hidden(text)
+        clean = replace_secrets(text, REDACTED)[0] if is_secret else without_hidden(text)
         if clean != text:
             fields[name] = clean
     if not fields or not fields.get("content", memory.content).strip():

@@ -16,8 +16,8 @@ from memtui.stores.base import Unreadable
 from memtui.stores.format import GENERAL_RULES, UpkeepRules
 from memtui.stores.values import UNADDRESSABLE
 from memtui.text import counted, hidden_count
+from memtui.text.secrets import find_secrets
 from memtui.upkeep.instructions import find_domains, find_suspicions
-from memtui.upkeep.secrets import find_secrets
 
 
 class FindingKind(StrEnum):

@@ -70,13 +70,17 @@ class _Meanings(dict[str, int]):
         super().__init__()
         self._words = words
         self._beginnings = beginnings
+        self._longest = max(map(len, (*words, *beginnings)), default=0)
+        """Characters of a word, from its beginning, that say what it means."""
 
     def __missing__(self, word: str) -> int:
         if _IS_EAST_ASIAN.match(word):
             return _HAS_CHARACTERS
         bits = self._words.get(word, 0)
-        for length in range(2, len(word) + 1):
+        for length in range(2, min(len(word), self._longest) + 1):
             bits |= self._beginnings.get(word[:length], 0)
+        if len(word) > self._longest:
+            return bits
         if len(self) >= _REMEMBERED:
             self.clear()
         self[word] = bits

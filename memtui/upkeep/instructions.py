@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator
 from functools import cache
 from pathlib import Path
 
-from memtui.upkeep.filtered_pattern import ExpressionFilter, fold
+from memtui.text.filtered_pattern import ExpressionFilter, fold
 from memtui.upkeep.instruction_meanings import reader
 
 _LISTED = tomllib.loads(Path(__file__).with_name("instruction_phrases.toml").read_text("utf-8"))

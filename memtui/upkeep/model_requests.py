@@ -19,8 +19,8 @@ from memtui.dataclass import dataclass, replace
 from memtui.errors import ModelError, Refused
 from memtui.model import IMPORTANCES, Memory
 from memtui.text import without_hidden, without_lone_surrogates
+from memtui.text.secrets import replace_secrets
 from memtui.upkeep.proposals import FROM_MODEL, Proposal, ProposalKind, UpkeepContext
-from memtui.upkeep.secrets import mask_secrets
 
 MAX_SENT_CHARS = 60_000
 """Most characters of one request; longer input is refused rather than cut."""
@@ -68,7 +68,7 @@ class ExtractedFact:
 
 
 def _request(prompt: str, text: str) -> ModelRequest:
-    text, count = mask_secrets(without_lone_surrogates(text))
+    text, count = replace_secrets(without_lone_surrogates(text))
     if len(text) > MAX_SENT_CHARS:
         raise ModelError(
             f"{len(text):,} characters are too much for one request",
@@ -115,7 +115,7 @@ def parse_summary(answer: str) -> str:
     return text
 
 
-_FENCE = re.compile(r"\A```(?:json)?\s*\n(?P<inside>.*)\n```\s*\Z", re.DOTALL)
+_FENCE = re.compile(r"\A```(?:json)?[ \t]*\r?\n(?P<inside>.*)\n```\Z", re.DOTALL)
 
 
 def parse_facts(answer: str) -> tuple[ExtractedFact, ...]:

@@ -19,15 +19,14 @@ from typing import TYPE_CHECKING, Any
 
 from memtui.changes import Act, Change
 from memtui.config import ReviewSettings
-from memtui.dataclass import asdict, dataclass, field, fields, replace
+from memtui.dataclass import asdict, dataclass, field, fields
 from memtui.model import Memory
 from memtui.stores.format import GENERAL_RULES, UpkeepRules
-from memtui.text import cut_line
-from memtui.upkeep.secrets import find_secrets, mask_secrets
+from memtui.text import cut_line, masked_always
 from memtui.upkeep.similarity import Step, no_step
 
 if TYPE_CHECKING:
-    from memtui.changes import FileDiff
+    pass
 
 
 class ProposalKind(StrEnum):
@@ -213,8 +212,9 @@ def _digest_memory(memory: Memory) -> bytes:
 
 
 def headline_of(memory: Memory) -> str:
-    """The beginning of a memory on one line, its secrets masked."""
-    return cut_line(mask_secrets(memory.headline)[0], _TITLE)
+    """The beginning of a memory on one line, its secrets always masked: it is kept in a cache."""
+    with masked_always():
+        return cut_line(memory.headline, _TITLE)
 
 
 def propose(
@@ -331,17 +331,6 @@ def to_record(proposal: Proposal) -> dict[str, Any]:
     return made
 
 
-def to_masked_record(proposal: Proposal) -> dict[str, Any]:
-    """As `to_record`, for people: with the secrets masked in what the changes would write."""
-    record = to_record(proposal)
-    for change in record["changes"]:
-        change["fields"] = {
-            name: mask_secrets(value)[0] if isinstance(value, str) else value
-            for name, value in change["fields"].items()
-        }
-    return record
-
-
 def from_record(record: Mapping[str, Any]) -> Proposal:
     """The inverse of `to_record`. Raises KeyError, TypeError or ValueError."""
     changes = tuple(
@@ -351,45 +340,3 @@ def from_record(record: Mapping[str, Any]) -> Proposal:
     own = {name: record[name] for name in _OWN_FIELDS}
     kind, refs = ProposalKind(record["kind"]), tuple(map(str, record["refs"]))
     return Proposal(**own, kind=kind, refs=refs, changes=changes)
-
-
-def masked(memory: Memory) -> Memory:
-    """The memory as it is shown: its secrets masked."""
-    title, content = mask_secrets(memory.title)[0], mask_secrets(memory.content)[0]
-    return replace(memory, title=title, content=content)
-
-
-_AROUND = 40
-"""Lines around a change that are masked too: a diff shows three, and a private key has some 30."""
-_ONLY_WITHIN = "\n(changed within a masked secret only)"
-
-
-def mask_diff(diff: FileDiff) -> FileDiff:
-    """The diff with the secrets masked in the lines that change, and in those around them."""
-    before, after = (diff.before or "").split("\n"), (diff.after or "").split("\n")
-    head = _common(before, after)
-    tail = _common(before[head:][::-1], after[head:][::-1])
-    start, end = max(0, head - _AROUND), max(0, tail - _AROUND)
-    old, new = (_masked_part(lines, start, len(lines) - end) for lines in (before, after))
-    if old == new and before != after:
-        new += _ONLY_WITHIN
-    return replace(
-        diff,
-        before=None if diff.before is None else old,
-        after=None if diff.after is None else new,
-    )
-
-
-def _masked_part(lines: Sequence[str], start: int, end: int) -> str:
-    """The text of all lines, those between masked; the quotes that JSON escapes count as quotes."""
-    part = "\n".join(lines[start:end])
-    offsets = [at for at, char in enumerate(part) if char != "\\" or part[at + 1 : at + 2] != '"']
-    for secret in reversed(list(find_secrets("".join(part[at] for at in offsets)))):
-        part = part[: offsets[secret.start]] + secret.masked + part[offsets[secret.end - 1] + 1 :]
-    return "\n".join([*lines[:start], part, *lines[end:]])
-
-
-def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Elements that both have in common at their beginning."""
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from memtui.changes import Act, Change
 from memtui.model import CURRENT, Memory
+from memtui.stores.values import from_iso
 from memtui.text import counted, number
 from memtui.upkeep.proposals import (
     FROM_MODEL,
@@ -157,14 +158,11 @@ def find_expired(memories: Sequence[Memory], context: UpkeepContext) -> Iterator
 def _expired(memory: Memory, context: UpkeepContext) -> bool:
     """Whether the time of its file is over; the store says it as `extra["expires"]`."""
     rule = context.rules_of(memory.store).expiry
-    text = memory.extra.get("expires")
-    if rule is None or not isinstance(text, str):
+    end = from_iso(memory.extra.get("expires"))
+    if rule is None or end is None:
         return False
-    try:
-        active = datetime.fromisoformat(text) - timedelta(days=rule.days)
-    except (ValueError, OverflowError):
-        return False
-    return context.now - active > timedelta(days=_allowed_days(memory, context))
+    unused = context.now - end + timedelta(days=rule.days)
+    return unused > timedelta(days=_allowed_days(memory, context))
 
 
 def _is_archived(memory: Memory) -> bool:

@@ -18,6 +18,7 @@ import pytest
 
 from memtui.config import Settings
 from memtui.library import Library
+from memtui.sealed_lines import seal, unseal
 from memtui.testing import hostile_values
 from memtui.tui import first_frame, library_worker, screen_cache
 from memtui.tui.controllers.session import CHECKING
@@ -253,11 +254,11 @@ def mutations(value: Any) -> list[Any]:
 @pytest.mark.slow
 async def test_any_damaged_value_is_ignored_or_harmless(disk: Disk) -> None:
     await disk.session()
-    whole = json.loads(disk.kept.read_text(encoding="utf-8"))
+    whole = unseal(disk.kept.read_bytes())
     cache, key, view = disk.folder / "cache", disk.kept.stem, whole["view"]
     assert screen_cache.load(cache, key, view) is not None
     for damaged in mutations(whole):
-        disk.kept.write_text(json.dumps(damaged), encoding="utf-8")
+        disk.kept.write_bytes(seal(damaged))
         kept = screen_cache.load(cache, key, view)
         assert kept is None or kept.rows[kept.cursor].ref
 
@@ -268,8 +269,9 @@ async def test_nothing_hostile_reaches_the_file_or_comes_out_of_it(tmp_path: Pat
     disk = store(tmp_path, facts)
     await disk.session()
     assert "\\u001b" not in disk.kept.read_text(encoding="utf-8")
-    planted = disk.kept.read_text(encoding="utf-8").replace("plain", "plain\\u001b[2J\\u202e")
-    disk.kept.write_text(planted, encoding="utf-8")
+    written = json.dumps(unseal(disk.kept.read_bytes()))
+    planted = json.loads(written.replace("plain", "plain\\u001b[2J\\u202e"))
+    disk.kept.write_bytes(seal(planted))
     async with disk.next_start() as on:
         assert CHECKING in on.text()
         assert "\x1b" not in on.text()
@@ -331,12 +333,12 @@ async def test_a_frame_is_not_shown_once_its_store_has_gone(disk: Disk) -> None:
 async def test_no_frame_can_act_on_the_terminal(disk: Disk) -> None:
     await disk.session(size=(80, 24))
     (file,) = (disk.folder / "cache" / first_frame.FOLDER).glob("*.json")
-    good = file.read_text(encoding="utf-8")
-    values = json.loads(good)
+    good = file.read_bytes()
+    values = unseal(good)
     for bad in ("\x1b]0;owned\x07", "\x1b[2J", "\x1b[?1049l", "\x9b2J", "\n", "\u202e"):
-        file.write_text(good, encoding="utf-8")
+        file.write_bytes(good)
         assert draw_kept_frame(disk, (80, 24))
-        file.write_text(json.dumps({**values, "frame": values["frame"] + bad}), encoding="utf-8")
+        file.write_bytes(seal({**values, "frame": values["frame"] + bad}))
         assert not draw_kept_frame(disk, (80, 24)), bad
 
 

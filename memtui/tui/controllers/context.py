@@ -133,7 +133,14 @@ class ContextActions:
 
     def copy(self, pack: Pack, *, exact: bool) -> None:
         """Copy the text of a pack."""
-        copy_text(self._screen.app, pack.text, "the pack", exact=exact, exact_id="pack.copy.exact")
+        copy_text(
+            self._screen.app,
+            pack.text,
+            "the pack",
+            exact=exact,
+            masks=not exact,
+            exact_id="pack.copy.exact",
+        )
 
     def save(self, pack: Pack) -> None:
         """Ask for a file and write the pack to it as Markdown, hidden characters made visible."""
@@ -143,5 +150,5 @@ class ContextActions:
         screen = self._screen
         name = f"context-{pack.recipe}-{screen.now().date().isoformat()}.md"
         hint = "The exact text, then why each entry is in and what is left out."
-        writers = {".md": lambda: text.visible(format_markdown(pack))}
+        writers = {".md": lambda: text.escaped(format_markdown(pack))}
         ask_file(screen.app, screen.worker.jobs, "Save as Markdown", name, writers, hint)

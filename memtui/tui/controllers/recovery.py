@@ -107,7 +107,7 @@ class JournalActions(WritingController):
     def _undo_note(self, action: JournalAction) -> str:
         """Describe how the stores record an undo that does not simply restore the former state."""
         library = self._writer.library
-        roots = {part.store for part in action.parts}
+        roots = action.stores
         stores = [store for store in library.stores if str(store.root) in roots] if library else []
         notes = dict.fromkeys(
             f"{store.label}: {note}" for store in stores if (note := undo_note(store))
@@ -194,12 +194,17 @@ class JournalActions(WritingController):
             return
         interrupted, library.interrupted = library.interrupted, ()
         for action in interrupted:
-            is_void = action.state is ActionState.VOID
-            fate = "nothing of it was written" if is_void else action.note or "it is complete"
+            fates = {
+                ActionState.VOID: "nothing of it was written",
+                ActionState.UNDONE: "it is undone",
+            }
+            fate = fates.get(action.state, action.note or "it is complete")
             self._screen.app.notify(
                 f"{quoted(action.title)}: {fate}{self._screen.app.hint('log')}",
                 title="Interrupted change",
-                severity="information" if fate == "it is complete" else "warning",
+                severity="warning"
+                if action.note or action.state is ActionState.VOID
+                else "information",
                 timeout=15,
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 
 if TYPE_CHECKING:
     from memtui.journal import JournalAction
+    from memtui.journal.purging import OwnCopies
     from memtui.library import Library
     from memtui.library.planning import Planned
     from memtui.library.review import ReviewQueue
@@ -182,7 +183,7 @@ class ReviewActions(WritingController):
             from memtui.tui.widgets.review_list import ProposalDetail
 
             review = self._queue_of(library)
-            memories = tuple(review.shown_memories(proposal))
+            memories = tuple(review.memories(proposal))
             if not proposal.changes:
                 return ProposalDetail(memories)
             try:
@@ -197,7 +198,7 @@ class ReviewActions(WritingController):
         library = self._writer.library
         if library is None:
             return
-        memories = self._queue_of(library).shown_memories(proposal)
+        memories = self._queue_of(library).memories(proposal)
         if not memories:
             if self._dialog is not None:
                 self._dialog.dismiss(None)
@@ -259,8 +260,48 @@ class ReviewActions(WritingController):
             self._decided.append(())
             self._show_without(proposals)
             self.scan()
+            if removed:
+                self._offer_purge(proposals, removed)
 
+        library = self._writer.library
+        removed = self._queue_of(library).secrets_in(proposals) if library is not None else ()
         self._writer.apply(planned, done, self._changes.failed)
+
+    def _offer_purge(self, accepted: Sequence[Proposal], removed: Collection[str]) -> None:
+        """Ask whether removed secrets are erased from what memtui itself keeps."""
+        from memtui.library.review import describe_copies
+        from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
+        from memtui.tui.widgets.text_window import OutcomeLine, Tone
+
+        app, run = self._screen.app, self._writer.worker.run
+        library = self._writer.library
+        if library is None:
+            return
+        beyond = self._queue_of(library).unreachable_copies(accepted)
+
+        def ask(copies: OwnCopies) -> None:
+            left = "; ".join([*map(str, copies.others), beyond])
+            if not copies:
+                app.notify(f"The secret may still be in: {left}.", timeout=8)
+                return
+            found = describe_copies(copies)
+            body = [
+                OutcomeLine(found, head="memtui has it in:"),
+                OutcomeLine("These changes can then no longer be undone."),
+                OutcomeLine(left, Tone.QUIET, "not erased:"),
+            ]
+            replies = (Reply("y", "erase", "erase"),)
+
+            def erase(_: str) -> None:
+                run("purge", lambda library, _: library.purge(copies), erased, self._changes.failed)
+
+            app.ask(ConfirmDialog("Erase the secret from memtui too?", body, replies), erase)
+
+        def erased(_: None) -> None:
+            self._decided.clear()  # undo would find nothing
+            app.notify("Erased from memtui's journal, backups and caches.", timeout=4)
+
+        run("purge", lambda library, _: library.find_copies(removed), ask, self._changes.failed)
 
     def _show_without(self, proposals: Sequence[Proposal], counted: Queue | None = None) -> None:
         """Show the queue without these proposals, with the postponed counts of `counted`."""
@@ -390,8 +431,6 @@ def _with_badges(queue: Queue) -> ReviewState:
 
 
 def _diff_lines(library: Library, planned: Planned) -> tuple[DiffLine, ...]:
-    """Return the diff of a plan, with secrets masked and paths relative to their stores."""
-    from memtui.upkeep.proposals import mask_diff
-
+    """Return the diff of a plan, with paths relative to their stores."""
     diffs = name_below(planned.diffs(), {store.label: store.root for store in library.stores})
-    return tuple(diff_files(map(mask_diff, diffs)))
+    return tuple(diff_files(diffs))

@@ -167,8 +167,10 @@ class CachedScreenController:
         stores = tuple(current.roots.values()) if current is not None else ()
         is_saved = current and screen_cache.save(launch.cache, _key(launch), current)
         if current is not None and is_saved and last and launch.loaded.settings.restore:
-            self._draw(current)
-            frame = self._screen.draw_as_at_start()
+            text.reveal_secrets(False)
+            if text.mask_secrets(current.view) == current.view:
+                self._draw(current)
+                frame = self._screen.draw_as_at_start()
         files = [folder / f"{app.theme}.toml" for folder in launch.themes]
         if launch.config_file is not None:
             files.append(launch.config_file)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 COPY_FORMS = {
     "text": "the text, without hidden characters",
-    "text exactly": "hidden characters included",
+    "text exactly": "hidden characters and secrets included",
     "markdown": "a chapter per entity",
     "json": "all fields, as --json prints them",
     "reference": "store and id, for commands and queries",
@@ -77,10 +77,19 @@ class ViewingActions:
             "url": self._url,
             "match.next": partial(self._screen.detail.step_match, 1),
             "match.previous": partial(self._screen.detail.step_match, -1),
+            "secrets": self._toggle_secrets,
             "copy": partial(self._copy, "text"),
             "copy.exact": partial(self._copy, "text exactly"),
             "copy.as": self._copy_as,
         }
+
+    def _toggle_secrets(self) -> None:
+        """Show secrets until the key is pressed again, or mask them again."""
+        app, is_shown = self._screen.app, text.are_secrets_revealed()
+        text.reveal_secrets(not is_shown)
+        app.redraw()
+        again = app.press(("secrets", "to mask them again"))
+        app.notify("Secrets are masked." if is_shown else f"Secrets are shown. {again}", timeout=4)
 
     def _compare(self) -> None:
         from memtui.tui.dialogs.diff import CompareScreen
@@ -171,7 +180,7 @@ class ViewingActions:
             if reply == "open":
                 self._screen.worker.jobs.start("url", lambda _: _open(url), self._opened)
             else:
-                copy_text(self._screen.app, url, "the address")
+                copy_text(self._screen.app, url, "the address", masks=False)
 
         self._screen.app.ask(ConfirmDialog("Open URL in browser?", body, replies), answered)
 
@@ -243,7 +252,7 @@ def _write(form: str, memories: Sequence[Memory]) -> str:
     if form == "json":
         import json
 
-        records = [to_record(memory) for memory in memories]
+        records = [text.mask_record(to_record(memory)) for memory in memories]
         found = records if len(records) > 1 else records[0]
         return json.dumps(found, ensure_ascii=False, indent=2) + "\n"
     if form == "reference":
@@ -261,6 +270,8 @@ class ClipboardText(NamedTuple):
     """Hidden characters that it had."""
     exact: bool = False
     """They were not left out."""
+    is_masked: bool = False
+    """Secrets in it are masked."""
 
 
 def _prepare(form: str, memories: Sequence[Memory]) -> ClipboardText:
@@ -271,37 +282,54 @@ def _prepare(form: str, memories: Sequence[Memory]) -> ClipboardText:
         what = what if count > 1 else "the memory's text"
     elif form != "text exactly":
         what = f"{what} as {_FORM_NAMES[form]}"
-    return _clean(_write(form, memories), what, exact=form != "text")
+    exact, masks = form != "text", form != "text exactly"
+    return _clean(_write(form, memories), what, exact=exact, masks=masks)
 
 
-def _clean(whole: str, what: str, *, exact: bool) -> ClipboardText:
+def _clean(whole: str, what: str, *, exact: bool, masks: bool) -> ClipboardText:
     words, left_out = (whole, 0) if exact else sanitizing.clean_text(whole)
-    return ClipboardText(text.without_lone_surrogates(words), what, left_out, exact)
+    shown = text.mask_secrets(words) if masks else words
+    return ClipboardText(
+        text.without_lone_surrogates(shown), what, left_out, exact, is_masked=shown != words
+    )
 
 
 def copy_text(
-    app: AppInterface, whole: str, what: str, *, exact: bool = False, exact_id: str = "copy.exact"
+    app: AppInterface,
+    whole: str,
+    what: str,
+    *,
+    exact: bool = False,
+    masks: bool = True,
+    exact_id: str = "copy.exact",
 ) -> None:
     """Copy a text to the clipboard and say so, or why it could not be copied.
 
-    `what` names the text in the toast, and `exact_id` the action that copies hidden characters too.
+    Args:
+        app: The app.
+        whole: The text.
+        what: Names it in the toast.
+        exact: Copy hidden characters too.
+        masks: Copy secrets as they are shown.
+        exact_id: The action that copies the exact text.
     """
-    _send(app, _clean(whole, what, exact=exact), exact_id)
+    _send(app, _clean(whole, what, exact=exact, masks=masks), exact_id)
 
 
 def _send(app: AppInterface, copied: ClipboardText, exact_id: str = "copy.exact") -> None:
-    what, left_out = copied.what, copied.left_out
+    what, left_out, is_masked = copied.what, copied.left_out, copied.is_masked
 
     def done(outcome: CopyOutcome) -> None:
         if outcome.refused:
             app.notify(f"Not copied: {outcome.refused}.", severity="warning", timeout=8)
             return
         message = f"Copied {what}" if outcome.taken else f"Sent {what} to the terminal's clipboard"
-        if left_out:
+        if left_out or is_masked:
+            without = " without " + text.counted(left_out, "hidden character") if left_out else ""
+            masked = ", its secrets masked" if is_masked else ""
             key = app.key_of(exact_id)
             app.notify(
-                f"{message} without {text.counted(left_out, 'hidden character')}. "
-                f"{key} copies the exact text.",
+                f"{message}{without}{masked}. {key} copies the exact text.",
                 severity="warning",
                 timeout=6,
             )

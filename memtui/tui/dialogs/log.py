@@ -12,6 +12,7 @@ from textual.binding import Binding
 
 from memtui import text
 from memtui.changes import edit_diffs
+from memtui.errors import SaveError
 from memtui.journal import ActionState, JournalAction
 from memtui.journal.action import changed_memories
 from memtui.library import Library
@@ -131,13 +132,21 @@ class LogScreen(FittingDialog[tuple[str, str]]):
 
     def _diff(self, action: JournalAction) -> list[DiffLine]:
         roots = {store.label: store.root for store in self._library.stores}
-        diffs = [diff for edit in action.edits for diff in edit_diffs(edit)]
+        try:
+            diffs = [diff for edit in action.edits for diff in edit_diffs(edit)]
+        except SaveError as error:
+            self.app.notify(str(error), severity="error", markup=False)
+            return []
         return diff_files(name_below(diffs, roots))
 
     def action_go(self) -> None:
         action, library = self._list.current, self._library
         labels = {str(store.root): store.label for store in library.stores}
-        memories = changed_memories(action, labels, library.get) if action else []
+        try:
+            memories = changed_memories(action, labels, library.get) if action else []
+        except SaveError as error:
+            self.app.notify(str(error), severity="error", markup=False)
+            return
         if memories:
             self.dismiss(("go", memories[0].ref))
         else:

@@ -218,7 +218,7 @@ class BrokenScreen(TextDialog[str]):
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         fault = self._broken.line
-        every = self._broken.text.split("\n")
+        every = text.mask_secrets(self._broken.text).split("\n")
         first = max(0, fault - MAX_LINES // 2)
         lines: list[list[Segment]] = []
         for number, line in enumerate(every[first : first + MAX_LINES], first + 1):

@@ -146,11 +146,14 @@ def draw_text_diff(
     `shown`: of `gone` and `new`, what is shown beside the words that both have. `raw`: show the
     texts as they are written instead of rendering their Markdown.
     """
+    plain, edited = text.escaped(before), text.escaped(after)
     before, after = text.visible(before), text.visible(after)
+    if before == after and plain != edited:  # within a secret
+        return wrap_pieces(shown_pieces(plain, edited, palette, shown), width)
     if raw or not (is_markdown(after) or is_markdown(before)):
         if before == after:
             return [[Segment(line, palette.text)] for line in text.wrap(after, width)]
-        return wrap_pieces(shown_pieces(before, after, palette, shown), width)
+        return wrap_pieces(shown_pieces(plain, edited, palette, shown), width)
     # Imported here: most memories have no Markdown, and it takes 0.1 s.
     from memtui.tui.markdown_diff import draw_markdown_diff
     from memtui.tui.markdown_lines import MarkdownRenderer

@@ -347,7 +347,7 @@ class MemoryList(ListWindow):
         if self._text_rows == 1:
             return [self._title_excerpt(headline, beginning, room)]
         title = memory.title.strip()
-        lines = (line.strip() for line in memory.content[:MAX_READ].split("\n"))
+        lines = (line.strip() for line in text.mask_secrets(memory.content[:MAX_READ]).split("\n"))
         content = text.one_line(" ".join(line for line in lines if line.lstrip("# ") != title))
         if title:
             return [self._title_excerpt(headline, beginning, room), text.cut(content, room)]

@@ -162,7 +162,9 @@ def test_a_store_can_be_named_by_its_label(run: Run, home: Path) -> None:
 def test_stores_names_each_unreadable_file(run: Run, home: Path) -> None:
     broken = home / "entities" / "atlas" / "items.json"
     broken.write_text("", encoding="utf-8")
-    (store,) = printed(run("stores", "--store", home, "--json"))
+    done = run("stores", "--store", home, "--json")
+    assert done.returncode == 3
+    (store,) = json.loads(done.stdout)
     assert (store["label"], store["memories"]) == ("agent-memory", 2)
     assert [item["file"] for item in store["unreadable"]] == [str(broken)]
     assert str(broken) in run("stores", "--store", home).stdout

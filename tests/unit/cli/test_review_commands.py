@@ -274,7 +274,9 @@ def test_extract_adds_what_the_store_accepts_as_one_step(
     assert "ADDED" in out
     assert "REJECTED" in out
     assert "a1B2c3D4e5F6a1" not in json.dumps(model.asked)
-    assert b"north tower" in b"".join(without_sidecar(facts).values())
+    written = b"".join(without_sidecar(facts).values())
+    assert b"north tower" in written
+    assert b'"source": "transcript"' in written.replace(b"".join(before.values()), b"")
     assert call("undo", "--store", facts) == 0
     assert without_sidecar(facts) == before
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,12 @@ import pytest
 from click.testing import CliRunner
 
 from memtui.changes import Act, Change
-from memtui.errors import MemtuiError
+from memtui.errors import MemtuiError, Refused
 from memtui.library import Library
 from memtui.model import Link, Memory, Place
 from memtui.query import parse_query
 from memtui.stores import agent_memory
-from memtui.stores.base import Reading, Shard, Store
+from memtui.stores.base import LoadedText, Reading, Shard, Store, loads_at_session_start
 
 from .stores_for_tests import agent_memory as write_store
 
@@ -105,6 +105,56 @@ def change_all(library: Library) -> None:
                 library.apply(library.plan([change]))
             except (MemtuiError, ZeroDivisionError):
                 assert label == "bad"
+
+
+class OutOfMemory:
+    """A real store; no memory is left for one of its shards."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def read(self, shard: Shard) -> Reading:
+        if shard.key.endswith("/terns"):
+            raise MemoryError
+        return self._store.read(shard)
+
+
+def test_what_could_not_be_read_once_is_read_at_the_next_start(tmp_path: Path) -> None:
+    store, _ = stores(tmp_path)
+    poor: Any = OutOfMemory(store)
+    for opened, expected, unreadable in (
+        (poor, {GULLS}, ["there is not enough memory to read it"]),
+        (poor, {GULLS}, ["there is not enough memory to read it"]),
+        (store, {GULLS, TERNS}, []),
+        (store, {GULLS, TERNS}, []),
+    ):
+        library = Library([opened], cache=tmp_path / "cache")
+        library.load()
+        assert {memory.content for memory in library.memories("bad")} == expected
+        (state,) = library.snapshot.stores
+        assert [item.reason for item in state.unreadable] == unreadable
+        library.links.build()
+        library.index()
+        library.save_index()
+
+
+def test_a_session_start_that_fails_is_not_an_empty_one(tmp_path: Path) -> None:
+    store, _ = stores(tmp_path)
+
+    class Broken(OutOfMemory):
+        def session_start(self, *_: object) -> Sequence[LoadedText]:
+            raise ZeroDivisionError
+
+    broken: Any = Broken(store)
+    library = Library([broken])
+    library.load()
+    (guarded,) = library.stores
+    assert loads_at_session_start(guarded)
+    with pytest.raises(Refused, match="ZeroDivisionError"):
+        guarded.session_start(library, "", datetime.now(UTC))
 
 
 def test_a_store_that_fails_later_keeps_what_it_listed(tmp_path: Path) -> None:

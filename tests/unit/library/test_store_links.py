@@ -3,6 +3,7 @@ rows themselves, from files, from disk while they are read, from the cache."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +19,7 @@ from memtui.library import links as store_links
 from memtui.library.links import LINKS_FILE
 from memtui.library.past_library import PastViews
 from memtui.model import Memory
+from memtui.sealed_lines import seal, unseal
 from tests.unit.library.stores_for_tests import fact, write_facts
 
 REPOSITORY = Path(__file__).parents[3]
@@ -81,7 +83,9 @@ def test_saved_links_are_what_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
     opened(tmp_path, tmp_path / "m").links.build()
     opened(tmp_path, tmp_path / "m").links.build()  # the first one had no cached rows
     (file,) = tmp_path.rglob(LINKS_FILE)
-    file.write_text(file.read_text().replace("mentions", "quotes"))
+    lines = [unseal(line) for line in file.read_bytes().splitlines(keepends=True)]
+    quoting = json.loads(json.dumps(lines).replace("mentions", "quotes"))
+    file.write_bytes(b"".join(map(seal, quoting)))
     library = opened(tmp_path, tmp_path / "m")
     node = Node(NodeKind.MEMORY, f"agent-memory:{fact(1, '')['id']}")
     with library.links.reading() as index:

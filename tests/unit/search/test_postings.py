@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 from pathlib import Path
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.progress import Cancelled
+from memtui.sealed_lines import seal, unseal
 from memtui.search import postings, segment_files
 from memtui.search.array_types import sort_unique
 from memtui.search.documents import IndexedDocument
@@ -75,7 +75,7 @@ def test_another_stamp_or_version_is_not_loaded(tmp_path: Path) -> None:
     segment_files.save_segment(postings.build(DOCUMENTS), tmp_path, "stamp")
     assert segment_files.load_segment(tmp_path, "other") is None
     head = tmp_path / "segment.json"
-    head.write_text(json.dumps({**json.loads(head.read_text()), "analysis": -1}))
+    head.write_bytes(seal({**unseal(head.read_bytes()), "analysis": -1}))
     assert segment_files.load_segment(tmp_path, "stamp") is None
 
 

@@ -10,8 +10,8 @@ import pytest
 from memtui.search import analysis, expansion
 from memtui.stores.engram import rules as engram
 from memtui.text import highlights, one_line
+from memtui.text.secrets import find_secrets
 from memtui.upkeep.instructions import find_suspicions
-from memtui.upkeep.secrets import find_secrets
 
 LONG = 150_000
 """Characters: enough for what grows with their square to take minutes."""

@@ -7,8 +7,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.upkeep import instructions, secrets
-from memtui.upkeep.filtered_pattern import ExpressionFilter, fold
+from memtui.text import secrets
+from memtui.text.filtered_pattern import ExpressionFilter, fold
+from memtui.upkeep import instructions
 
 from .labelled_instructions import HONEST, POISONED, TUNING, measured_lines
 from .labelled_secrets import secrets as labelled_secrets

@@ -19,6 +19,7 @@ from memtui.model import Link, Memory
 from memtui.stores import registry
 from memtui.stores.values import with_unique_ids
 from memtui.text import hidden_count
+from memtui.text.secrets import find_secrets
 from memtui.upkeep.checks import (
     check_dangling_references,
     check_duplicate_ids,
@@ -35,7 +36,6 @@ from memtui.upkeep.proposals import (
     ProposalKind,
     UpkeepContext,
 )
-from memtui.upkeep.secrets import find_secrets
 from memtui.upkeep.similar_memories import find_across
 
 from . import labelled_instructions, labelled_secrets

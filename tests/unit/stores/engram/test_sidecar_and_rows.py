@@ -180,6 +180,5 @@ def test_after_a_kill_at_any_point_all_is_there_or_can_be_taken_back(
         return
     if linked != edited:
         # The journal must know which of the edits are in effect.
-        pytest.importorskip("memtui.journal.edit_rows")
         library.undo()
         assert states(folder) == (False, False)

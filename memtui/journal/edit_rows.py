@@ -1,0 +1,440 @@
+"""The edits of actions as rows of the journal, with every text stored as a difference.
+
+A row of `targets` is what edits change: a file, or a record, value, row or note in one. A row of
+`texts` is the value of a target before or after an edit, as JSON. Of each target the newest text is
+whole; every other one is stored as its difference to the next newer one, so that the oldest can be
+deleted alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import zlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, cast
+
+from memtui.changes import (
+    Edit,
+    RecordEdit,
+    RowEdit,
+    SidecarEdit,
+    StoreEdits,
+    TextEdit,
+    TreeEdit,
+    ValueEdit,
+)
+from memtui.dataclass import dataclass, replace
+from memtui.journal.action import StoredEdit, pack
+
+_KINDS = (RecordEdit, ValueEdit, TextEdit, SidecarEdit, RowEdit, TreeEdit)
+_EDITS: Mapping[str, type[Edit]] = {kind.__name__: kind for kind in _KINDS}
+_KEYS: Mapping[type[Edit], tuple[str, ...]] = {
+    RecordEdit: ("array", "id_key", "id"),
+    ValueEdit: ("pointer",),
+    SidecarEdit: ("id",),
+    RowEdit: ("table", "key"),
+}
+"""The fields that say what in the file an edit changes."""
+_TUPLES = ("array", "pointer")
+
+SMALL = 128
+"""Bytes that are not compressed: it would save little or nothing."""
+_RAW, _COMPRESSED = b"\0", b"\1"
+_DICTIONARY = 32_768
+"""Bytes that zlib can refer back to."""
+_DIGEST = 16
+
+SCHEMA = """
+CREATE TABLE targets (
+    id INTEGER PRIMARY KEY,
+    file TEXT NOT NULL,
+    record TEXT NOT NULL,   -- id of a record or a row; '""' for anything else
+    key TEXT NOT NULL,      -- kind of the edit, and what in the file it changes
+    UNIQUE (file, record, key)
+);
+CREATE TABLE texts (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    target INTEGER NOT NULL,
+    digest BLOB NOT NULL,   -- of the text, SHA-256 cut off
+    base INTEGER,           -- the newer text that this one is a difference to; NULL: it is whole
+    head INTEGER NOT NULL,  -- bytes that both begin with
+    tail INTEGER NOT NULL,  -- bytes that both end with
+    data BLOB NOT NULL      -- the bytes between
+);
+CREATE TABLE edits (
+    action INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    part INTEGER NOT NULL,  -- index of the store among those of the action
+    target INTEGER NOT NULL,
+    fields TEXT NOT NULL,   -- the other fields of the edit
+    before INTEGER,         -- text; NULL where nothing was
+    after INTEGER,
+    in_effect INTEGER NOT NULL DEFAULT 0,
+    checksum INTEGER NOT NULL,   -- of everything else in the row and of its target
+    PRIMARY KEY (action, position)
+) WITHOUT ROWID;
+CREATE INDEX texts_by_target ON texts(target, digest);
+CREATE INDEX texts_by_base ON texts(base);
+CREATE INDEX edits_by_target ON edits(target);
+CREATE INDEX edits_by_before ON edits(before);
+CREATE INDEX edits_by_after ON edits(after);
+"""
+
+
+class Damaged(Exception):
+    """A row of the journal is not what memtui wrote."""
+
+
+def unpack(text: object) -> Any:
+    """Invert `pack`. Raises Damaged."""
+    try:
+        return json.loads(cast("str", text))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Damaged(str(error)) from error
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def insert_edits(db: sqlite3.Connection, action: int, parts: Sequence[StoreEdits]) -> None:
+    """Store the edits of an action, in place of those that it has."""
+    delete_edits(db, [action])
+    numbered = ((part, edit) for part, made in enumerate(parts) for edit in made.edits)
+    for position, (part, edit) in enumerate(numbered):
+        file, record, key, fields = _columns(edit)
+        target = _target(db, file, record, key)
+        start = _checksum_of_target(file, key, fields)
+        wanted = [None if v is None else _encode(v) for v in (edit.before, edit.after)]
+        ids = _insert_texts(db, target, wanted)
+        db.execute(
+            "INSERT INTO edits (action, position, part, target, fields, before, after, checksum)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (action, position, part, target, fields, *ids, _checksum(start, part, ids)),
+        )
+
+
+def _columns(edit: Edit) -> tuple[str, str, str, str]:
+    """File, record, key and the other fields of an edit, each as JSON."""
+    values = {name: getattr(edit, name) for name in edit.__dataclass_fields__}
+    file = values.pop("root" if isinstance(edit, SidecarEdit) else "path")
+    for name in ("before", "after", "undoes"):  # an action is stored as done
+        values.pop(name, None)
+    key = {name: _plain(values.pop(name)) for name in _KEYS.get(type(edit), ())}
+    record: object = key.get("id", "")
+    if isinstance(edit, RowEdit):
+        record = str(edit.key.get("id", ""))
+    return pack(file), pack(record), pack({"edit": type(edit).__name__, **key}), pack(values)
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _encode(value: Any) -> bytes:
+    return pack(_plain(value)).encode("ascii")
+
+
+def _checksum_of_target(file: str, key: str, fields: str) -> int:
+    return zlib.crc32("\n".join((file, key, fields)).encode("ascii"))
+
+
+def _checksum(start: int, part: int, texts: Sequence[int | None]) -> int:
+    """Undo of an edit without a text before removes what is there, so it must be certain."""
+    return zlib.crc32(f"{part} {texts[0]} {texts[1]}".encode("ascii"), start)
+
+
+def _target(db: sqlite3.Connection, *columns: str) -> int:
+    sql = "SELECT id FROM targets WHERE file = ? AND record = ? AND key = ?"
+    found = db.execute(sql, columns).fetchone()
+    if found is not None:
+        return int(found[0])
+    sql = "INSERT INTO targets (file, record, key) VALUES (?, ?, ?)"
+    return int(db.execute(sql, columns).lastrowid or 0)
+
+
+def _insert_texts(
+    db: sqlite3.Connection, target: int, texts: Sequence[bytes | None]
+) -> list[int | None]:
+    """Store these texts, older ones first, that are not there; returns the id of each."""
+    digests = [None if text is None else _digest(text) for text in texts]
+    known: dict[bytes, int] = {}
+    added: list[tuple[int, bytes]] = []
+    head = db.execute(
+        "SELECT id FROM texts WHERE target = ? AND base IS NULL", (target,)
+    ).fetchone()
+    newest = None if head is None else (int(head[0]), TextReader(db).read(head[0]))
+    for text, digest in zip(texts, digests, strict=True):
+        if text is None or digest is None or digest in known:
+            continue
+        sql = "SELECT id FROM texts WHERE target = ? AND digest = ?"
+        found = db.execute(sql, (target, digest)).fetchone()
+        if found is None:
+            sql = "INSERT INTO texts (target, digest, head, tail, data) VALUES (?, ?, 0, 0, x'')"
+            found = (db.execute(sql, (target, digest)).lastrowid,)
+            added.append((found[0] or 0, text))
+        known[digest] = int(found[0] or 0)
+    if added:
+        chain = [*([newest] if newest else []), *added]
+        for (id, text), newer in zip(chain, [*chain[1:], None], strict=True):
+            _write_text(db, id, text, newer)
+    return [None if digest is None else known[digest] for digest in digests]
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.sha256(text).digest()[:_DIGEST]
+
+
+def _write_text(
+    db: sqlite3.Connection, id: int, text: bytes, newer: tuple[int, bytes] | None
+) -> None:
+    """Store a text whole, or as its difference to a newer one (id, text)."""
+    base, other = newer or (None, b"")
+    head, tail = _same_ends(text, other)
+    data = _compress(text[head : len(text) - tail], other[head : len(other) - tail])
+    sql = "UPDATE texts SET base = ?, head = ?, tail = ?, data = ? WHERE id = ?"
+    db.execute(sql, (base, head, tail, data, id))
+
+
+def _same_ends(first: bytes, second: bytes) -> tuple[int, int]:
+    """How many bytes both begin with, and how many of the rest both end with."""
+    most = min(len(first), len(second))
+    head = _longest(most, lambda n: first[:n] == second[:n])
+    tail = _longest(most - head, lambda n: first[len(first) - n :] == second[len(second) - n :])
+    return head, tail
+
+
+def _longest(most: int, holds: Any) -> int:
+    """The largest number up to `most` for which it holds, which holds for all smaller ones."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+def _compress(data: bytes, like: bytes) -> bytes:
+    """Compress data; what it shares with `like` costs next to nothing."""
+    if len(data) <= SMALL:
+        return _RAW + data
+    if not like:
+        return _COMPRESSED + zlib.compress(data)
+    compressor = zlib.compressobj(zdict=like[-_DICTIONARY:])
+    return _COMPRESSED + compressor.compress(data) + compressor.flush()
+
+
+def _decompress(data: bytes, like: bytes) -> bytes:
+    if data[:1] == _RAW:
+        return data[1:]
+    if not like:
+        return zlib.decompress(data[1:])
+    return zlib.decompressobj(zdict=like[-_DICTIONARY:]).decompress(data[1:])
+
+
+# ---- deleting ------------------------------------------------------------------------------------
+
+
+def delete_edits(db: sqlite3.Connection, actions: Collection[int]) -> None:
+    """Delete the edits of these actions, and the texts that no other edit has."""
+    for action in actions:
+        sql = "SELECT target, before, after FROM edits WHERE action = ?"
+        rows = db.execute(sql, (action,)).fetchall()
+        db.execute("DELETE FROM edits WHERE action = ?", (action,))
+        for id in sorted({id for _, *ids in rows for id in ids if id is not None}):
+            sql = (
+                "SELECT EXISTS (SELECT 1 FROM edits WHERE before = ?1)"
+                " OR EXISTS (SELECT 1 FROM edits WHERE after = ?1)"
+            )
+            if not db.execute(sql, (id,)).fetchone()[0]:
+                _delete_text(db, id)
+        for target in {target for target, *_ in rows}:
+            sql = "DELETE FROM targets WHERE id = ?1 AND NOT EXISTS"
+            db.execute(f"{sql} (SELECT 1 FROM edits WHERE target = ?1)", (target,))
+
+
+def _delete_text(db: sqlite3.Connection, id: int) -> None:
+    """Delete a text; those that are differences to it become differences to its own base."""
+    (base,) = db.execute("SELECT base FROM texts WHERE id = ?", (id,)).fetchone() or (None,)
+    older = db.execute("SELECT id FROM texts WHERE base = ?", (id,)).fetchall()
+    for (other,) in older:
+        reader = TextReader(db)
+        newer = None if base is None else (base, reader.read(base))
+        _write_text(db, other, reader.read(other), newer)
+    db.execute("DELETE FROM texts WHERE id = ?", (id,))
+
+
+# ---- reading -------------------------------------------------------------------------------------
+
+
+def unpack_parts(text: object) -> tuple[StoreEdits, ...]:
+    """Return the edits of an action of a journal of version 1. Raises Damaged."""
+    try:
+        return tuple(
+            StoreEdits(_text(part["store"]), tuple(map(_old_edit, part["edits"])))
+            for part in unpack(text)
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Damaged(str(error)) from error
+
+
+def _old_edit(record: Mapping[str, Any]) -> Edit:
+    values = dict(record)
+    before, after = values.pop("before"), values.pop("after")
+    return replace(_outline(values), before=before, after=after)
+
+
+@dataclass(frozen=True, slots=True)
+class EditRow:
+    """One edit as it is stored."""
+
+    action: int
+    position: int
+    part: int
+    target: int
+    outline: Edit
+    """The edit with None before and after."""
+    before: int | None
+    """Id of the text."""
+    after: int | None
+    in_effect: bool
+
+
+_OF_FILES = "target IN (SELECT id FROM targets WHERE file IN ({}))"
+
+
+def of_files(files: Collection[str]) -> tuple[str, list[str]]:
+    """Return the condition on the table `edits` for edits of these files, and its values."""
+    return _OF_FILES.format(", ".join("?" * len(files))), [pack(file) for file in files]
+
+
+def read_rows(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> list[EditRow]:
+    """Return the edits for which a condition on the table `edits` holds, in the order in which they
+    were planned, without their texts. Raises Damaged."""
+    sql = (
+        "SELECT action, position, part, target, fields, before, after, in_effect, checksum"
+        f" FROM edits WHERE {where} ORDER BY action, position"
+    )
+    outlines: dict[tuple[int, str], tuple[Edit, int]] = {}
+    found = []
+    for action, position, part, target, fields, before, after, in_effect, check in db.execute(
+        sql, values
+    ):
+        if (target, fields) not in outlines:
+            outlines[target, fields] = _read_outline(db, target, fields)
+        outline, start = outlines[target, fields]
+        if in_effect not in (0, 1) or check != _checksum(start, part, (before, after)):
+            raise Damaged(f"an edit of action {action}")
+        row = EditRow(action, position, part, target, outline, before, after, bool(in_effect))
+        found.append(row)
+    return found
+
+
+def _read_outline(db: sqlite3.Connection, target: int, fields: str) -> tuple[Edit, int]:
+    """The edit without its texts, and the beginning of its checksum."""
+    row = db.execute("SELECT file, key FROM targets WHERE id = ?", (target,)).fetchone()
+    if row is None:
+        raise Damaged(f"target {target}")
+    try:
+        values = {**unpack(row[1]), **unpack(fields)}
+        values["root" if values["edit"] == SidecarEdit.__name__ else "path"] = unpack(row[0])
+        return _outline(values), _checksum_of_target(row[0], row[1], fields)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise Damaged(f"target {target}: {error}") from error
+
+
+def _outline(values: dict[str, Any]) -> Edit:
+    """The edit of these fields and its kind, with None before and after."""
+    kind = _EDITS[values.pop("edit")]
+    for name in _TUPLES:
+        if name in values:
+            values[name] = tuple(map(_text, values[name]))
+    make = cast("Any", kind)
+    outline: Edit = make(before=None, after=None, **values)
+    _text(outline.root if isinstance(outline, SidecarEdit) else outline.path)
+    if isinstance(outline, RecordEdit | SidecarEdit):
+        _text(outline.id)
+    if isinstance(outline, RowEdit):
+        _text(outline.table)
+        dict(outline.key)
+    return outline
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def read_edits(db: sqlite3.Connection, rows: Iterable[EditRow]) -> list[StoredEdit]:
+    """Return the edits of these rows with their texts. Raises Damaged."""
+    reader = TextReader(db)
+    return [StoredEdit(row.position, row.part, reader.edit(row), row.in_effect) for row in rows]
+
+
+def is_text(db: sqlite3.Connection, id: int, value: Any) -> bool:
+    """Whether this value has been stored as the text with this id."""
+    found = db.execute("SELECT digest FROM texts WHERE id = ?", (id,)).fetchone()
+    return found is not None and bool(found[0] == _digest(_encode(value)))
+
+
+class TextReader:
+    """Reads texts; fast where the next one is the next older one of the same target."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        self._last: dict[int, tuple[int, bytes]] = {}
+        """Target -> the text that was read last, with its id."""
+        self._values: dict[int, dict[int, Any]] = {}
+        """Target -> id -> value, of the last edit."""
+
+    def edit(self, row: EditRow) -> Edit:
+        """The edit of a row."""
+        former = self._values.get(row.target, {})
+        values: dict[int, Any] = {}
+        for id in (row.after, row.before):
+            if id is not None and id not in values:
+                values[id] = former[id] if id in former else self._value(row.outline, id)
+        self._values[row.target] = values
+        missing: Any = "" if isinstance(row.outline, ValueEdit) else None
+        before, after = (missing if id is None else values[id] for id in (row.before, row.after))
+        return replace(row.outline, before=before, after=after)
+
+    def _value(self, outline: Edit, id: int) -> Any:
+        value = unpack(self.read(id))
+        expected = dict if isinstance(outline, SidecarEdit | RowEdit | TreeEdit) else str
+        if not isinstance(value, expected):
+            raise Damaged(f"text {id}")
+        return value
+
+    def read(self, id: int) -> bytes:
+        """Return a text. Raises Damaged."""
+        try:
+            return self._read(id)
+        except (TypeError, ValueError, zlib.error) as error:
+            raise Damaged(f"text {id}: {error}") from error
+
+    def _read(self, id: int) -> bytes:
+        chain: list[tuple[int, bytes, int, int, bytes]] = []
+        at: int | None = id
+        text = b""
+        target = 0
+        while at is not None:
+            sql = "SELECT target, digest, base, head, tail, data FROM texts WHERE id = ?"
+            row = self._db.execute(sql, (at,)).fetchone()
+            if row is None or (row[2] is not None and row[2] <= at):
+                raise Damaged(f"text {at}")
+            target = row[0]
+            last = self._last.get(target, (0, b""))
+            if last[0] == at:
+                text = last[1]
+                break
+            chain.append((at, row[1], *row[3:]))
+            at = row[2]
+        for _, _, head, tail, data in reversed(chain):
+            end = len(text) - tail
+            text = text[:head] + _decompress(data, text[head:end]) + text[end:]
+        if chain and _digest(text) != chain[0][1]:
+            raise Damaged(f"text {id}")
+        self._last[target] = id, text
+        return text

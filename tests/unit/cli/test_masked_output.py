@@ -1,0 +1,206 @@
+"""No command prints a secret unless it is asked to, and none writes a mask into a store."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memtui import text
+from memtui.cli.commands import COMMANDS
+from memtui.context import ContextSettings, list_recipes
+from memtui.library import Library
+from memtui.stores.format import Format
+from memtui.testing.fixtures import root_of, sample
+from tests.formats import FORMATS
+from tests.secrets_for_tests import PLANTED, TOKEN, files_with, is_shown, masks_in, plant, shown
+
+WITHOUT_MEMORIES = {"open", "demo", "export", "verify", "embed", "config", "extract"}
+"""They print no text of memories, or (`extract`) ask a server."""
+MANY = [
+    known if known.name == "agent-memory" else pytest.param(known, marks=pytest.mark.slow)
+    for known in FORMATS
+]
+
+pytestmark = pytest.mark.parametrize("known", MANY, ids=[format.name for format in FORMATS])
+
+
+@pytest.fixture(autouse=True)
+def masked() -> Iterator[None]:
+    yield
+    text.reveal_secrets(False)
+
+
+class Planted:
+    """A store with secrets, and the commands that print something of it."""
+
+    def __init__(self, known: Format, folder: Path, state: Path) -> None:
+        self.folder = folder / "store"
+        sample(known, self.folder)
+        self.root = root_of(known, self.folder)
+        library = Library.open([self.root], state=state)
+        library.load()
+        self.refs = plant(library)
+        self.other = next(
+            (
+                m.ref
+                for m in library.memories(library.stores[0].label)
+                if m.ref not in self.refs.values()
+            ),
+            "",
+        )
+        library.close()
+        self.entity = ""
+        self.bundle = folder / "all.memtui.zip"
+
+    def commands(self) -> Iterator[tuple[str, ...]]:
+        """Every command that prints texts, and what it prints of a memory with each secret."""
+        yield ("list", "--all")
+        yield ("search", "password", "--all", "--explain")
+        yield ("search", "reads packages Ada login", "--all")
+        yield ("stats",)
+        yield ("check",)
+        yield ("review",)
+        yield ("log",)
+        yield ("stores",)
+        yield ("hot",)
+        yield ("diff", "--since", "20y")
+        yield ("diff", "--since", "20y", "--markdown")
+        yield ("context",)
+        for recipe in list_recipes(ContextSettings()):
+            yield ("context", recipe.name, "password", "vault", "--explain")
+            yield ("context", recipe.name, "password", "--markdown")
+        yield ("consolidate",)
+        yield ("compact",)
+        yield ("import", str(self.bundle), "--dry-run")
+        for ref in self.refs.values():
+            yield ("show", ref)
+            yield ("similar", ref)
+            yield ("history", ref)
+            yield ("links", ref)
+            for form in ("text", "tree", "json", "mermaid", "dot", "svg"):
+                yield ("traverse", ref, "--format", form)
+            other = self.other or ref
+            yield ("edit", ref, "--content", "Nothing of it is left", "--dry-run")
+            yield ("edit", ref, "--title", "Another", "--dry-run")
+            yield ("supersede", ref, "Nothing of it is left", "--dry-run")
+            yield ("merge", ref, other, "--dry-run")
+            for act in ("retire", "restore", "delete", "accept", "decline", "mark-reviewed", "pin"):
+                yield (act, ref, "--dry-run")
+            yield ("rate", ref, "3", "--dry-run")
+            yield ("link", ref, "about", other, "--dry-run")
+            yield ("unlink", ref, "about", other, "--dry-run")
+        yield ("add", f"CI uses {TOKEN}", "-e", "people/alice", "--dry-run")
+
+
+@pytest.fixture
+def planted(known: Format, tmp_path: Path, call: Callable[..., int]) -> Planted:
+    made = Planted(known, tmp_path, tmp_path / "state")
+    assert call("export", "-o", made.bundle, "--store", made.root) == 0
+    return made
+
+
+def test_no_command_prints_one(
+    planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    called = {"compare", "undo", "redo"}
+    for command in planted.commands():
+        called.add(command[0])
+        for more in ([], ["--json"]):
+            call(*command, *more, "--store", planted.root)
+            printed = "".join(capsys.readouterr())
+            assert not shown(printed), (command, more, printed)
+            assert "internal error" not in printed, (command, more)
+    copy = planted.folder.with_name("copy")
+    shutil.copytree(planted.folder, copy)
+    root = copy / planted.root.relative_to(planted.folder)
+    call("undo")
+    capsys.readouterr()
+    assert call("compare", planted.root, root) == 0
+    assert not shown("".join(capsys.readouterr()))
+    for command in ("undo", "redo"):
+        call(command)
+        assert not shown("".join(capsys.readouterr())), command
+    assert called == COMMANDS.keys() - WITHOUT_MEMORIES
+
+
+def test_they_are_printed_on_request(
+    planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for secret, ref in planted.refs.items():
+        for more in ([], ["--json"]):
+            call("show", ref, *more, "--show-secrets", "--store", planted.root)
+            assert is_shown(secret, capsys.readouterr().out)
+            call("show", ref, *more, "--store", planted.root)
+            assert not is_shown(secret, capsys.readouterr().out)
+
+
+def test_an_export_is_whole(planted: Planted, call: Callable[..., int], tmp_path: Path) -> None:
+    for form in ("bundle", "jsonl", "csv", "markdown"):
+        out = tmp_path / "out" / form
+        out.parent.mkdir(exist_ok=True)
+        assert call("export", "-o", out, "--format", form, "--store", planted.root) == 0
+        assert not masks_in(out.parent)
+        if form != "bundle":  # that is compressed
+            assert all(secret in out.read_text() for secret in planted.refs), form
+
+
+def test_a_secret_is_found_by_its_letters(
+    planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    if TOKEN not in planted.refs:
+        pytest.skip("the store took no token")
+    for _ in range(2):  # the second time its cache is used
+        assert call("search", TOKEN, "--json", "--store", planted.root) == 0
+        found = capsys.readouterr().out
+        assert planted.refs[TOKEN] in found
+        assert not shown(found)
+
+
+def test_no_cache_has_one(planted: Planted, call: Callable[..., int], tmp_path: Path) -> None:
+    for command in ("list", "check", "review", "review", "stats"):
+        call(command, "--store", planted.root)
+    for _ in range(2):
+        call("search", "password", "--store", planted.root)
+    assert any(path.is_file() for path in (tmp_path / "cache").rglob("*"))
+    for secret in PLANTED:
+        assert not files_with(tmp_path / "cache", secret)
+        words = secret.lower().encode()
+        for path in (tmp_path / "cache").rglob("*"):
+            assert not (path.is_file() and words in path.read_bytes().lower()), path
+        in_state = files_with(tmp_path / "state", secret)
+        assert all("journal.sqlite" in str(p) or "/kept/" in str(p) for p in in_state), in_state
+
+
+def test_no_act_writes_a_mask(planted: Planted, call: Callable[..., int], tmp_path: Path) -> None:
+    at = ("--store", planted.root)
+    for secret, ref in planted.refs.items():
+        call("edit", ref, "--title", "Another title", *at)
+        call("edit", ref, "--type", "note", *at)
+        call("edit", ref, "--tag", "one", "--tag", "two", *at)
+        call("pin", ref, *at)
+        call("rate", ref, "4", *at)
+        call("mark-reviewed", ref, *at)
+        call("retire", ref, *at)
+        call("restore", ref, *at)
+        call("merge", ref, planted.other, *at)
+        call("history", ref, "--restore", "1", *at)
+        for _ in range(3):
+            call("undo")
+        call("redo")
+        assert not masks_in(planted.folder), (secret, ref)
+        assert files_with(planted.folder, secret.split("\n")[0]), secret
+    assert call("consolidate", "--apply", *at) == 0
+    assert not masks_in(planted.folder)
+
+
+def test_a_masked_text_is_not_written_back(
+    planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for secret, ref in planted.refs.items():
+        masked = text.mask_secrets(PLANTED[secret])
+        assert call("edit", ref, "--content", f"{masked}!", "--store", planted.root) == 1
+        assert "mask" in capsys.readouterr().err
+    assert not masks_in(planted.folder)

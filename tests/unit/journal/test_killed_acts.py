@@ -1,0 +1,38 @@
+"""An act of several files that is killed, done, undone or redone, is finished or undone whole.
+
+The usual run takes two or three acts of each format, and a few points of each; the long one all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from memtui.stores.format import Format
+from tests.formats import FORMATS
+from tests.long_run import count
+from tests.torture import act_kills
+
+EVERY = count(4, 1)
+ALWAYS = ("hermes-import", "claude-code-import")
+CASES = {
+    f"{known.name}-{act}": (known, act)
+    for row, known in enumerate(FORMATS)
+    for column, act in enumerate(act_kills.ACTS)
+    if (row + column) % EVERY == 0 or f"{known.name}-{act}" in ALWAYS
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("known", "act"), CASES.values(), ids=CASES)
+def test_a_killed_act_is_finished_or_undone_whole(
+    known: Format, act: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    choose = act_kills.sample_of if EVERY > 1 else list
+    try:
+        found = act_kills.run(known, act, tmp_path, choose)
+    except act_kills.Impossible:
+        pytest.skip("the format has no such act")
+    record_property("figure", f"killed acts: {known.name}, {act}: {found.total()} kills, all whole")
