@@ -118,13 +118,13 @@ def test_a_draft_that_is_released_or_cleared_is_free_again(tmp_path: Path) -> No
 def test_saving_again_and_again_opens_no_more_files(tmp_path: Path) -> None:
     file = new_form_draft(tmp_path)
     file.save(DRAFT)
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(os.listdir("/dev/fd"))
     for _ in range(3):
         file.save(DRAFT)
         assert find_drafts(tmp_path, [ROOT]) == []
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/dev/fd")) == before
     file.discard()
-    assert len(os.listdir("/proc/self/fd")) == before - 1
+    assert len(os.listdir("/dev/fd")) == before - 1
 
 
 @pytest.mark.parametrize("name", ["act", "root", "about", "values", "before", "time"])
@@ -157,10 +157,10 @@ def test_a_link_in_place_of_a_draft_is_not_followed(tmp_path: Path) -> None:
 def test_a_draft_that_cannot_be_kept_is_told_with_the_folder(tmp_path: Path) -> None:
     file = new_form_draft(tmp_path)
     file.save(DRAFT)
-    before = len(os.listdir("/proc/self/fd"))
+    before = len(os.listdir("/dev/fd"))
     file.path.with_suffix(".new").mkdir()
     with pytest.raises(SaveError, match="no draft can be kept") as caught:
         file.save(DRAFT)
     assert caught.value.where == str(file.path.parent)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/dev/fd")) == before
     assert claim(file.path) is None  # the former draft is there, and still ours
