@@ -112,6 +112,12 @@ def test_types_and_relations_are_merged_too() -> None:
     )
 
 
+def test_one_of_two_equal_relations_is_removed() -> None:
+    before, after = (graph({"A": ["a"], "": ["A>B"] * number}) for number in (2, 1))
+    now = graph({"A": ["a"], "": ["A>B", "A>C", "A>B"]})
+    assert made(before, after, now, GRAPH) == graph({"A": ["a"], "": ["A>B", "A>C"]})
+
+
 @pytest.mark.parametrize(
     ("form", "before", "after", "now"),
     [
