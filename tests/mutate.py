@@ -32,7 +32,21 @@ from queue import Queue
 ROOT = Path(__file__).parents[1]
 
 AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
-    "files": (["files"], ["tests/unit/files", "tests/unit/trust/test_fuzz.py"]),
+    "files": (
+        ["files"],
+        [
+            "tests/unit/files",
+            "tests/unit/trust/test_fuzz.py",
+            "tests/unit/trust/test_hostile_repositories.py",
+            "tests/unit/library/test_git_history.py",
+            "tests/unit/library/test_source_line.py",
+            "tests/unit/stores/test_sidecar.py",
+            "tests/unit/stores/mcp_memory/test_graph.py",
+            "tests/unit/stores/markdown_folder/test_commits.py",
+            "tests/unit/bundle/test_export_files.py",
+            "tests/unit/cli/test_editor.py",
+        ],
+    ),
     "journal": (
         ["journal"],
         ["tests/unit/journal", "tests/unit/library/test_history.py", "tests/unit/files"],
