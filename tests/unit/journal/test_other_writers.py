@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import Edit, RecordEdit, SidecarEdit, StoreEdits, TextEdit, TreeEdit, ValueEdit
+from memtui.changes import Edit, SidecarEdit, StoreEdits, TextEdit, TreeEdit, ValueEdit
 from memtui.files import backups
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
@@ -73,7 +73,9 @@ def test_a_late_version_that_cannot_be_read_or_of_which_nothing_is_known_is_kept
     tmp_path: Path,
 ) -> None:
     for name, written, is_known in (("a", '[{"id": ', True), ("b", items(new="x"), False)):
-        path = write_store((folder := tmp_path / name).mkdir() or folder)
+        folder = tmp_path / name
+        folder.mkdir()
+        path = write_store(folder)
         edit = edit_of(path, 0, "mine")
         assert late(path, [edit], written, [edit] if is_known else []) == [False]
         assert [record["id"] for record in json.loads(path.read_text())] == ["r0", "r1", "r2"]
@@ -129,7 +131,7 @@ def test_half_a_graph_that_is_written_late_is_not_read(tmp_path: Path) -> None:
         for name in ("Ada", "Bo", "Cy")
     ]
     text = "\n".join(lines[:2])
-    edit = TextEdit("", text, text.replace('[]}', '["sails"]}', 1), items="graph")
+    edit = TextEdit("", text, text.replace("[]}", '["sails"]}', 1), items="graph")
     for written, is_recovered in (("\n".join(lines)[:-9], False), ("\n".join(lines), True)):
         path = tmp_path / str(is_recovered) / "memory.jsonl"
         path.parent.mkdir()
@@ -201,7 +203,7 @@ def test_a_file_that_is_gone_takes_no_displaced_version(tmp_path: Path) -> None:
     edit = TextEdit(str(path), "old\n", None)
     action = killed_while(tmp_path, (edit,), None, (path, mark_of("old\n"), ""))
     assert (action.state, action.note) == (ActionState.DONE, KEPT)
-    assert not (path.exists() or leftover.exists())
+    assert [path.exists(), leftover.exists()] == [False, False]
     assert backups.list_backups(path, tmp_path / "state")[0].read() == b"theirs\n"
 
 
@@ -220,7 +222,7 @@ def test_a_killed_save_is_judged_by_its_file(tmp_path: Path, now: str, state: Ac
 
 def test_a_merge_that_was_not_made_is_made_at_the_next_start(tmp_path: Path) -> None:
     """The save had been written, and what it displaced was moved to the backups."""
-    path, state = tmp_path / "note.md", tmp_path / "state"
+    state = tmp_path / "state"
     for name, theirs, after in (
         ("note.md", "old\ntheirs\n", "new\ntheirs\n"),
         ("known.md", "old\n", "new\n"),
