@@ -49,7 +49,14 @@ AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
     ),
     "journal": (
         ["journal"],
-        ["tests/unit/journal", "tests/unit/library/test_history.py", "tests/unit/files"],
+        [
+            "tests/unit/journal",
+            "tests/unit/library/test_history.py",
+            "tests/unit/library/test_reverted_edits.py",
+            "tests/unit/library/test_undo_moved.py",
+            "tests/unit/files/test_save_transaction.py",
+            "-m not slow",
+        ],
     ),
     "stores": (
         ["stores"],
@@ -74,7 +81,8 @@ AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
         ["tests/unit/model", "tests/unit/search", "tests/unit/trust/test_fuzz.py"],
     ),
 }
-"""Area -> packages below `memtui`, and the tests that ought to notice a fault in them."""
+"""Area -> packages below `memtui`, and the arguments of pytest for the tests that ought to notice a
+fault in them."""
 
 TESTS_ARE_NOT = "tests/unit/files/test_mutants.py"
 """Runs mutants of its own, each in a copy of the source."""

@@ -8,7 +8,6 @@ processes may use it at once.
 from __future__ import annotations
 
 import functools
-import os
 import sqlite3
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -396,7 +395,7 @@ class Journal:
 
         def read(db: sqlite3.Connection) -> list[Write]:
             rows = db.execute(sql, (action,))
-            return [Write(_path(path), pre, post, bool(done)) for path, pre, post, done in rows]
+            return [Write(_text(path), pre, post, bool(done)) for path, pre, post, done in rows]
 
         return self._read(read, [])
 
@@ -608,13 +607,3 @@ def _paths(parts: Iterable[StoreEdits]) -> set[Path]:
     return {
         real_path(p) for p in (*(sidecar_path(Path(root)) for root in roots), *map(Path, paths))
     }
-
-
-def _path(packed: object) -> str:
-    """The path of a column. Raises Damaged for what cannot be the name of a file."""
-    path = _text(packed)
-    try:
-        os.fsencode(path)
-    except UnicodeEncodeError as error:
-        raise Damaged("it is no path") from error
-    return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 import sqlite3
@@ -203,6 +204,15 @@ def test_a_null_title_is_said_in_one_line_and_the_rest_goes_on(place: Place) -> 
     assert "was damaged and is now journal.sqlite.damaged-" in library.journal_fault
     library.close()
     assert list(place.state.glob("journal.sqlite.damaged-*"))
+    place.require_usable()
+
+
+@pytest.mark.parametrize("path", ["\ud800", "/a\0b/c", "", "/", "../.."])
+def test_a_write_of_what_no_file_can_be_is_passed_over(place: Place, path: str) -> None:
+    place.reset()
+    with closing(sqlite3.connect(place.file)) as db, db:
+        db.execute("UPDATE writes SET path = ?, done = 1", (json.dumps(path),))
+    assert place.use() == []
     place.require_usable()
 
 
