@@ -32,19 +32,57 @@ from queue import Queue
 ROOT = Path(__file__).parents[1]
 
 AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
-    "files": (["files"], ["tests/unit/files", "tests/unit/trust/test_fuzz.py"]),
+    "files": (
+        ["files"],
+        [
+            "tests/unit/files",
+            "tests/unit/trust/test_fuzz.py",
+            "tests/unit/trust/test_hostile_repositories.py",
+            "tests/unit/library/test_git_history.py",
+            "tests/unit/library/test_source_line.py",
+            "tests/unit/stores/test_sidecar.py",
+            "tests/unit/stores/mcp_memory/test_graph.py",
+            "tests/unit/stores/markdown_folder/test_commits.py",
+            "tests/unit/bundle/test_export_files.py",
+            "tests/unit/cli/test_editor.py",
+        ],
+    ),
     "journal": (
         ["journal"],
-        ["tests/unit/journal", "tests/unit/library/test_history.py", "tests/unit/files"],
+        [
+            "tests/unit/journal",
+            "tests/unit/library/test_history.py",
+            "tests/unit/library/test_reverted_edits.py",
+            "tests/unit/library/test_undo_moved.py",
+            "tests/unit/files/test_save_transaction.py",
+            "-m not slow",
+        ],
     ),
-    "stores": (["stores"], ["tests/unit/stores", "tests/conformance"]),
-    "bundle": (["bundle"], ["tests/unit/bundle"]),
+    "stores": (
+        ["stores"],
+        [
+            "tests/unit/stores",
+            "tests/conformance",
+            "tests/unit/bundle",
+            "tests/unit/context/test_accesses.py",
+            "tests/unit/context/test_sessions.py",
+            "tests/unit/library/test_reverted_edits.py",
+        ],
+    ),
+    "bundle": (
+        ["bundle"],
+        [
+            *("tests/unit/bundle", "tests/unit/cli/test_transfer.py"),
+            *("tests/unit/stores/engram/test_transfer.py", "tests/unit/files/test_staging.py"),
+        ],
+    ),
     "query": (
         ["query"],
         ["tests/unit/model", "tests/unit/search", "tests/unit/trust/test_fuzz.py"],
     ),
 }
-"""Area -> packages below `memtui`, and the tests that ought to notice a fault in them."""
+"""Area -> packages below `memtui`, and the arguments of pytest for the tests that ought to notice a
+fault in them."""
 
 TESTS_ARE_NOT = "tests/unit/files/test_mutants.py"
 """Runs mutants of its own, each in a copy of the source."""

@@ -213,8 +213,8 @@ def discard(file: Path) -> None:
 
 def find_leftovers(path: Path) -> list[Path]:
     """Return the temporary files that a killed memtui left beside this file."""
-    prefix = _temporary_prefix(path)
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):  # a damaged journal names what no file can be
+        prefix = _temporary_prefix(path)
         names = [name for name in os.listdir(path.parent) if name.startswith(prefix)]
         return sorted(path.parent / name for name in names)
     return []

@@ -1,0 +1,124 @@
+"""A secret is found wherever memtui itself keeps it, and erased there."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from memtui.changes import Edit, RowEdit, SidecarEdit, StoreEdits, TextEdit
+from memtui.journal import Journal
+from memtui.journal.purging import OwnCopies, find_copies, purge
+
+SECRET = "hunter2-hunter2"
+
+
+def recorded(journal: Journal, title: str, *edits: Edit, store: str = "/s") -> int:
+    """The id of an action that is recorded as done; no file is written."""
+    with journal.begin(title, [StoreEdits(store, edits)]) as recording:
+        pass
+    return recording.action
+
+
+HOLDERS: dict[str, tuple[str, tuple[Edit, ...], str]] = {
+    "title": (f"Add {SECRET}", (), "/s"),
+    "store": ("x", (), f"/{SECRET}"),
+    "text before": ("x", (TextEdit("/a", f"key {SECRET}\n", "b"),), "/s"),
+    "text after": ("x", (TextEdit("/a", None, f"key {SECRET}\n"),), "/s"),
+    "path": ("x", (TextEdit(f"/{SECRET}.md", None, "a"),), "/s"),
+    "tag of a note": ("x", (SidecarEdit("/s", "m", None, {"tags": [[SECRET]]}),), "/s"),
+    "name of a note's field": ("x", (SidecarEdit("/s", "m", None, {SECRET: True}),), "/s"),
+    "column": ("x", (RowEdit("/db", "t", {"id": 1}, None, {"content": SECRET, "n": 1}),), "/s"),
+    "second edit": ("x", (TextEdit("/a", None, "a"), TextEdit("/b", None, SECRET)), "/s"),
+}
+
+
+@pytest.mark.parametrize(("title", "edits", "store"), HOLDERS.values(), ids=HOLDERS)
+def test_a_secret_anywhere_in_an_action_is_found_and_erased(
+    tmp_path: Path, title: str, edits: tuple[Edit, ...], store: str
+) -> None:
+    journal = Journal(tmp_path / "state")
+    harmless = recorded(journal, "harmless", TextEdit("/c", None, "1, true and null"))
+    action = recorded(journal, title, *edits, store=store)
+    copies = find_copies(journal, None, {"not-in-it", SECRET})
+    assert (copies, bool(copies)) == (OwnCopies(actions=(action,)), True)
+    purge(journal, copies)
+    assert [entry.id for entry in journal.log()] == [harmless]
+    assert not find_copies(journal, None, {SECRET})
+    held = [path.read_bytes() for path in journal.state.rglob("*") if path.is_file()]
+    assert not [data for data in held if SECRET.encode() in data]
+
+
+def test_a_secret_in_the_name_of_a_written_file_is_found(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    with journal.begin("x", []) as recording:
+        recording.intend(f"/{SECRET}.md", "", "0" * 64)
+    assert find_copies(journal, None, [SECRET]).actions == (recording.action,)
+
+
+def test_backups_and_caches_are_erased_and_what_a_person_typed_is_named(tmp_path: Path) -> None:
+    journal, cache = Journal(tmp_path / "state"), tmp_path / "cache"
+    journal.log()
+    files = {
+        name: tmp_path / name
+        for name in ("state/kept/a/1", "state/kept/a/2", "state/drafts/d", "cache/x/y", "cache/z")
+    }
+    for name, file in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        text = "nothing" if name.endswith(("2", "z")) else f"\udcff{SECRET}"
+        file.write_bytes(text.encode("utf-8", "surrogateescape"))
+    outside = tmp_path / "outside"
+    outside.write_text(SECRET)
+    (cache / "link").symlink_to(outside)
+    (tmp_path / "state" / "kept" / "link").symlink_to(outside)
+    copies = find_copies(journal, cache, [SECRET])
+    assert copies == OwnCopies(
+        files=(files["state/kept/a/1"], files["cache/x/y"]), others=(files["state/drafts/d"],)
+    )
+    assert copies, "there is something to erase without any action"
+    assert not OwnCopies(others=copies.others)
+    files["cache/x/y"].unlink()  # in the meantime
+    purge(journal, copies)
+    left = [name for name, file in files.items() if file.exists()]
+    assert left == ["state/kept/a/2", "state/drafts/d", "cache/z"]
+    assert (outside.read_text(), (cache / "link").is_symlink()) == (SECRET, True)
+    assert not find_copies(journal, cache, [SECRET])
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_cache_that_may_not_be_read_is_passed_over(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / "a").write_text(SECRET)
+    (cache / "a").chmod(0)
+    assert find_copies(Journal(tmp_path / "state"), cache, [SECRET]) == OwnCopies()
+
+
+@pytest.mark.parametrize(
+    ("secret", "text", "is_found"),
+    [
+        ("abcdef", "xabcdefx", True),  # long enough to be looked for as it is
+        ("abcd1", "xabcd1x", False),  # a short one is a part of words
+        ("a\"b\nc'd", json.dumps({"k": "a\"b\nc'd"}), True),
+        ("schlüssel-ü", json.dumps("ein schlüssel-ü"), True),
+        ("schlüssel-ü", "ein schlüssel", False),
+    ],
+)
+def test_a_secret_is_found_as_it_is_and_within_json(
+    tmp_path: Path, secret: str, text: str, is_found: bool
+) -> None:
+    journal = Journal(tmp_path)
+    recorded(journal, "x", TextEdit("/a", None, text))
+    assert bool(find_copies(journal, None, [secret])) == is_found
+
+
+def test_all_of_a_journal_is_searched(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    actions = [recorded(journal, SECRET) for _ in range(120)]
+    assert sorted(find_copies(journal, None, [SECRET]).actions) == actions
+    copies = find_copies(Journal(tmp_path / "none"), None, [SECRET])
+    assert not copies
+    purge(Journal(tmp_path / "none"), copies)
+    assert not (tmp_path / "none").exists()
