@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sqlite3
 import time
@@ -102,7 +103,7 @@ def test_the_mark_changes_with_every_action_and_not_else(filled: Journal, tmp_pa
     marks.append(filled.mark)
     filled.forget([6])
     marks.append(filled.mark)
-    assert all(first != second for first, second in zip(marks, marks[1:], strict=False))
+    assert all(first != second for first, second in itertools.pairwise(marks))
 
 
 def test_steps_are_those_that_left_something_since_a_time_in_these_files(tmp_path: Path) -> None:
@@ -147,6 +148,8 @@ def test_recent_edits_come_by_target_the_last_changed_first(tmp_path: Path) -> N
         "row interrupted": [row(2, {"x": 1}, {"x": 2}), row(2, {"x": 5}, {"x": 3})],
         "row made twice": [row(3, {"x": 1}, None), row(3, None, {"x": 3})],
         "row gone": [row(4, {"x": 1}, {"x": 2}), row(4, None, {"x": 3})],
+        "row of two columns": [RowEdit("/db", "t", {"id": 5, "b": 1}, {"x": 1}, {"x": 2}),
+                               RowEdit("/db", "t", {"b": 1, "id": 5}, {"x": 2}, {"x": 3})],
         "note": [SidecarEdit("/s", "m", None, {"a": 1}), SidecarEdit("/s", "m", {"a": 1}, None)],
         "other note": [SidecarEdit("/t", "m", None, {"a": 1}), SidecarEdit("/t", "m", {}, None)],
         "items": [TextEdit("/i", None, "1", items="entries"),
@@ -166,6 +169,7 @@ def test_recent_edits_come_by_target_the_last_changed_first(tmp_path: Path) -> N
         ["items 0"],
         ["other note 1"],
         ["note 1", "note 0"],
+        ["row of two columns 1", "row of two columns 0"],
         ["row gone 1"],
         ["row made twice 1", "row made twice 0"],
         ["row interrupted 1"],
@@ -232,6 +236,14 @@ def test_files_are_reported_while_they_are_saved(tmp_path: Path) -> None:
             recording.report_to(said.append, parts)
             commit(edits, recording)
     assert said == [Progress("saving", number, 3) for number in (1, 2, 3)]
+
+
+def test_a_save_takes_over_only_the_files_that_the_person_accepted(tmp_path: Path) -> None:
+    one = Journal(tmp_path / "state")
+    one.owned.add(tmp_path / "a")
+    with one.begin("x", []) as recording:
+        found = [recording.accepts_owner(tmp_path / name) for name in ("a", "b")]
+    assert found == [True, False]
 
 
 # ---- bounds --------------------------------------------------------------------------------------
