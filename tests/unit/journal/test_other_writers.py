@@ -320,6 +320,32 @@ def test_a_folder_that_was_cut_short_is_judged_by_its_files(
     assert killed_while(tmp_path, (edit,), None, *writes).state is state
 
 
+@pytest.mark.parametrize("is_undo", [False, True])
+@pytest.mark.parametrize("is_made", [False, True])
+def test_several_edits_of_a_record_are_judged_as_one_where_another_program_wrote_since(
+    tmp_path: Path, is_undo: bool, is_made: bool
+) -> None:
+    path, state = write_store(tmp_path), tmp_path / "state"
+    first, before = edit_of(path, 0, "one"), path.read_text()
+    path.write_text(before.replace("fact 0", "one"))
+    second, last = edit_of(path, 0, "two"), before.replace("fact 0", "two")
+    path.write_text(before)
+    dead = Journal(state)
+    recording, marks = dead.begin("x", [StoreEdits("/s", (first, second))]), (before, last)
+    if is_undo:
+        with recording:
+            commit([first, second], recording)
+        recording, marks = dead.undoing(recording.action), (last, before)
+    recording.intend(str(path), *map(mark_of, marks))
+    dead.close()
+    path.write_text(marks[is_made].replace("fact 2", "theirs"))
+    (action,) = Journal(state).recover()
+    made, not_made = (
+        (ActionState.UNDONE, ActionState.DONE) if is_undo else (ActionState.DONE, ActionState.VOID)
+    )
+    assert action.state is (made if is_made else not_made)
+
+
 def test_the_staging_folder_of_a_killed_process_goes(tmp_path: Path) -> None:
     place = tmp_path / "new"
     with new_stage(place) as stage:
