@@ -32,7 +32,21 @@ from queue import Queue
 ROOT = Path(__file__).parents[1]
 
 AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
-    "files": (["files"], ["tests/unit/files", "tests/unit/trust/test_fuzz.py"]),
+    "files": (
+        ["files"],
+        [
+            "tests/unit/files",
+            "tests/unit/trust/test_fuzz.py",
+            "tests/unit/trust/test_hostile_repositories.py",
+            "tests/unit/library/test_git_history.py",
+            "tests/unit/library/test_source_line.py",
+            "tests/unit/stores/test_sidecar.py",
+            "tests/unit/stores/mcp_memory/test_graph.py",
+            "tests/unit/stores/markdown_folder/test_commits.py",
+            "tests/unit/bundle/test_export_files.py",
+            "tests/unit/cli/test_editor.py",
+        ],
+    ),
     "journal": (
         ["journal"],
         [
@@ -44,8 +58,24 @@ AREAS: Mapping[str, tuple[Sequence[str], Sequence[str]]] = {
             "-m not slow",
         ],
     ),
-    "stores": (["stores"], ["tests/unit/stores", "tests/conformance"]),
-    "bundle": (["bundle"], ["tests/unit/bundle"]),
+    "stores": (
+        ["stores"],
+        [
+            "tests/unit/stores",
+            "tests/conformance",
+            "tests/unit/bundle",
+            "tests/unit/context/test_accesses.py",
+            "tests/unit/context/test_sessions.py",
+            "tests/unit/library/test_reverted_edits.py",
+        ],
+    ),
+    "bundle": (
+        ["bundle"],
+        [
+            *("tests/unit/bundle", "tests/unit/cli/test_transfer.py"),
+            *("tests/unit/stores/engram/test_transfer.py", "tests/unit/files/test_staging.py"),
+        ],
+    ),
     "query": (
         ["query"],
         ["tests/unit/model", "tests/unit/search", "tests/unit/trust/test_fuzz.py"],

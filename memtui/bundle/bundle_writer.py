@@ -126,8 +126,8 @@ def _about(store: Store, memories: Sequence[Memory], *, whole: bool, **more: Any
 def _pack_consistently(packed: PackedStores, library: OpenStores, store: Store) -> None:
     """Pack a whole store; again if another program wrote to it meanwhile."""
     for _ in range(MAX_ATTEMPTS):
+        before = store.scan()  # first, so that the memories are of these files too
         library.refresh()
-        before = store.scan()
         attempt = PackedStores()
         _pack_whole(attempt, library, store)
         if store.scan().shards == before.shards:

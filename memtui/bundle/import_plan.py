@@ -1,8 +1,8 @@
 """Plan an import into open stores, memory by memory.
 
-Each memory is new, the same as an existing one, in conflict with an existing one (then it is
-skipped and listed), or rejected by the store. An import never changes, supersedes or deletes
-existing memories. It is one action of the journal.
+Each memory is new, the same as an existing one, in conflict with an existing one or an earlier one
+of the file (then it is skipped and listed), or rejected by the store. An import never changes,
+supersedes or deletes existing memories. It is one action of the journal.
 
 Within a format every field is kept; across formats the target's `TransferSupport.convert` decides.
 The id is kept where possible, and a converted memory names the ref it came from, so that a second
@@ -28,7 +28,7 @@ from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent
 from memtui.stores import registry
 from memtui.stores.base import Store, WritableStore
-from memtui.stores.format import ExportRequest, Format, IncomingStore
+from memtui.stores.format import ExchangeDocument, ExportRequest, Format, IncomingStore
 from memtui.stores.plans import BatchView
 from memtui.stores.registry import format_of
 from memtui.text import counted
@@ -93,49 +93,55 @@ def _add(target: Store, values: Mapping[str, Any]) -> Change:
 
 
 class ExistingMemories:
-    """Finds the memory of a store that an imported one would duplicate."""
+    """Finds the memory of a store, or of the file, that an imported one would duplicate."""
 
     def __init__(self, library: OpenStores, store: Store) -> None:
         self._library = library
         self._store = store
         known = format_of(store.format)
         self._identity = known.transfer.identity if known and known.transfer else ""
-        self._by_name: dict[str, Memory] = {}
-        self._added: set[str] = set()
+        self._known: dict[tuple[str, str], Memory] = {}
         if self._identity:
             for memory in library.memories(store.label):
                 name = memory.extra.get(self._identity)
                 if isinstance(name, str):
-                    self._by_name[name] = memory
+                    self._known[self._identity, name] = memory
+
+    def _key(self, item: MappedMemory) -> tuple[str, str]:
+        """`TransferSupport.identity` and its value, or "" and the id that the memory would get."""
+        extra = item.change.fields.get("extra")
+        name = extra.get(self._identity) if isinstance(extra, Mapping) else None
+        if self._identity and isinstance(name, str):
+            return self._identity, name
+        return "", str(item.change.fields.get("id") or "")
 
     def find(self, item: MappedMemory) -> Memory | None:
         """Return the memory with the id (or `TransferSupport.identity`) that this one would get."""
-        values = item.change.fields
-        extra = values.get("extra")
-        name = extra.get(self._identity) if isinstance(extra, Mapping) else None
-        if self._identity and isinstance(name, str):
-            return self._by_name.get(name)
-        id = str(values.get("id") or "")
-        if id in self._added:
-            return item.memory
+        identity, id = key = self._key(item)
+        if key in self._known:
+            return self._known[key]
         try:
-            return self._library.get(f"{self._store.label}:{id}") if id else None
+            return None if identity or not id else self._library.get(f"{self._store.label}:{id}")
         except RefError:
             return None
 
     def add(self, item: MappedMemory) -> None:
-        """Count this memory as existing: an earlier part of the import adds it."""
-        self._added.add(str(item.change.fields.get("id") or ""))
+        """Count this memory of the file as existing: an earlier part of the import adds it."""
+        if any(key := self._key(item)):
+            self._known[key] = item.memory
 
 
 def list_differences(item: MappedMemory, existing: Memory) -> tuple[str, ...]:
     """Names of the fields in which the imported `item` differs from the `existing` memory."""
-    if item.memory is existing:
-        return ()
-    if item.native:
+    if _is_comparable(item, existing):
         return tuple(n for n in _COMPARED if getattr(item.memory, n) != getattr(existing, n))
     imported = str(item.change.fields.get("content") or "").strip()
     return () if imported in existing.content else ("content",)
+
+
+def _is_comparable(item: MappedMemory, existing: Memory) -> bool:
+    """Whether both are as one format has them: of the same format, or both of the file."""
+    return item.native or existing.ref == item.memory.ref
 
 
 MEMORIES_PER_REPORT = 50
@@ -144,11 +150,11 @@ MEMORIES_PER_REPORT = 50
 
 @dataclass(frozen=True, slots=True)
 class ImportConflict:
-    """A memory that is skipped, because the store has another one with its id."""
+    """A memory that is skipped, because the store or the file has another one with its id."""
 
     memory: Memory
     existing: str
-    """Ref of the existing memory; empty where the store found a duplicate by itself."""
+    """Ref of the other memory; empty where the store found a duplicate by itself."""
     differs: tuple[str, ...]
     """Names of the fields in which they differ, or the store's reason."""
 
@@ -287,7 +293,7 @@ class _Planner:
             item = map_memory(memory, format, target, incoming.text_of(memory))
             found = existing.find(item)
             differs = () if found is None else list_differences(item, found)
-            if found is not None and (item.native or not differs):
+            if found is not None and (_is_comparable(item, found) or not differs):
                 if differs:
                     conflicts.append(ImportConflict(memory, found.ref, differs))
                 else:
@@ -367,13 +373,14 @@ class _Planner:
     def _plan_by_store(self, incoming: IncomingStore, target: WritableStore) -> StoreImport | None:
         """Let the store plan the import by its program's own keys, if it can; else None."""
         known = format_of(target.format)
-        if known is None or known.document is None or known.document.plan_import is None:
+        document = known.document if known else None
+        if known is None or document is None or document.plan_import is None:
             return None
-        text = incoming.document or _build_document(incoming, known, self.library.now())
+        text = incoming.document or _export_rows(incoming, known, document, self.library.now())
         if not text:
             return None
         self._report(f"planning {incoming.label}", 0, 0)
-        plan = known.document.plan_import(target, text)
+        plan = document.plan_import(target, text)
         self._add_plan(target.label, plan)
         existing = ExistingMemories(self.library, target)
         items = [map_memory(memory, incoming.format, target) for memory in incoming.memories]
@@ -387,12 +394,14 @@ class _Planner:
         return StoreImport(incoming.label, target.label, *lists, reason=plan.reason)
 
 
-def _build_document(incoming: IncomingStore, known: Format, now: datetime) -> str:
+def _export_rows(
+    incoming: IncomingStore, known: Format, document: ExchangeDocument, now: datetime
+) -> str:
     """Build the exchange document that the store's own program would export; empty without rows."""
-    if incoming.rows is None or known.database is None or known.document is None:
+    if incoming.rows is None or known.database is None:
         return ""
     with tempfile.TemporaryDirectory(prefix="memtui-import-") as folder:
         known.database.rebuild(incoming.rows(), Path(folder) / known.database.name)
         store = known.open(Path(folder), known.name)
         request = ExportRequest((), (store,), now, complete=(store.label,), whole=True)
-        return known.document.export(request).text
+        return document.export(request).text

@@ -90,7 +90,7 @@ def plan_restore(
 
     Raises:
         Refused: the place is not empty, or the document lacks a part of a store.
-        BundleError: a file cannot be written exactly, or a format is unknown.
+        BundleError: a format is unknown, or the file was changed since it was read.
         Cancelled: `cancelled` returned True.
     """
     if not is_empty(place):
@@ -128,11 +128,7 @@ def _add_store(tree: Tree, store: IncomingStore, base: Path) -> Tree:
         raise BundleError(f"it holds a store of a format memtui does not know: {store.format!r}")
     files, databases = dict(tree.files), dict(tree.databases)
     for name, load in sorted(store.files.items()):
-        data = load()
-        text = decode(data)
-        if encode(text) != data:  # bytes of half characters that would join
-            raise BundleError("a file cannot be written as it is", where=name)
-        files[str(base / name)] = text, store.times.get(name)
+        files[str(base / name)] = decode(load()), store.times.get(name)
     if known.database is not None and store.rows is not None:
         databases[str(base / known.database.name)] = store.format, store.rows()
     return Tree(files, databases)

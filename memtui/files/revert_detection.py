@@ -75,9 +75,11 @@ def compare_passages(before: str, after: str, now: str) -> PassageComparison:
 def is_all_gone(ours: str, now: str) -> bool:
     """Whether the current text holds no line that memtui wrote, nor a similar one.
 
-    Headings and frontmatter do not count: any two notes of a day begin with the same ones.
+    Frontmatter does not count, nor do the headings of a text that holds more: any two notes of a
+    day begin with the same ones.
     """
-    lines, current = _content_lines(ours), set(_content_lines(now))
+    written, current = _body_lines(ours), set(_body_lines(now))
+    lines = [line for line in written if not line.startswith("#")] or written
     if any(line in current for line in lines):
         return False
     if len(lines) * len(current) > MAX_PAIRS:
@@ -85,9 +87,8 @@ def is_all_gone(ours: str, now: str) -> bool:
     return not any(is_similar(line, own) for line in current for own in lines)
 
 
-def _content_lines(text: str) -> list[str]:
-    lines = [line.strip() for line in split(text).body.split("\n") if line.strip()]
-    return [line for line in lines if not line.startswith("#")] or lines
+def _body_lines(text: str) -> list[str]:
+    return [line.strip() for line in split(text).body.split("\n") if line.strip()]
 
 
 def append_text(now: str, ours: str) -> str:

@@ -70,7 +70,6 @@ class FileSave:
         self._path = edits.path
         self._recorder = recorder
         self._watch_until: float | None = None
-        self._begin(None)
 
     def _begin(self, read: bytes | None) -> None:
         self._read = read

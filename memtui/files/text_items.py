@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from difflib import SequenceMatcher
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from memtui.changes import TextEdit
 from memtui.dataclass import dataclass
@@ -457,14 +457,14 @@ def _with_new(text: str, changes: Sequence[ItemChange]) -> str:
     """With the new entities, each with its new observations, and the new relations."""
     graph = _parsed_graph(text)
     known = {each.name for each in graph.entities}
-    entities: dict[str, dict[str, object]] = {}
+    entities: dict[str, dict[str, Any]] = {}
     for change in changes:
         item = change.new
         if item is None or not change.owner or item.group in known or item.kind == RELATION:
             continue
         value = entities.setdefault(item.group, _value(change.owner))
         if item.kind == _OBSERVATION:
-            value["observations"] = [*_list(value["observations"]), item.text]
+            value["observations"].append(item.text)
     if entities:
         text = graph.with_new(ENTITY, [*entities.values()])
     added = [change.new for change in changes if change.new and change.new.kind == RELATION]
@@ -477,12 +477,8 @@ def _parsed_graph(text: str) -> Graph:
     return parse_graph(text) if text.strip() else Graph(text, (), ())
 
 
-def _value(owner: str) -> dict[str, object]:
+def _value(owner: str) -> dict[str, Any]:
     """The value of a new entity that has no observation yet."""
     value = {**load(owner), "observations": []}
     value.pop("type", None)
     return value
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []

@@ -18,7 +18,6 @@ from memtui import config, paths
 from memtui.config import Settings, session
 from memtui.config.schema import SCHEMA
 from memtui.errors import SaveError
-from memtui.files import drafts
 from memtui.files.staging import write_file
 from memtui.tui import actions
 from memtui.tui.app import NOT_SAVED, MemtuiApp
@@ -183,33 +182,6 @@ async def test_the_wheel_and_the_scrollbar(tmp_path: Path) -> None:
         await on.pilot.mouse_up(list_, offset=(edge, height))
         await on.settle()
         assert list_.top == 200 - list_.page
-
-
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [
-        ("vim", ["vim", "--cmd", "set nomodeline", "+7", "/x y"]),
-        ("/usr/bin/nvim -R", ["/usr/bin/nvim", "-R", "--cmd", "set nomodeline", "+7", "/x y"]),
-        ("code --wait", ["code", "--wait", "--goto", "/x y:7"]),
-        ("hx", ["hx", "/x y:7"]),
-        ("/usr/bin/nano -l", ["/usr/bin/nano", "-l", "+7", "/x y"]),
-    ],
-)
-def test_the_editor_is_called_without_a_shell(setting: str, expected: list[str]) -> None:
-    assert drafts.editor_command(setting, "/x y", 7) == expected
-
-
-def test_vi_is_guarded_where_it_is_vim(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("vim.basic", "nvi"):
-        (tmp_path / name).touch(mode=0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    for variable in ("VISUAL", "EDITOR"):
-        monkeypatch.delenv(variable, raising=False)
-    (tmp_path / "vi").symlink_to("nvi")
-    assert drafts.editor_command("", "/x") == ["vi", "/x"]
-    (tmp_path / "vi").unlink()
-    (tmp_path / "vi").symlink_to("vim.basic")
-    assert drafts.editor_command("", "/x") == ["vi", "--cmd", "set nomodeline", "/x"]
 
 
 async def test_the_source_is_opened_with_the_guards_of_drafts(

@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 
 from memtui.dataclass import dataclass, replace
@@ -61,7 +62,7 @@ def task_groups(text: str) -> list[TaskGroup]:
     """The task groups in order."""
     starts = list(_GROUP.finditer(text))
     groups = []
-    for match, after in zip(starts, [*starts[1:], None], strict=True):
+    for match, after in zip_longest(starts, starts[1:]):
         group_text = text[match.end() : after.start() if after else len(text)]
         head_fields: dict[str, str] = dict(_HEAD_LINE.findall(group_text))
         scope, applies_to = (head_fields.get(key, "") for key in ("scope", "applies_to"))

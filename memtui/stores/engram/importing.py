@@ -84,7 +84,9 @@ class ImportPlanner(OpenDatabase):
         at = rules.address(_text_field(change, "entity"), title)
         project = rules.project_name(text(columns.get("project")) or at.project)
         created = rules.timestamp(created_of(change, self.moment))
+        updated = text(columns.get("updated_at")) or _updated(change) or created
         session = text(columns.get("session_id")) or rules.manual_session(project)
+        deleted = updated if change.fields.get("status") == "deleted" else None
         return columns | {
             "session_id": session,
             "type": _text_field(change, "type") or rules.DEFAULT_TYPE,
@@ -100,7 +102,8 @@ class ImportPlanner(OpenDatabase):
             "revision_count": max(1, count_of(columns.get("revision_count"))),
             "duplicate_count": max(1, count_of(columns.get("duplicate_count"))),
             "created_at": text(columns.get("created_at")) or created,
-            "updated_at": text(columns.get("updated_at")) or _updated(change) or created,
+            "updated_at": updated,
+            "deleted_at": columns.get("deleted_at") or deleted,
         }
 
     def _prompt(self, change: Change, id: str, extra: Row) -> Plan:
@@ -183,23 +186,21 @@ def convert(memory: Memory) -> ConvertedMemory:
     if created:
         extra["created_at"] = rules.timestamp(created)
         extra["updated_at"] = rules.timestamp(memory.updated or created)
-    if memory.status not in CURRENT:
-        extra["deleted_at"] = extra.get("updated_at")
+    status = "active" if memory.status in CURRENT else "deleted"
     fields = {
         "id": memory.ref,
         "content": content,
         "title": _encodable(memory.headline),
         "type": _encodable(memory.type) or rules.DEFAULT_TYPE,
-        "status": memory.status,
+        "status": status,
         "pinned": memory.pinned,
         "extra": extra,
     }
-    status = "deleted" if memory.status not in CURRENT else "active"
     entity = f"{extra['project']}/{extra['scope']}"
     derived = importance(str(fields["type"]), memory.pinned)
     changes = (
         *((True, name) for name in content_changes),
-        (memory.status != "active", f"status {memory.status} (becomes {status})"),
+        (memory.status != status, f"status {memory.status} (becomes {status})"),
         kind_change(memory, "observation"),
         (memory.entity not in ("", entity), "entity (its first part becomes the project)"),
         (memory.importance != derived, "importance (follows from the type)"),

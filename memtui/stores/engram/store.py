@@ -219,14 +219,12 @@ class EngramStore:
 
     def session_start(self, view: StoreView, entity: str, now: datetime) -> Sequence[LoadedText]:  # noqa: ARG002
         """What the SessionStart hook asks for: the context of the project that the entity is in."""
-        project = entity.partition("/")[0]
-
-        def build(connection: sqlite3.Connection) -> LoadedText | None:
-            schema = self._schema or inspect(connection)
-            return session_context(connection, schema, self.label, str(self.file), project)
-
+        project, file = entity.partition("/")[0], str(self.file)
         try:
-            found = run_read(self.file, build)
+            schema = self.schema()
+            found = run_read(
+                self.file, lambda c: session_context(c, schema, self.label, file, project)
+            )
         except (sqlite3.Error, ValueError):
             return ()
         return () if found is None else (found,)

@@ -320,16 +320,15 @@ class MarkdownList(ListFile):
         return self._with_body(body)
 
     def insert(self, group: str, new_text: str, type: str = "") -> str:  # noqa: ARG002
-        """Insert after the last bullet of the section; a missing section is added at the end."""
+        """Insert after the last bullet of the section, or of the file where no section is named; a
+        missing section is added at the end."""
         body = self.body
         if self.before is None and self.title:
             body = f"{self.title}\n\n"
         if group and not any(i.section == group and i.is_bullet for _, i in self.parsed.items):
             body = _with_section(body, group, new_text)
-        elif group:
-            body = add_item(body, new_text, section=group)
         else:
-            body = _with_last(body, new_text)
+            body = add_item(body, new_text, section=group)
         head = self.parsed.document.head
         return self._with_body(f"\n{body}" if head and not head.endswith("\n") else body)
 
@@ -339,15 +338,6 @@ class MarkdownList(ListFile):
     def _with_body(self, body: str) -> str:
         document = self.parsed.document
         return with_body(document, body) if body else document.head or "\n"
-
-
-def _with_last(body: str, new_text: str) -> str:
-    """Add a bullet before the first heading that has a text of its own, else at the end."""
-    items = parse_items(body)
-    first = [item for item in items if not item.section and item.is_bullet]
-    if first or not any(item.section for item in items):
-        return add_item(body, new_text)
-    return add_item(body, new_text, section=items[-1].section)
 
 
 def _with_section(body: str, section: str, new_text: str) -> str:

@@ -157,7 +157,7 @@ def sealed(
     return b"".join(archive.encode_archive(Archive((store,), entries)))
 
 
-def _framed(manifest: bytes) -> bytes:
+def framed(manifest: bytes) -> bytes:
     """A zip whose first entry is this manifest, with the sum it asks for."""
     out = io.BytesIO()
     form = archive.ZipDirectory()
@@ -169,7 +169,7 @@ def _framed(manifest: bytes) -> bytes:
 def _manifest(**row: Any) -> bytes:
     entry = {"name": "files/a/b", "size": 1, "sha256": hashlib.sha256(b"x").hexdigest(), **row}
     head = {"memtui bundle": 1, "stores": [], "entries": [entry]}
-    return _framed(json.dumps(head, indent=1, sort_keys=True).encode() + b"\n")
+    return framed(json.dumps(head, indent=1, sort_keys=True).encode() + b"\n")
 
 
 def _record(**fields: Any) -> dict[str, Any]:
@@ -181,7 +181,7 @@ _ROWS = (
     b'{"database":{"application_id":0,"encoding":"UTF-8","page_size":4096,"user_version":0}}\n'
     b'{"kind":"table","name":"x","sql":"ATTACH \'/tmp/evil.db\' AS x"}\n'
 )
-_PART = {"label": "a", "format": "x", "whole": False, "memories": 0}
+_PART = {"label": "a", "format": "x", "whole": False, "memories": 0, "files": {}, "root": ""}
 
 SEALED: dict[str, Make] = {
     "upwards": lambda: sealed(files={"%2E%2E/%2E%2E/evil": "x"}),
@@ -215,14 +215,14 @@ SEALED: dict[str, Make] = {
     "size that is no number": lambda: _manifest(size=True),
     "size larger than the file": lambda: _manifest(size=1 << 40),
     "another sum": lambda: _manifest(sha256="0" * 64),
-    "nest in the manifest": lambda: _framed(b"[" * 100_000),
+    "nest in the manifest": lambda: framed(b"[" * 100_000),
     "no store": lambda: b"".join(archive.encode_archive(Archive((), {"files/other/a": b"x"}))),
     "label twice": lambda: b"".join(
         archive.encode_archive(Archive((_PART,) * 2, {"memories/a.jsonl": b""}))
     ),
     "store without entries": lambda: b"".join(archive.encode_archive(Archive((_PART,), {}))),
-    "no form of ours": lambda: _framed(b'{"memtui bundle": 1, "stores": [], "entries": []}'),
-    "version of another day": lambda: _framed(b'{"memtui bundle": 2}\n'),
+    "no form of ours": lambda: framed(b'{"memtui bundle": 1, "stores": [], "entries": []}'),
+    "version of another day": lambda: framed(b'{"memtui bundle": 2}\n'),
 }
 
 ONLY_WHOLE: dict[str, Make] = {

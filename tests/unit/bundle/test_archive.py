@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import random
@@ -66,6 +67,22 @@ def test_more_entries_than_zip_once_could_hold(
     with zipfile.ZipFile(path) as file:
         assert len(file.namelist()) == 67
         assert file.testzip() is None
+
+
+@pytest.mark.parametrize(
+    ("most", "sha256"),
+    [
+        (0xFFFE, "c37d719002eb4bf17a8136cb7c32db1caa20c650a762ad4756e4bb6bed830a1f"),
+        (3, "c37d719002eb4bf17a8136cb7c32db1caa20c650a762ad4756e4bb6bed830a1f"),
+        (2, "712297fee848bfaf4df661fb97849e4343255a4b41487608ce0724d4f4f0bbef"),
+    ],
+    ids=["zip", "as many as fit into zip", "zip64"],
+)
+def test_the_form_stays_the_same(monkeypatch: pytest.MonkeyPatch, most: int, sha256: str) -> None:
+    """A file is read only if this version would write the same bytes: no version may differ."""
+    monkeypatch.setattr(zip_form, "MAX_WITHOUT_ZIP64", most)
+    data = b"".join(archive.encode_archive(CONTENTS))
+    assert hashlib.sha256(data).hexdigest() == sha256
 
 
 def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 from collections import Counter
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,8 +22,8 @@ from memtui.bundle.import_plan import ImportPlan, plan_import
 from memtui.errors import BundleError, Refused
 from memtui.library import Library
 from memtui.library.planning import planned_import
-from memtui.model import to_record
-from memtui.progress import Cancelled
+from memtui.model import Memory, to_record
+from memtui.progress import Cancelled, Progress
 from memtui.stores.ambient import backup as ambient
 from tests.unit.library.stores_for_tests import agent_memory, fact, write_facts
 
@@ -251,3 +253,203 @@ def test_a_fault_in_json_lines_is_named_with_its_line(
     file.write_text(f"{first}{second}\n{line}\n", encoding="utf-8")
     with pytest.raises(BundleError, match=fault):
         read_document(file)
+
+
+# ---- which store, and what is new ---------------------------------------------------------------
+
+TIME = datetime(2026, 3, 1, 10, tzinfo=UTC)
+
+
+def a_fact(id: str, content: str, store: str = "agent-memory", **fields: object) -> Memory:
+    memory = Memory(f"{store}:{id}", id, store, "fact", content=content, created=TIME)
+    return replace(memory, **{"entity": "people/alice", "type": "person", **fields})
+
+
+def lines(folder: Path, *memories: Memory) -> Path:
+    file = folder / "in.jsonl"
+    file.write_text("".join(encode_jsonl(memories)), encoding="ascii")
+    return file
+
+
+def two_stores(tmp_path: Path, *labels: str) -> Library:
+    roots = [agent_memory(tmp_path / name, {name: [f"{name} sails"]}) for name in ("one", "two")]
+    library = Library.open(roots, state=tmp_path / "state", labels=labels)
+    library.load()
+    return library
+
+
+@pytest.mark.parametrize(
+    ("label", "into", "target"),
+    [
+        ("agent-memory", "", "agent-memory"),
+        ("agent-memory-2", "", "agent-memory-2"),
+        (
+            "agent-memory-3",
+            "",
+            "several open stores have the format of agent-memory-3, agent-memory",
+        ),
+        ("agent-memory-3", "agent-memory-2", "agent-memory-2"),
+        ("ambient", "", "no open store has the format of ambient"),
+        ("ambient-2", "", "no open store has the format of ambient-2, ambient"),
+        ("agent-memoryx", "", "no open store has the format of agent-memoryx, "),
+    ],
+)
+def test_a_memory_goes_to_the_store_of_its_label_or_format(
+    tmp_path: Path, label: str, into: str, target: str
+) -> None:
+    library = two_stores(tmp_path, "agent-memory", "agent-memory-2")
+    document = read_document(lines(tmp_path, a_fact("1", "Alice rows", label)))
+    if " " in target:
+        with pytest.raises(Refused) as caught:
+            plan_import(document, library, into)
+        assert (caught.value.what, caught.value.do) == (target, "choose the store to import into")
+    else:
+        plan = plan_import(document, library, into)
+        assert [(part.source, part.target) for part in plan.imports] == [(label, target)]
+        assert [part.store for part in plan.parts] == [str(library.store(target).root)]
+
+
+def test_the_only_store_of_a_format_takes_what_another_label_had(tmp_path: Path) -> None:
+    library = opened(tmp_path, agent_memory(tmp_path / "one", {"bob": ["Bob rows"]}))
+    plan = plan_import(read_document(lines(tmp_path, a_fact("1", "x", "agent-memory-9"))), library)
+    assert plan.imports[0].target == "agent-memory"
+    assert plan.title == "import 1 memory"
+
+
+def test_a_store_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    library = opened(tmp_path, engram(tmp_path / "here", "PRAGMA user_version = 99"))
+    file = lines(tmp_path, a_fact("1", "Alice rows", "engram"))
+    with pytest.raises(Refused) as caught:
+        plan_import(read_document(file), library)
+    assert caught.value.where == "engram"
+    assert "99" in caught.value.what
+
+
+@pytest.mark.parametrize("target", ["agent-memory", "ambient", "engram", "simple-memory"])
+def test_two_memories_of_one_id_are_compared_with_each_other(tmp_path: Path, target: str) -> None:
+    """Only the first of them comes in: the other is the same, or its text would be lost unseen."""
+    library = sample(tmp_path, target)
+    twice = [a_fact("1", "Alice rows"), a_fact("1", "Alice rows"), a_fact("1", "Alice sails")]
+    document = read_document(lines(tmp_path, *twice, a_fact("2", "Alice dives")))
+    plan = plan_import(document, library, target)
+    assert plan.counts == {"new": 2, "same": 1, "conflicts": 1, "refused": 0}
+    (conflict,) = plan.imports[0].conflicts
+    assert (conflict.memory.content, conflict.existing) == ("Alice sails", "agent-memory:1")
+    assert conflict.differs == ("content",)
+    assert [item.memory.content for item in plan.imports[0].new] == ["Alice rows", "Alice dives"]
+
+
+def test_each_field_that_differs_is_named(tmp_path: Path) -> None:
+    library = opened(tmp_path, agent_memory(tmp_path / "one", {"alice": ["Alice rows"]}))
+    (there,) = library.memories("agent-memory")
+    other = replace(
+        there,
+        content="Alice sails",
+        entity="people/bob",
+        status="retired",
+        created=TIME,
+        tags=("t",),
+    )
+    plan = plan_import(read_document(lines(tmp_path, there, other)), library)
+    assert plan.counts == {"new": 0, "same": 1, "conflicts": 1, "refused": 0}
+    (conflict,) = plan.imports[0].conflicts
+    assert conflict.existing == there.ref
+    assert conflict.differs == ("content", "entity", "status", "created")
+    assert not plan.has_edits
+
+
+def test_what_a_store_rejects_is_listed_and_the_rest_comes(tmp_path: Path) -> None:
+    library = opened(tmp_path, agent_memory(tmp_path / "one", {"alice": ["Alice rows"]}))
+    memories = [a_fact("1", "Alice sails", entity="nobody/at/all"), a_fact("2", "Alice dives")]
+    plan = merged(library, lines(tmp_path, *memories))
+    assert plan.counts == {"new": 1, "same": 0, "conflicts": 0, "refused": 1}
+    (refused,) = plan.imports[0].refused
+    assert (refused.memory.id, refused.why) == (
+        "1",
+        "an entity of agent-memory is a type and a name",
+    )
+    assert {m.content for m in library.memories("agent-memory")} == {"Alice rows", "Alice dives"}
+
+
+def test_progress_is_reported_every_fifty_memories(tmp_path: Path) -> None:
+    library = opened(tmp_path, agent_memory(tmp_path / "one", {"alice": ["Alice rows"]}))
+    file = lines(tmp_path, *(a_fact(f"{n}", f"Alice rows {n} miles") for n in range(101)))
+    reports: list[Progress] = []
+    plan_import(read_document(file), library, report=reports.append)
+    assert reports == [Progress("planning agent-memory", done, 101) for done in (0, 50, 100)]
+
+
+def test_what_is_lost_most_often_is_named_first(tmp_path: Path) -> None:
+    library = sample(tmp_path, "ambient")
+    memories = [
+        a_fact("1", "One", confidence=0.5),
+        a_fact("2", "Two", title="A title of two", source="letters"),
+        a_fact("3", "Three", source="letters"),
+    ]
+    lost = plan_import(read_document(lines(tmp_path, *memories)), library, "ambient").lost
+    assert list(lost.values()) == sorted(lost.values(), reverse=True)
+    alike = [[name for name in lost if lost[name] == count] for count in set(lost.values())]
+    assert len(alike) > 1
+    assert all(names == sorted(names) for names in alike)
+
+
+def test_the_same_text_from_another_format_is_not_added_again(tmp_path: Path) -> None:
+    """It is found by the id it was given; a text that differs since is listed."""
+    library = sample(tmp_path, "workspace")
+    here = [a_fact("1", "Alice rows"), a_fact("2", "Bob rows")]
+    merged(library, lines(tmp_path, *here))
+    plan = merged(library, lines(tmp_path, here[0], a_fact("3", "Carol rows")))
+    assert (plan.counts["new"], plan.counts["same"]) == (1, 1)
+
+
+# ---- stores that plan an import by themselves ---------------------------------------------------
+
+
+def engram(folder: Path, *statements: str) -> Path:
+    """The sample database, changed."""
+    shutil.copytree(SAMPLES / "engram", folder)
+    with closing(sqlite3.connect(folder / "engram.db")) as db, db:
+        for statement in statements:
+            db.execute(statement)
+    return folder
+
+
+@pytest.mark.parametrize("form", ["bundle", "engram"])
+def test_a_whole_engram_is_imported_by_engrams_own_keys(tmp_path: Path, form: str) -> None:
+    """With what is no memory: its sessions."""
+    there = engram(
+        tmp_path / "there",
+        "UPDATE observations SET content = 'They wrote it anew' WHERE id = 1",
+        "INSERT INTO sessions (id, project, directory) VALUES ('theirs', 'p', '/p')",
+        "INSERT INTO observations (session_id, sync_id, type, title, content, project)"
+        " VALUES ('theirs', 'obs-new', 'decision', 'New', 'A new one', 'p')",
+    )
+    file = tmp_path / "in"
+    file.write_bytes(b"".join(export_memories(opened(tmp_path, there), form, None).pieces))
+    library = opened(tmp_path, engram(tmp_path / "here"))
+    count = library.snapshot.count
+    reports: list[Progress] = []
+    plan = plan_import(read_document(file), library, report=reports.append)
+    (part,) = plan.imports
+    assert reports == [Progress("planning engram", 0, 0)]
+    assert (part.source, part.target) == ("engram", "engram")
+    assert part.reason.startswith("1 new, ")
+    assert [item.memory.content for item in part.new] == ["A new one"]
+    assert [(c.existing, c.differs) for c in part.conflicts] == [("engram:1", ("content",))]
+    assert (len(part.same), part.refused) == (count - 1, ())
+    library.apply(planned_import(plan))
+    with closing(sqlite3.connect(tmp_path / "here" / "engram.db")) as db:
+        assert db.execute("SELECT count(*) FROM sessions WHERE id = 'theirs'").fetchone() == (1,)
+
+
+def test_a_part_of_an_engram_is_imported_memory_by_memory(tmp_path: Path) -> None:
+    there = opened(tmp_path, engram(tmp_path / "there", "UPDATE observations SET title = 'Anew'"))
+    chosen = [m for m in there.memories("engram") if m.title == "Anew"][:3]
+    file = tmp_path / "in.zip"
+    file.write_bytes(b"".join(export_memories(there, "bundle", chosen).pieces))
+    plan = plan_import(read_document(file), opened(tmp_path, engram(tmp_path / "here")))
+    (part,) = plan.imports
+    assert part.reason == ""
+    assert [(c.memory.id, c.differs) for c in part.conflicts] == [
+        (m.id, ("title",)) for m in chosen
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import sqlite3
@@ -16,15 +17,18 @@ import pytest
 from memtui.bundle import archive
 from memtui.bundle.bundle_reader import read_document
 from memtui.bundle.bundle_writer import pack_stores
-from memtui.bundle.restoring import plan_restore
+from memtui.bundle.restoring import Restoration, plan_restore
 from memtui.changes import Act, Change
-from memtui.errors import Refused
+from memtui.errors import BundleError, Refused, SaveError
 from memtui.files import save_hooks
 from memtui.files.staging import FAILPOINTS, clear_leftovers, new_stage
 from memtui.journal import ActionState, Journal
 from memtui.library import Library
+from memtui.model import Memory, to_record
+from memtui.progress import Cancelled, Progress
 from memtui.stores.engram.rebuild import dump
 from tests.torture.processes import KILLED, in_child
+from tests.unit.bundle.hostile import sealed
 
 SAMPLES = Path(__file__).parents[3] / "sample-data"
 MIXED = ("engram", "simple-memory")
@@ -342,3 +346,186 @@ def test_the_journal_forgets_a_restored_store_with_all_its_texts(tmp_path: Path)
     assert forgetful.log() == []
     forgetful.close()
     assert b"observations" not in (tmp_path / "state" / "journal.sqlite").read_bytes()
+
+
+# ---- what can be restored -----------------------------------------------------------------------
+
+
+def made(folder: Path, data: bytes, place: str = "there") -> Restoration:
+    file = folder / "made.zip"
+    file.write_bytes(data)
+    return plan_restore(read_document(file), folder / place)
+
+
+RECORD = to_record(Memory("agent-memory:1", "1", "agent-memory", "fact"))
+NOT_WHOLE = "the file holds memories of agent-memory, but not the whole store"
+NOT_RESTORED = {
+    "a part": (sealed(whole=False), NOT_WHOLE),
+    "memories only": (sealed(files={}, memories=(RECORD,)), NOT_WHOLE),
+    "nothing": (sealed(files={}), "the file holds no store to restore"),
+    "an unknown format": (
+        sealed(format="evil"),
+        "it holds a store of a format memtui does not know: 'evil'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_RESTORED)
+def test_what_is_no_whole_store_is_not_restored(tmp_path: Path, name: str) -> None:
+    data, why = NOT_RESTORED[name]
+    with pytest.raises((Refused, BundleError)) as caught:
+        made(tmp_path, data)
+    assert caught.value.what == why
+    assert not (tmp_path / "there").exists()
+
+
+@pytest.mark.parametrize("data", [b"", b"\xed\xa0\xbd\xed\xb8\x80", b"\xef\xbb\xbf\r\n\0\xff"])
+def test_bytes_that_are_no_text_come_back_as_they_are(tmp_path: Path, data: bytes) -> None:
+    plan = made(tmp_path, sealed(more={"files/agent-memory/a": data}))
+    Library((), state=tmp_path / "state").restore(plan)
+    assert (tmp_path / "there" / "a").read_bytes() == data
+
+
+def test_rows_are_restored_only_where_the_format_is_a_database(tmp_path: Path) -> None:
+    rows = {"rows/agent-memory.jsonl": b"1\n"}
+    for number, data in enumerate((sealed(more=rows), sealed(format="engram"))):
+        plan = made(tmp_path, data, f"{number}")
+        assert plan.files == 1
+        Library((), state=tmp_path / "state").restore(plan)
+        assert [path.name for path in (tmp_path / f"{number}").iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize(
+    "occupied", [Path.touch, lambda path: path.symlink_to("nowhere")], ids=["a file", "a link"]
+)
+def test_a_place_that_is_no_folder_is_left_alone(
+    tmp_path: Path, occupied: Callable[[Path], None]
+) -> None:
+    occupied(tmp_path / "there")
+    with pytest.raises(Refused, match="is not empty and holds no store"):
+        made(tmp_path, sealed())
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    plan = made(tmp_path, sealed(), "file/there")
+    with pytest.raises(SaveError) as caught:
+        Library((), state=tmp_path / "state").restore(plan)
+    assert caught.value.what.startswith("nothing was imported: ")
+    assert caught.value.where == str(tmp_path / "file" / "there")
+    (action,) = journal(tmp_path).log(anywhere=True)
+    assert action.state is ActionState.VOID
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_plan_says_what_it_would_make(tmp_path: Path, existed: bool) -> None:
+    if existed:
+        (tmp_path / "there").mkdir()
+    file = bundle(tmp_path, *MIXED)
+    document = read_document(file)
+    plan = plan_restore(document, tmp_path / "there")
+    assert plan.existed == existed
+    assert plan.files == len(list((SAMPLES / "simple-memory").glob("*.json"))) + 1
+    assert plan.title == f"import {document.count} memories"
+    roots = [tmp_path / "there" / name for name in MIXED]
+    assert [placed.root for placed in plan.stores] == roots
+    assert [part.store for part in plan.parts] == [str(root) for root in roots]
+    with pytest.raises(Cancelled, match="nothing was imported"):
+        plan_restore(document, tmp_path / "there", lambda: True)
+
+
+def test_a_store_in_a_folder_of_its_own_gets_it_again(tmp_path: Path) -> None:
+    data = sealed(files={"home/a": "x", "b": "y"}, root="home")
+    plan = made(tmp_path, data)
+    assert [placed.root for placed in plan.stores] == [tmp_path / "there" / "home"]
+    Library((), state=tmp_path / "state").restore(plan)
+    assert sorted(held(tmp_path / "there")) == ["b", "home/a"]
+
+
+def test_progress_is_reported_every_fifty_files(tmp_path: Path) -> None:
+    reports: list[Progress] = []
+    plan = made(tmp_path, sealed(files={f"{n:03}": "x" for n in range(101)}))
+    Library((), state=tmp_path / "state").restore(plan, report=reports.append)
+    assert [r for r in reports if r.what == "restoring"] == [
+        Progress("restoring", done, 101) for done in (0, 50, 100)
+    ]
+
+
+def test_files_get_their_times_whatever_these_are(tmp_path: Path) -> None:
+    times = {"a": 0, "b": -1_000_000_000, "c": 1_700_000_000_123_456_789, "d": (1 << 62) * 10**9}
+    listed = {name: {"mtime_ns": time} for name, time in times.items()}
+    Library((), state=tmp_path / "state").restore(
+        made(tmp_path, sealed(files=dict.fromkeys(times, "x"), listed=listed))
+    )
+    found = {path.name: path.stat() for path in (tmp_path / "there").iterdir()}
+    assert {name: found[name].st_mtime_ns for name in "abc"} == {n: times[n] for n in "abc"}
+    assert all(status.st_mode & 0o777 == 0o600 for status in found.values())
+    assert (tmp_path / "there").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    ("write", "why"),
+    [
+        (lambda place: (place / "a").write_text("y"), "a was changed since; nothing was removed"),
+        (lambda place: (place / "b").touch(), "b was made there since; nothing was removed"),
+        (lambda place: (place / "c.db-wal").touch(), "c.db-wal was made there since"),
+    ],
+)
+def test_what_was_written_since_is_named(
+    tmp_path: Path, write: Callable[[Path], None], why: str
+) -> None:
+    Library((), state=tmp_path / "state").restore(made(tmp_path, sealed()))
+    write(tmp_path / "there")
+    before = (tmp_path / "there").stat().st_ctime_ns
+    with pytest.raises(Refused) as caught:
+        journal(tmp_path).undo(anywhere=True)
+    assert (tmp_path / "there").stat().st_ctime_ns == before, "it is not even moved"
+    assert why in str(caught.value)
+    assert "undo what came later first, or delete the folder yourself" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_removed"),
+    [
+        ('{"id": "1", "set": {"pinned": true}}\n', True),
+        ('{"id": "1", "set": {"pinned": false}}\n', False),
+        ('{"id": "2", "set": {"pinned": true}}\n', False),
+        ('{"id": "2"}\n', True),
+    ],
+)
+def test_of_the_sidecar_only_what_it_says_counts(
+    tmp_path: Path, line: str, is_removed: bool
+) -> None:
+    """A change that was undone leaves more lines than there were."""
+    text = '{"id": "1", "set": {"pinned": true}}\n'
+    data = sealed(files={"a": "x", ".memtui/sidecar.jsonl": text})
+    Library((), state=tmp_path / "state").restore(made(tmp_path, data))
+    with (tmp_path / "there" / ".memtui" / "sidecar.jsonl").open("a") as file:
+        file.write(line)
+    if is_removed:
+        journal(tmp_path).undo(anywhere=True)
+    else:
+        with pytest.raises(Refused, match="nothing was removed"):
+            journal(tmp_path).undo(anywhere=True)
+    assert (tmp_path / "there").exists() != is_removed
+
+
+def test_a_folder_that_cannot_be_removed_stays(tmp_path: Path) -> None:
+    place = restored(tmp_path, "simple-memory")
+    first = held(place)
+
+    def fail(point: str) -> None:
+        if point == "put":
+            raise OSError(errno.EBUSY, "Device or resource busy")
+
+    save_hooks.install(fail)
+    try:
+        with pytest.raises(SaveError) as caught:
+            journal(tmp_path).undo(anywhere=True)
+    finally:
+        save_hooks.install(None)
+    assert caught.value.what == "nothing was removed: Device or resource busy"
+    assert caught.value.where == str(place)
+    assert held(place) == first
+    journal(tmp_path).undo(anywhere=True)
+    assert beside(tmp_path) == set()

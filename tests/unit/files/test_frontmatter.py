@@ -233,3 +233,88 @@ def test_as_many_values_are_read_as_the_limit_says() -> None:
 
     assert _reads(listed(frontmatter.MAX_VALUES))
     assert not _reads(listed(frontmatter.MAX_VALUES + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("", "---\na: b\n---\n"),
+        ("x\ny", "---\na: b\n---\nx\ny"),
+        ("x\r\ny", "---\r\na: b\r\n---\r\nx\r\ny"),
+        ("\ufeffx\r\n", "\ufeff---\r\na: b\r\n---\r\nx\r\n"),
+        ("---\n---\n", "---\na: b\n---\n"),
+        ("---\r\nc: 1\r\n---\r\n", "---\r\nc: 1\r\na: b\r\n---\r\n"),
+        ("---\nc: 1\n---", "---\nc: 1\na: b\n---"),
+    ],
+)
+def test_a_field_is_written_with_the_line_ends_of_the_text(text: str, result: str) -> None:
+    assert frontmatter.set_field(text, "a", "b") == result
+
+
+@pytest.mark.parametrize(
+    ("front", "value", "result"),
+    [
+        ("a: 'x'  # c", "it's", "a: 'it''s'  # c"),
+        ("a: 'x'", "a\tb", 'a: "a\\tb"'),
+        ("a:", "x", "a: x"),
+        ("a:   x", "y", "a:   y"),
+        ("a:\t", "x", "a:\tx"),
+        ("a: # c", "x", "a: x # c"),
+        ('"a": x', "y", '"a": y'),
+        ("'a' : x", "y", "'a' : y"),
+        ("a: 2026-01-01", "2027-01-01", "a: 2027-01-01"),
+        ("a: word", "2027-01-01", 'a: "2027-01-01"'),
+        ("a: x", True, "a: true"),
+        ("a: [x]", ["y", "1", "p, q", ""], 'a: [y, "1", "p, q", ""]'),
+        ("a: [x] # c", [], "a: [] # c"),
+        ("a: x", ["y"], "a: [y]"),
+        ("a:\n  - x  \n  - y  ", ["y", "z"], "a:\n  - y  \n  - z  "),
+        ("a:\n- x\n- x", ["x"], "a:\n- x"),
+        ("a:\n- x\n\n# c\nb: 1", ["x", "y"], "a:\n- x\n- y\n\n# c\nb: 1"),
+    ],
+)
+def test_a_value_is_written_in_the_style_of_the_old_one(
+    front: str, value: Any, result: str
+) -> None:
+    text = frontmatter.set_field(f"---\n{front}\n---\nbody", "a", value)
+    assert text == f"---\n{result}\n---\nbody"
+
+
+@pytest.mark.parametrize(
+    ("front", "value", "why"),
+    [
+        ("a: 1\na: 2", "x", "the field 'a' occurs twice"),
+        ("{a: 1}", "x", "not on a line of its own"),
+        ("a: 5", "6", "the field cannot be changed on its line"),  # it would be a number
+        ("a:\n- x\n- y", ["y", "x"], "the field cannot be changed on its line"),
+        ("a: [1", "x", "the frontmatter is not valid YAML: line 2: "),
+        ("b: 1\nc: ]", "x", "the frontmatter is not valid YAML: line 2: "),
+        ("- a", "x", "it is not a list of fields"),
+        ("a: |\n  x", "y", "the field is not a value on one line"),
+        ("a:\n- x", "y", "the field is not a value on one line"),
+        ("a: [x]", "y", "the field is a list"),
+        ("a:\n- x", [], "the list would be empty"),
+        ("a:\n- {x: 1}", ["y"], "the list holds more than plain words"),
+        ("a:\n- 1", ["y"], "the list holds more than plain words"),
+        ("a: &x 1\nb: *x", "y", "the field is not a value on one line"),
+        ("b: " + "y" * 70_000, "x", "it is too long"),
+        ("b: " + "[" * 201 + "]" * 201, "x", "it is nested too deeply"),
+    ],
+)
+def test_a_refusal_says_why(front: str, value: Any, why: str) -> None:
+    with pytest.raises(Refused) as caught:
+        frontmatter.set_field(f"---\n{front}\n---\n", "a", value)
+    assert why in str(caught.value)
+    assert caught.value.do
+
+
+def test_as_many_brackets_and_characters_are_read_as_the_limits_say() -> None:
+    limit = frontmatter.MAX_BRACKETS
+    assert _reads("a: [" + "[], " * (limit - 1) + "]")
+    assert not _reads("a: [" + "[], " * limit + "]")
+    assert _reads("a: x #" + "y" * (frontmatter.LARGEST_BLOCK - 6))
+    assert not _reads("a: x #" + "y" * (frontmatter.LARGEST_BLOCK - 5))
+    assert _reads("a: '" + "- " * frontmatter.MAX_MARKS + "'")
+    assert not _reads("a: '" + "- " * (frontmatter.MAX_MARKS + 1) + "'")
+    for digits, kind in ((frontmatter.LONGEST_NUMBER, int), (frontmatter.LONGEST_NUMBER + 1, str)):
+        assert isinstance(frontmatter.read_yaml("a: " + "9" * digits)["a"], kind)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json import editing as spans
-from memtui.files.json.locating import load, load_records, members
+from memtui.files.json.locating import load, load_records, locate, members
 from memtui.files.reading import decode, encode
 from tests.long_run import count
 
@@ -279,3 +279,194 @@ def test_any_removal_leaves_the_others_as_they_were(
     assert [record.raw for record in load_records(after)] == [
         raw for i, raw in enumerate(raws) if i not in gone
     ]
+
+
+# ---- styles and places, by example ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "index", "result"),
+    [
+        ("[]", None, "[R]"),
+        ("[ ]", 0, "[R]"),
+        ("[1]", None, "[1,R]"),
+        ("[ 1 ]", None, "[ 1, R ]"),
+        ("[1, 2]", 0, "[R, 1, 2]"),
+        ("[1, 2]", 1, "[1, R, 2]"),
+        ("[1, 2]", 2, "[1, 2, R]"),
+        ("[1, 2]", None, "[1, 2, R]"),
+        ("[1, 2,3]", 1, "[1, R, 2,3]"),
+        ("[1, 2,3]", 2, "[1, 2,R,3]"),
+        ("[1,2, 3]", 3, "[1,2, 3, R]"),
+        ('[{"a": 1}]', None, '[{"a": 1}, R]'),
+        ('[{"a":1}]', 0, '[R,{"a":1}]'),
+        ('[{\n"a": 1,\n"b": 2\n}]', None, '[{\n"a": 1,\n"b": 2\n},R]'),
+        ('[{"a": 1, "b": 2}]', None, '[{"a": 1, "b": 2}, R]'),
+        ("[\n  1\n]", None, "[\n  1,\n  R\n]"),
+    ],
+)
+def test_an_item_is_spaced_as_its_neighbours_are(text: str, index: int | None, result: str) -> None:
+    assert spans.insert_records(text, (), ["9"], index) == result.replace("R", "9")
+    assert spans.insert_records(text, (), [], index) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "gone", "result"),
+    [
+        ("[1, 2, 3]", [], "[1, 2, 3]"),
+        ("[1, 2, 3]", [0], "[2, 3]"),
+        ("[1, 2, 3]", [1], "[1, 3]"),
+        ("[1, 2, 3]", [2], "[1, 2]"),
+        ("[1, 2, 3]", [0, 1], "[3]"),
+        ("[1, 2, 3]", [0, 2], "[2]"),
+        ("[ 1, 2 ,3 ]", [1, 2], "[ 1 ]"),
+        ("[ 1, 2 ]", [0, 1], "[]"),
+    ],
+)
+def test_an_item_goes_with_one_comma(text: str, gone: list[int], result: str) -> None:
+    assert spans.remove_records(text, (), gone) == result
+
+
+@pytest.mark.parametrize(
+    ("raw", "index", "result"),
+    [
+        ('{"a": 1, "b": 2}', 0, '{N, "a": 1, "b": 2}'),
+        ('{"a": 1, "b": 2}', 1, '{"a": 1, N, "b": 2}'),
+        ('{"a": 1, "b": 2}', 2, '{"a": 1, "b": 2, N}'),
+        ('{"a": 1, "b": 2}', None, '{"a": 1, "b": 2, N}'),
+        ('{"a":1}', None, '{"a":1,N}'),
+        ('{"a": 1}', None, '{"a": 1, N}'),
+        ('{\n  "a": 1\n}', None, '{\n  "a": 1,\n  N\n}'),
+        ('{\n  "a":1\n}', None, '{\n  "a":1,\n  N\n}'),
+    ],
+)
+def test_a_member_is_spaced_as_its_neighbours_are(raw: str, index: int | None, result: str) -> None:
+    colon = '"n":0' if '":1' in raw else '"n": 0'
+    assert spans.add_member(raw, "n", 0, index) == result.replace("N", colon)
+
+
+def test_what_is_not_there_or_is_there_already_is_refused() -> None:
+    for act in (
+        lambda: spans.set_member('{"a": 1}', "b", 1),
+        lambda: spans.remove_member('{"a": 1}', "b"),
+    ):
+        with pytest.raises(Refused, match="the record has no 'b'"):
+            act()
+    with pytest.raises(Refused, match="has a 'a' already"):
+        spans.add_member('{"a": 1}', "a", 1)
+    for raw in ("[1]", "", "7"):
+        with pytest.raises(Refused, match="not a JSON object"):
+            members(raw)
+    for raw in ('{"a": 1} x', '{"a": }', '{"a"', "{a: 1}", '{"a": 1;}', '{"a" 1}'):
+        with pytest.raises(Refused):
+            members(raw)
+    with pytest.raises(Refused, match="two edits touch"):
+        spans.splice("abcd", [(0, 2, "x"), (1, 3, "y")])
+    assert spans.splice("abcd", [(2, 3, "y"), (0, 2, "x")]) == "xyd"
+    for value in ({1, 2}, float("nan"), object()):
+        with pytest.raises(Refused, match="cannot be written"):
+            spans.set_member('{"a": 1}', "a", value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "value", "result"),
+    [
+        ('{"a":{"x":1}}', {"y": 2}, '{"a":{"y":2}}'),
+        ('{"a": {"x":1}}', {"y": 2, "z": 3}, '{"a": {"y":2,"z":3}}'),
+        ('{"a":[1, 2]}', [3, 4, 5], '{"a":[3, 4, 5]}'),
+        ('{"a":[1,2]}', [], '{"a":[]}'),
+        ('{"a":[1,2]}', {}, '{"a":{}}'),
+        ('{"a": 1}', ("x", "y"), '{"a": ["x", "y"]}'),
+        ('{\r\n  "a": 1\r\n}', ["x"], '{\r\n  "a": [\r\n    "x"\r\n  ]\r\n}'),
+        (
+            '{\n  "a": [\n    1\n  ]\n}',
+            [1, [2]],
+            '{\n  "a": [\n    1,\n    [\n      2\n    ]\n  ]\n}',
+        ),
+        ('{ "a": [\n1\n] }', [2, 3], '{ "a": [\n2,\n3\n] }'),
+        ('{"a": "\\ud83d\\ude00"}', "\U0001f600é", '{"a": "\\ud83d\\ude00\\u00e9"}'),
+        ('{"a": "\\u00e9", "b": "é"}', "ü", '{"a": "\\u00fc", "b": "é"}'),
+        ('{"a": "é", "b": "\\u00e9"}', "ü", '{"a": "ü", "b": "\\u00e9"}'),
+        ('{"a": "\\u00AB"}', "\\ü", '{"a": "\\\\\\u00FC"}'),
+        ('{"a": "x\udcff"}', "\udcfe", '{"a": "\\udcfe"}'),
+    ],
+)
+def test_a_value_is_laid_out_and_spelled_like_the_one_it_replaces(
+    raw: str, value: Any, result: str
+) -> None:
+    assert spans.set_member(raw, "a", value) == result
+
+
+def test_records_are_laid_out_like_their_neighbour_or_like_jq() -> None:
+    value = {"id": 1, "tags": ["a"]}
+    assert spans.new_record(None, value) == json.dumps(value, indent=2)
+    assert spans.new_record("{}", value) == json.dumps(value, indent=2)
+    assert spans.new_record('{"x":1}', value) == json.dumps(value, separators=(",", ":"))
+    assert spans.new_record('{"x": 1}', value) == json.dumps(value)
+    assert spans.new_record('{"x": "\\u00e9"}', {"a": "ü"}) == '{"a": "\\u00fc"}'
+
+
+@pytest.mark.parametrize(
+    ("pointer", "raw"),
+    [
+        ((), ' {"a": [1, {"b": "x"}], "0": 2}'.strip()),
+        (("a",), '[1, {"b": "x"}]'),
+        (("a", "0"), "1"),
+        (("a", "1", "b"), '"x"'),
+        (("0",), "2"),
+    ],
+)
+def test_a_value_is_found_by_its_pointer(pointer: tuple[str, ...], raw: str) -> None:
+    text = '\ufeff {"a": [1, {"b": "x"}], "0": 2}\n'
+    start, end = locate(text, pointer)
+    assert (text[start:end], spans.raw_value(text, pointer)) == (raw, raw)
+
+
+@pytest.mark.parametrize(
+    "pointer", [("b",), ("a", "2"), ("a", "x"), ("a", "-1"), ("0", "0"), ("1", "x"), ("1",)]
+)
+def test_a_pointer_that_leads_nowhere_is_said_to(pointer: tuple[str, ...]) -> None:
+    with pytest.raises(UnreadableFile, match=f"there is no {pointer[-1]!r} where one belongs"):
+        locate('{"a": [1, 2], "0": [], "1": {}}' if pointer != ("1",) else "[5]", pointer)
+
+
+def test_the_list_of_a_file_is_found_with_what_is_beside_it() -> None:
+    text = '\n{"v": 1, "d": {"items": [\n1, 2], "n": 3},\n"w": 2}'
+    others: dict[str, Any] = {}
+    found = load_records(text, ("d", "items"), others=others)
+    assert [(each.value, each.line, each.raw) for each in found] == [(1, 3, "1"), (2, 3, "2")]
+    assert others == {"v": 1, "w": 2}
+    for broken, array, why in [
+        ("[1]", ("a",), "it does not hold a JSON object"),
+        ('{"a": 1}', (), "the file has no list of records"),
+        ('{"a": 1}', ("a",), "the file has no list named 'a'"),
+        ('{"b": {"a": {}}}', ("b", "a"), "the file has no list named 'a'"),
+        ("7", (), "the file has no list of records"),
+    ]:
+        with pytest.raises(UnreadableFile, match=why) as caught:
+            load_records(broken, array, "f.json")
+        assert caught.value.where == "f.json"
+
+
+def test_a_fault_is_said_with_its_place() -> None:
+    for text, why in [
+        ('{"a": 1,}', "line 1, column 9: "),
+        ('{"a": [1, 2}', "line 1, column 12: "),
+        ('\n\n {"a" 1}', "line 3, column 7: "),
+        ('"x', "line 1, column 1: "),
+        ("{} {}", "line 1, column 4: something follows the end"),
+        ("[" * 99_999, "the JSON is nested too deeply"),
+        (" \r\n\t", "the file is empty"),
+        ("\0\0", "the file holds nothing but NUL bytes"),
+    ]:
+        with pytest.raises(UnreadableFile, match=why) as caught:
+            load(text, "f.json")
+        assert caught.value.where == "f.json"
+
+
+def test_an_integer_longer_than_python_reads_is_kept_as_text() -> None:
+    number = "9" * 5000
+    assert load(f'{{"a": {number}, "b": -12}}') == {"a": number, "b": -12}
+    assert (
+        spans.set_value(f'{{"a": {number}, "b": 1}}', ("b",), "2") == f'{{"a": {number}, "b": 2}}'
+    )

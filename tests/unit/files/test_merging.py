@@ -176,6 +176,51 @@ def test_of_a_text_that_is_one_memory_only_appended_lines_are_merged() -> None:
     assert merged("a\nb\nc\n", "a\nb\n", "a\nb\nc\nand more\n", by_lines=False) is None
 
 
+@pytest.mark.parametrize(
+    ("base", "ours", "theirs", "result"),
+    [
+        ("x\n", "x\n- a\n", "x\n- b", None),  # it would join the two lines
+        ("x\n", "x\n- a", "x\n- b\n", "x\n- b\n- a"),
+        ("x\n", "x\n- a\n", "x\n- b\n", "x\n- b\n- a\n"),
+        ("x", "y", "x\n- b\n", None),
+        (
+            "- a\n- b\n- c\n- d\n",
+            "- A\n- b\n- c\n- d\n",
+            "- a\n- b\n- C\n- d\n",
+            "- A\n- b\n- C\n- d\n",
+        ),
+        ("- a\n- b\n- c\n", "- A\n- b\n- c\n", "- a\n- B\n- c\n", "- A\n- B\n- c\n"),
+        ("a\nb\nc\n", "A\nb\nc\n", "a\nB\nc\n", None),
+        ("# H\n- a\n", "- a\n", "# H\n- new\n- a\n", None),  # it would leave its section
+        ("1. a\n", "1. A\n", "1. a\n2. b\n", "1. A\n2. b\n"),
+        ("- a\n", "- A\n", "- a\n1234567890. b\n", None),
+        ("- a\n", "- A\n", "- a\n####### b\n", None),
+        ("- a\n", "- A\n", "- a\n###### b\n", "- A\n###### b\n"),
+        ("- a\n- z\n", "- z\n- a\n", "- a\n- n\n- z\n", None),
+    ],
+)
+def test_lines_are_merged_by_example(base: str, ours: str, theirs: str, result: str | None) -> None:
+    assert merged(base, ours, theirs) == result
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "now", "why"),
+    [
+        ("a\n", "b\n", None, "the file is gone"),
+        (None, "b\n", "c\n", "a file of this name already exists"),
+        ("a\n", "b\n", "c\n", "the file was changed by another program"),
+        ("a\n", None, "c\n", "the file was changed by another program"),
+    ],
+)
+def test_a_conflict_of_texts_says_why(
+    before: str | None, after: str | None, now: str | None, why: str
+) -> None:
+    with pytest.raises(Conflict, match=why) as caught:
+        rebase(now, [TextEdit("f", before, after)], "there")
+    error = caught.value
+    assert (error.where, error.base, error.theirs, error.yours) == ("there", before, now, after)
+
+
 # ---- records and values --------------------------------------------------------------------------
 
 VERSIONS = (None, '{"id": "r", "a": 1}', '{"id": "r", "a": 2}', '{"id": "r", "a": 3}')
@@ -250,3 +295,77 @@ def test_edits_of_one_record_follow_each_other() -> None:
     assert rebase(f"[{one}]", edits_of((one, two), (one, two))) == f"[{two}]"
     with pytest.raises(Conflict):
         rebase(f"[{one}]", edits_of((one, two), (one, three)))
+
+
+def test_edits_of_a_file_that_is_gone() -> None:
+    raw = '{"id": 7, "t": 1}'
+    assert rebase(None, edits_of((raw, None))) is None
+    with pytest.raises(Conflict, match="the file is gone") as caught:
+        rebase(None, edits_of((raw, None), (raw, '{"id": 7, "t": 2}')), "there")
+    assert (caught.value.where, caught.value.yours) == ("there", '{"id": 7, "t": 2}')
+    with pytest.raises(Conflict, match="the file is gone"):
+        rebase(None, [ValueEdit("f", ("v",), "1", "2")])
+    assert rebase(None, [ValueEdit("f", ("v",), "1", "2", book_keeping=True)]) is None
+
+
+@pytest.mark.parametrize(
+    ("index", "result"),
+    [(0, "n, 1, 2"), (1, "1, n, 2"), (2, "1, 2, n"), (9, "1, 2, n"), (None, "1, 2, n")],
+)
+def test_a_record_is_added_at_its_place(index: int | None, result: str) -> None:
+    raws = {name: f'{{"id": "{name}"}}' for name in "12n"}
+    text = f"[{raws['1']}, {raws['2']}]"
+    edit = RecordEdit("f", (), "id", "n", None, raws["n"], index)
+    expected = ", ".join(raws[name] for name in result.split(", "))
+    assert rebase(text, [edit]) == f"[{expected}]"
+
+
+def test_several_records_are_added_in_the_order_of_their_places() -> None:
+    raws = {name: f'{{"id": "{name}"}}' for name in "1abc"}
+    edits: list[FileEdit] = [
+        RecordEdit("f", (), "id", name, None, raws[name], index)
+        for name, index in (("c", None), ("b", 1), ("a", 0))
+    ]
+    assert (
+        rebase(f"[{raws['1']}]", edits) == f"[{raws['a']}, {raws['b']}, {raws['1']}, {raws['c']}]"
+    )
+
+
+def test_ids_are_texts_or_numbers_but_not_truths() -> None:
+    text = '[{"id": true}, {"id": 1}, {"id": "1"}, {"id": 1.0}, {"id": null}, 5]'
+    edit = RecordEdit("f", (), "id", "1", '{"id": 1}', None)
+    assert rebase(text, [edit]) == text.replace(' {"id": 1},', "")
+    for name in ("True", "1.0", "None"):
+        with pytest.raises(Conflict, match="is gone"):
+            rebase(text, [RecordEdit("f", (), "id", name, "{}", '{"id": 2}')])
+
+
+def test_a_record_in_another_spelling_is_changed_member_by_member() -> None:
+    before, after = '{"id": 7, "a": 1, "b": 2}', '{"id": 7, "a": 5, "c": true}'
+    now = '[{"b":2,"a":1,"id":7}]'
+    assert rebase(now, edits_of((before, after))) == '[{"a":5,"id":7,"c":true}]'
+    assert rebase(now, edits_of((before, None))) == "[]"
+    assert (
+        rebase('[{"c":true,"a":5,"id":7}]', edits_of((before, after)))
+        == '[{"c":true,"a":5,"id":7}]'
+    )
+
+
+def test_a_new_value_keeps_its_own_spelling_and_its_place() -> None:
+    text = '{"m": {"a": 1}}'
+    edit = ValueEdit("f", ("m", "b"), "", '{"x":1}', index=0)
+    assert rebase(text, [edit]) == '{"m": {"b": {"x":1}, "a": 1}}'
+    many = ValueEdit("f", ("m", "b"), "", '{\n "x":1\n}')
+    assert json.loads(rebase(text, [many]) or "") == {"m": {"a": 1, "b": {"x": 1}}}
+    with pytest.raises(Conflict, match="the entry 'a' was changed") as caught:
+        rebase(text, [ValueEdit("f", ("m", "a"), "2", "3")], "there")
+    error = caught.value
+    assert (error.where, error.base, error.theirs, error.yours) == ("there", "2", "1", "3")
+    with pytest.raises(Conflict) as caught:
+        rebase(text, [ValueEdit("f", ("m", "a"), "", "3")])
+    assert (caught.value.base, caught.value.theirs, caught.value.yours) == (None, "1", "3")
+    with pytest.raises(Conflict) as caught:
+        rebase(text, [ValueEdit("f", ("m", "a"), "2", "")])
+    assert (caught.value.base, caught.value.theirs, caught.value.yours) == ("2", "1", None)
+    kept = ValueEdit("f", ("m", "a"), "2", "3", book_keeping=True)
+    assert rebase(text, [kept]) == text

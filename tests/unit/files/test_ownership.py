@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 import memtui
+from memtui.errors import ForeignOwner
+from memtui.files.ownership import copy_owner
 from tests.bench.corpus import write_facts
-
-pytestmark = pytest.mark.slow
 
 OTHER, TEAM, NOBODY = 12345, 54321, 65534
 IS_ROOT = os.geteuid() == 0
@@ -131,6 +131,7 @@ def shared(place: Path, mode: int) -> None:
             os.chown(path, OTHER, TEAM)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_member", [True, False])
 def test_a_file_of_another_owner_is_saved_after_a_yes_only(place: Path, is_member: bool) -> None:
     shared(place, 0o666 if not is_member else 0o664)
@@ -149,6 +150,7 @@ def test_a_file_of_another_owner_is_saved_after_a_yes_only(place: Path, is_membe
     assert said["undone"] == [content, NOBODY, group, status[2]]
 
 
+@pytest.mark.slow
 def test_another_group_is_given_no_more_than_everybody_had(place: Path) -> None:
     (place / "state").rename(place / "folder")
     said = run(LIKE_THE_SYSTEM, place / "folder")
@@ -160,6 +162,7 @@ def test_another_group_is_given_no_more_than_everybody_had(place: Path) -> None:
     assert mode & ~0o070 == like & ~0o070
 
 
+@pytest.mark.slow
 def test_a_private_group_loses_access_rather_than_another_gaining_it(place: Path) -> None:
     shared(place, 0o660)
     file = next((place / "memory").rglob("items.json"))
@@ -170,3 +173,46 @@ def test_a_private_group_loses_access_rather_than_another_gaining_it(place: Path
     assert said["after"][0] == "changed"
     assert said["after"][2:] == [group, mode]
     assert ("error" in said) == IS_ROOT
+
+
+@pytest.mark.parametrize(
+    ("mode", "has_group", "agreed", "result"),
+    [
+        (0o6775, True, True, 0o2775),
+        (0o6775, False, True, 0o0755),
+        (0o0660, False, True, 0o0600),
+        (0o0604, False, True, 0o0604),
+        (0o0664, False, True, 0o0644),
+        (0o0664, True, False, None),
+        (0o0664, False, False, None),
+    ],
+)
+def test_the_mode_of_a_file_whose_owner_cannot_be_kept(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    mode: int,
+    has_group: bool,
+    agreed: bool,
+    result: int | None,
+) -> None:
+    """As the system answers a user without rights, who may be in the group."""
+    asked: list[tuple[int, int]] = []
+
+    def fchown(_: int, owner: int, group: int) -> None:
+        asked.append((owner, group))
+        if owner != -1 or not has_group:
+            raise PermissionError
+
+    monkeypatch.setattr(os, "fchown", fchown)
+    path = tmp_path / "items.json"
+    like = os.stat_result((stat.S_IFREG | mode, 0, 0, 1, OTHER, TEAM, 0, 0, 0, 0))
+    with path.open("w") as file:
+        if result is None:
+            with pytest.raises(ForeignOwner, match=f"it belongs to {OTHER}:{TEAM}") as caught:
+                copy_owner(file.fileno(), path, like, agreed=agreed)
+            assert (caught.value.where, caught.value.path) == (str(path), path)
+        else:
+            assert oct(copy_owner(file.fileno(), path, like, agreed=agreed)) == oct(result)
+        own = os.fstat(file.fileno())
+        assert copy_owner(file.fileno(), path, own, agreed=False) == stat.S_IMODE(own.st_mode)
+    assert asked == [(OTHER, TEAM), (-1, TEAM)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from pathlib import Path
@@ -118,3 +119,80 @@ def test_safe_join_refuses_a_link_out_and_takes_odd_but_plain_names(tmp_path: Pa
         reading.safe_join(tmp_path, "etc")
     for name in ("...", " a ", "ü\u202e", "\udcff", "-rf"):
         assert reading.safe_join(tmp_path, name).parent == tmp_path
+
+
+@pytest.mark.parametrize("extra", [0, 1])
+def test_a_file_is_read_up_to_a_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, extra: int
+) -> None:
+    monkeypatch.setattr(reading, "LARGEST_FILE", 2 << 20)
+    path = tmp_path / "a.json"
+    path.write_bytes(b"x" * ((2 << 20) + extra))
+    if not extra:
+        assert len(reading.read_bytes(path)) == 2 << 20
+    else:
+        with pytest.raises(UnreadableFile, match="it is larger than 2 MiB"):
+            reading.read_bytes(path)
+
+
+def test_each_error_says_what_and_where(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for name, why in [
+        ("none", "it is not there"),
+        ("file/x", "a part of its path is not a folder"),
+        ("x" * 256, "its name is too long"),
+        ("a\0b", "a symbolic link that leads nowhere"),
+    ]:
+        with pytest.raises(UnreadableFile, match=why) as caught:
+            reading.read_bytes(tmp_path / name)
+        assert caught.value.where == str(tmp_path / name)
+        assert isinstance(caught.value, reading.MissingFile) == (name == "none")
+
+
+def test_an_error_without_words_of_our_own_has_those_of_the_system() -> None:
+    assert reading.error_text(OSError(errno.EBUSY, "Device Busy")) == "device busy"
+    assert reading.error_text(PermissionError()) == "permissionerror"
+
+
+def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+    before = len(os.listdir("/dev/fd"))
+    (tmp_path / "a").write_text("")
+    reading.read_bytes(tmp_path / "a")
+    for _ in range(3):
+        with pytest.raises(UnreadableFile):
+            reading.read_bytes(tmp_path)
+    assert len(os.listdir("/dev/fd")) == before
+
+
+def test_existing_files_are_told_with_the_stamp_that_they_would_have(tmp_path: Path) -> None:
+    a, gone, dangling = (str(tmp_path / name) for name in ("a", "gone", "dangling"))
+    Path(a).write_text("a")
+    os.symlink("nowhere", dangling)
+    paths = (a, gone, "odd\0name", dangling)
+    found, stamp = reading.existing_files(paths)
+    assert found == (a, dangling)
+    assert stamp == reading.file_stamp(found)
+    os.unlink(dangling)
+    os.symlink("a", dangling)
+    assert reading.existing_files(paths) == (found, reading.file_stamp(found))
+    assert reading.existing_files(paths)[1] != stamp
+
+
+def test_walk_goes_through_folders_in_order_and_names_what_it_cannot_list(tmp_path: Path) -> None:
+    for name in ("b/z/1", "b/a/2", "a/3", "c", "skip/4", "a/skip"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "link").symlink_to("c")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    found = [
+        os.path.relpath(entry.path, tmp_path) for entry in reading.walk(tmp_path, (), {"skip"})
+    ]
+    assert found == ["c", "dangling", "link", "a/3", "b/a/2", "b/z/1"]
+    assert list(reading.walk(tmp_path / "gone")) == []
+
+
+def test_the_longest_name_is_joined(tmp_path: Path) -> None:
+    for name in ("x" * 255, "é" * 127):
+        assert reading.safe_join(tmp_path, name) == tmp_path / name
+    with pytest.raises(Refused, match="longer than 255 bytes"):
+        reading.safe_join(tmp_path, "é" * 128)

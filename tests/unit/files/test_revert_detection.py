@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit
+from memtui.files import revert_detection
 from memtui.files.json.editing import set_member
 from memtui.files.json.locating import load_records
-from memtui.files.revert_detection import EditState, EditStatus, find_statuses
+from memtui.files.revert_detection import (
+    EditState,
+    EditStatus,
+    PassageComparison,
+    append_text,
+    compare_passages,
+    find_statuses,
+    is_all_gone,
+)
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
 
@@ -328,3 +337,240 @@ def test_applied_again_is_only_what_was_reverted(items: Path, recorder: NullReco
     assert stand.reapply is not None
     commit([stand.reapply], recorder)
     assert json.loads(items.read_text())[0] == records[0] | {"content": "mine"}
+
+
+# ---- members of a record --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "now", "reapplied"),
+    [
+        ({"a": 1, "n": 1}, {"a": 2, "n": 1}, {"a": 1, "n": 5}, {"a": 2, "n": 5}),
+        ({"a": 1, "n": 1}, {"n": 1}, {"a": 1, "n": 5}, {"n": 5}),
+        ({"n": 1}, {"a": 2, "n": 1}, {"n": 5}, {"n": 5, "a": 2}),
+        ({"a": 1, "b": 1}, {"a": 2, "b": 2}, {"a": 1, "b": 3}, {"a": 2, "b": 3}),
+        ({"a": 1, "b": 1, "n": 1}, {"a": 2, "b": 2, "n": 1}, {"a": 1, "b": 2, "n": 1}, None),
+        ({"a": 1, "n": 1}, {"a": 2, "n": 1}, {"a": 3, "n": 1}, None),
+        ({"a": 1, "n": 1}, {"a": True, "n": 1}, {"a": 1, "n": 2}, {"a": True, "n": 2}),
+    ],
+)
+def test_only_members_that_are_as_before_are_applied_again(
+    tmp_path: Path,
+    before: dict[str, object],
+    after: dict[str, object],
+    now: dict[str, object],
+    reapplied: dict[str, object] | None,
+) -> None:
+    path = tmp_path / "items.json"
+    raws = [json.dumps({"id": "r", **fields}) for fields in (before, after)]
+    edit = RecordEdit(str(path), (), "id", "r", *raws)
+    path.write_text(json.dumps([{"id": "r", **now}]))
+    found = stand_of(edit)
+    if reapplied is None:
+        assert found == EditStatus(CHANGED)
+    else:
+        assert isinstance(found.reapply, RecordEdit)
+        assert json.loads(found.reapply.after or "") == {"id": "r", **reapplied}
+        assert found.state is UNDONE
+
+
+def test_a_record_that_was_added_and_is_gone_is_added_again_but_not_one_that_is_edited(
+    items: Path, recorder: NullRecorder
+) -> None:
+    added = RecordEdit(str(items), (), "id", "new", None, '{"id": "new", "content": "mine"}')
+    assert stand_of(added) == EditStatus(UNDONE, added)
+    commit([added], recorder)
+    assert stand_of(added) == EditStatus(HELD)
+    edited = edit_of(items, 2, "more")
+    commit([edited], recorder)
+    items.write_text(json.dumps(json.loads(items.read_text())[:2]))
+    assert stand_of(edited) == EditStatus(CHANGED)
+    assert now_is((edited, added), recorder) is UNDONE
+    assert json.loads(items.read_text())[2]["content"] == "more"
+
+
+# ---- passages of a text ---------------------------------------------------------------------
+
+
+def compared(before: str, after: str, now: str) -> tuple[bool, bool, str]:
+    found = compare_passages(*(text.replace(" ", "\n") for text in (before, after, now)))
+    return found.is_reverted, found.is_complete, found.reapplied.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "now", "expected"),
+    [
+        ("a b c", "a B c", "a b c", (True, False, "a B c")),
+        ("a b c", "a B c", "a B c", (False, True, "a B c")),
+        ("a b c", "a B c", "a x c", (False, False, "a x c")),
+        ("a b c", "a B c", "x a b c y", (True, False, "x a B c y")),
+        ("a b c d", "A b c D", "a b c D", (True, False, "A b c D")),
+        # a passage that was removed
+        ("a b c", "a c", "a b c", (True, False, "a c")),
+        ("a b c", "a c", "a c x", (False, True, "a c x")),
+        ("a b b c", "a b c", "a b b c", (True, False, "a b c")),
+        # a passage that was added: above, between and below neighbours that are still there
+        ("a c", "a b c", "a c", (True, False, "a b c")),
+        ("a c", "a b c", "a x", (True, False, "a b x")),
+        ("a c", "a b c", "x c", (True, False, "x b c")),
+        ("a c", "a b c", "x y", (False, False, "x y")),
+        ("a c d", "a b c D", "c d", (True, False, "b c D")),
+        ("a c", "b a c", "a x c", (True, False, "b a x c")),
+        ("a c", "a c b", "a x c", (True, False, "a x c b")),
+        ("a c", "a b c", "a c b", (False, True, "a c b")),
+        # two lines that belong together are only one passage while they do
+        ("a b c d", "a B C d", "a b c d x", (True, False, "a B C d x")),
+        ("a b c d", "a B C d", "a b x c d", (False, False, "a b x c d")),
+        ("a b c d", "a B C d", "a b C d", (False, False, "a b C d")),
+    ],
+)
+def test_each_passage_is_looked_for_by_itself(
+    before: str, after: str, now: str, expected: tuple[bool, bool, str]
+) -> None:
+    assert compared(before, after, now) == expected
+
+
+def test_blank_lines_are_no_change_but_go_with_the_passage_beside_them() -> None:
+    before, after = "a\n\nb\n\nc", "a\n\nc"
+    assert compare_passages("a\nb", "a\n\nb", "a\nb") == PassageComparison(
+        is_reverted=False, is_complete=True, reapplied="a\nb"
+    )
+    assert compare_passages(before, after, before).reapplied == after
+    assert compare_passages(before, after, f"{before}\nx").reapplied == f"{after}\nx"
+    assert compare_passages(before, after, "a\nb\nc\nx").reapplied in ("a\nc\nx", "a\n\nc\nx")
+
+
+def test_a_line_like_the_added_one_is_not_doubled() -> None:
+    before, after = "a\nz", "a\nWe keep bees here.\nz"
+    for now in ("a\nWe keep two bees here.\nz", "a\n\nWe keep bees.\nz"):
+        assert compare_passages(before, after, now).reapplied == now
+    now = "a\nThe harbour was closed.\nz"
+    assert sorted(compare_passages(before, after, now).reapplied.split("\n")) == sorted(
+        [*now.split("\n"), "We keep bees here."]
+    )
+
+
+@pytest.mark.parametrize(("extra", "is_reverted"), [(0, True), (1, False)])
+def test_texts_are_compared_by_passages_up_to_a_number_of_lines(
+    monkeypatch: pytest.MonkeyPatch, extra: int, is_reverted: bool
+) -> None:
+    monkeypatch.setattr(revert_detection, "MAX_LINES", 6)
+    before = "head\n" + "\n".join(f"line {n}" for n in range(6 + extra)) + "\ntail"
+    after = before.replace("line 0", "line zero").replace(f"line {5 + extra}", "the last")
+    assert compare_passages(before, after, before).is_reverted is is_reverted
+    assert compare_passages(before, after, after).is_complete
+
+
+@pytest.mark.parametrize(
+    ("ours", "now", "is_gone"),
+    [
+        ("# H\nbees", "# H\nharbour", True),
+        ("# H\nbees", "# H\n  bees  \n", False),
+        ("# H\nbees on the roof", "# H\nbees on a roof", False),
+        ("# H\n", "# H\nharbour", False),  # a text of headings only has nothing else
+        ("# H\n", "harbour", True),
+        ("---\na: 1\n---\nbees", "---\na: 1\n---\nharbour", True),
+        ("bees", "", True),
+    ],
+)
+def test_a_text_is_gone_when_no_line_of_it_is_left(ours: str, now: str, is_gone: bool) -> None:
+    assert is_all_gone(ours, now) is is_gone
+
+
+@pytest.mark.parametrize(("extra", "is_gone"), [(0, False), (1, True)])
+def test_similar_lines_are_searched_for_up_to_a_number_of_pairs(
+    monkeypatch: pytest.MonkeyPatch, extra: int, is_gone: bool
+) -> None:
+    monkeypatch.setattr(revert_detection, "MAX_PAIRS", 6)
+    now = "bees on a roof\nharbour" + "\nquay" * extra
+    assert is_all_gone("bees on the roof\none\ntwo", now) is is_gone
+    assert not is_all_gone("bees on a roof\none\ntwo", now)
+
+
+@pytest.mark.parametrize(
+    ("now", "ours", "result"),
+    [
+        ("", "bees\n", "bees\n"),
+        (" \n", "bees\n", "bees\n"),
+        ("harbour\n\n\n", "\nbees\n\n", "harbour\n\nbees\n"),
+        ("harbour", "---\na: 1\n---\nbees", "harbour\n\nbees\n"),
+        ("one\r\ntwo\r\n", "bees\nmore\n", "one\r\ntwo\r\n\r\nbees\r\nmore\r\n"),
+        ("harbour\n", "bees\r\nmore\r\n", "harbour\n\nbees\nmore\n"),
+    ],
+)
+def test_what_was_written_over_is_put_below(now: str, ours: str, result: str) -> None:
+    assert append_text(now, ours) == result
+
+
+# ---- several edits of one file --------------------------------------------------------------
+
+
+def test_a_text_that_is_edited_again_later_is_not_put_back(note: Path) -> None:
+    one = NOTE.replace("- No jokes.\n", "- No jokes.\n- Say why.\n")
+    first = TextEdit(str(note), NOTE, one)
+    later = TextEdit(str(note), one, NOTE.replace("short", "brief"))  # memtui took the line out
+    note.write_text(NOTE.replace("short", "brief"))
+    assert [status for _, status in find_statuses([(later,), (first,)])] == [
+        EditStatus(CHANGED),
+        EditStatus(HELD),
+    ]
+
+
+def test_two_runs_of_edits_that_one_old_reading_drops_are_both_put_back(
+    note: Path, recorder: NullRecorder
+) -> None:
+    one = NOTE.replace("- Name the file.", "- Name the file and the line.")
+    agents = one.replace("The end.", "The agent's end.")
+    two = agents.replace("- No jokes.", "- Few jokes.")
+    first, second = TextEdit(str(note), NOTE, one), TextEdit(str(note), agents, two)
+    note.write_text(NOTE)
+    found = find_statuses([(second,), (first,)])
+    assert [(edits[0], status.state) for edits, status in found] == [
+        (first, UNDONE),
+        (second, UNDONE),
+    ]
+    for _, status in found:
+        assert status.reapply is not None
+        commit([status.reapply], recorder)
+    assert note.read_text() == two.replace("The agent's end.", "The end.")
+
+
+def test_a_text_that_is_still_being_written_is_left_for_the_next_time(
+    note: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    edit = TextEdit(str(note), NOTE, MINE["two places"])
+    note.write_text(NOTE + "Half a li")
+    waited: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        note.write_text(NOTE + "Half a line, and the rest.\n")
+
+    monkeypatch.setattr(revert_detection.time, "sleep", sleep)
+    assert find_statuses([(edit,)]) == []
+    assert waited == [revert_detection.SETTLE_SECONDS]
+    note.write_text(NOTE)  # exactly as before: nobody is writing
+    assert stand_of(edit).state is UNDONE
+    assert len(waited) == 1
+
+
+def test_a_file_that_cannot_be_read_is_left_out_and_the_others_are_not(
+    tmp_path: Path, note: Path
+) -> None:
+    folder = tmp_path / "folder.md"
+    folder.mkdir()
+    texts = TextEdit(str(folder), "a", "b"), TextEdit(str(note), NOTE, NOTE + "x\n")
+    broken = RecordEdit(str(folder), (), "id", "r", None, "{}")
+    items_of = TextEdit(str(folder), "a", "b", items="entries")
+    found = find_statuses([(texts[0],), (broken,), (items_of,), (texts[1],)])
+    assert [(edits, status.state) for edits, status in found] == [((texts[1],), UNDONE)]
+
+
+def test_a_note_of_a_heading_that_a_program_goes_on_with_is_not_put_below_it_again(
+    tmp_path: Path, recorder: NullRecorder
+) -> None:
+    path = tmp_path / "note.md"
+    made = TextEdit(str(path), None, "# Harbour\n")
+    commit([made], recorder)
+    path.write_text("# Harbour\n\nIt was closed.\n")
+    assert stand_of(made) == EditStatus(CHANGED)

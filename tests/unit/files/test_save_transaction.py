@@ -7,20 +7,22 @@ import json
 import os
 import stat
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from memtui.changes import RecordEdit, RowEdit, SidecarEdit, TextEdit, ValueEdit, invert_edits
 from memtui.errors import Conflict, Refused, SaveError, UnreadableFile
-from memtui.files import atomic_replace, backups
+from memtui.files import atomic_replace, backups, save_hooks, save_transaction
 from memtui.files.json.editing import set_member
 from memtui.files.json.locating import load_records
 from memtui.files.locking import locked
 from memtui.files.save_hooks import NullRecorder
-from memtui.files.save_transaction import commit, preview
+from memtui.files.save_transaction import commit, group_by_file, preview
 from memtui.files.sidecar_lines import sidecar_path
 from memtui.journal import recovery
+from memtui.progress import Cancelled
 
 
 @pytest.fixture
@@ -400,3 +402,312 @@ def test_leftovers_are_only_those_of_the_file(path: Path) -> None:
     assert [found.name for found in atomic_replace.find_leftovers(path)] == [
         ".items.json.memtui-1f"
     ]
+
+
+# ---- what happens in the middle of a save --------------------------------------------------------
+
+Steps = dict[str, Callable[[], None]]
+
+
+@pytest.fixture
+def at() -> Iterator[Callable[[Steps], None]]:
+    """Do something at the first pass of a point of the save."""
+
+    def install(steps: Steps) -> None:
+        left = dict(steps)
+
+        def hook(point: str) -> None:
+            left.pop(point, lambda: None)()
+
+        save_hooks.install(hook)
+
+    yield install
+    save_hooks.install(None)
+
+
+@pytest.fixture
+def note(path: Path) -> Path:
+    path.unlink()
+    found = path.with_name("note.md")
+    found.write_text("old\n")
+    return found
+
+
+def failing() -> None:
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
+def put(path: Path, text: str) -> None:
+    path.with_name("theirs").write_text(text)
+    os.replace(path.with_name("theirs"), path)
+
+
+def only(path: Path) -> str:
+    """The text of the file, which is all that is in its folder."""
+    assert os.listdir(path.parent) == [path.name]
+    return path.read_text()
+
+
+def test_a_check_sees_what_would_be_written_and_may_refuse_it(
+    note: Path, recorder: NullRecorder
+) -> None:
+    seen = []
+
+    def check(path: Path, before: str | None, after: str | None) -> None:
+        seen.append((path, before, after))
+        if len(seen) == 2:
+            raise Refused("not that")
+
+    edits = [TextEdit(str(note), "old\n", "new\n")]
+    commit(edits, recorder, check)
+    with pytest.raises(Refused, match="not that"):
+        commit(invert_edits(tuple(edits)), recorder, check)
+    assert seen == [(note, "old\n", "new\n"), (note, "new\n", "old\n")]
+    commit(edits, recorder, check)  # nothing would change
+    assert (len(seen), only(note)) == (2, "new\n")
+
+
+@pytest.mark.parametrize(
+    "point", ["intent", "temp", "write", "fsync", "check", "exchange", "look", "folder"]
+)
+@pytest.mark.parametrize("after", ["new\n", None])
+def test_a_file_is_as_it_was_after_an_error_at_any_point(
+    note: Path, recorder: NullRecorder, at: Callable[[Steps], None], point: str, after: str | None
+) -> None:
+    at({point: failing})
+    edit = TextEdit(str(note), "old\n", after)
+    if after is None and point in ("temp", "write", "fsync"):
+        commit([edit], recorder)  # a removal writes nothing
+        return
+    with pytest.raises((SaveError, OSError), match=r"disk reports an error|Input/output") as caught:
+        commit([edit], recorder)
+    if isinstance(caught.value, SaveError):
+        assert (caught.value.where, caught.value.do) == (str(note), "the file is as it was")
+    assert only(note) == "old\n"
+    commit([edit], recorder)
+    assert os.listdir(note.parent) == ([note.name] if after else [])
+
+
+class Told(NullRecorder):
+    """Notes what it is told, in order."""
+
+    def __init__(self, state: Path) -> None:
+        super().__init__(state)
+        self.calls: list[tuple[str, ...]] = []
+
+    def intend(self, path: str, pre: str, post: str) -> None:
+        self.calls.append(("intend", Path(path).name, pre, post))
+
+    def done(self, path: str) -> None:
+        self.calls.append(("done", Path(path).name))
+
+    def failed(self, path: str) -> None:
+        self.calls.append(("failed", Path(path).name))
+
+
+def test_the_recorder_is_told_of_each_write_and_whether_it_is_in_the_file(
+    note: Path, tmp_path: Path, at: Callable[[Steps], None]
+) -> None:
+    told = Told(tmp_path / "state")
+    old, new = (backups.digest(data) for data in (b"old\n", b"new\n"))
+    edit = TextEdit(str(note), "old\n", "new\n")
+    with pytest.raises(Conflict):
+        commit([TextEdit(str(note), "else\n", "new\n")], told)
+    assert told.calls == [("failed", "note.md")]
+    for point in ("check", "folder"):
+        told.calls.clear()
+        at({point: failing})
+        with pytest.raises(SaveError):
+            commit([edit], told)
+        assert told.calls == [("intend", "note.md", old, new), ("failed", "note.md")]
+    told.calls.clear()
+    commit([edit], told)
+    commit([edit], told)  # nothing to do, and nothing to record
+    commit([TextEdit(str(note), "new\n", None)], told)
+    commit([TextEdit(str(note), None, "new\n")], told)
+    assert told.calls == [
+        ("intend", "note.md", old, new),
+        ("done", "note.md"),
+        ("intend", "note.md", new, ""),
+        ("done", "note.md"),
+        ("intend", "note.md", "", new),
+        ("done", "note.md"),
+    ]
+
+
+@pytest.mark.parametrize("point", ["temp", "write", "fsync", "exchange", "folder"])
+def test_a_new_file_and_its_folders_are_not_left_after_an_error(
+    path: Path, recorder: NullRecorder, at: Callable[[Steps], None], point: str
+) -> None:
+    at({point: failing})
+    new = path.parent / "new" / "deep" / "note.md"
+    with pytest.raises(SaveError, match="the disk reports an error") as caught:
+        commit([TextEdit(str(new), None, "new\n")], recorder)
+    assert caught.value.do in ("nothing was made", "the file is as it was")
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_version_of_another_program_is_what_stays_after_an_error(
+    note: Path, recorder: NullRecorder, at: Callable[[Steps], None]
+) -> None:
+    at({"exchange": lambda: put(note, "theirs\n"), "folder": failing})
+    with pytest.raises(SaveError, match="the disk reports an error") as caught:
+        commit([TextEdit(str(note), "old\n", "new\n")], recorder)
+    assert only(note) == "theirs\n"
+    assert caught.value.where == str(note)
+
+
+def test_a_write_after_the_exchange_stays_and_the_old_text_is_kept_and_named(
+    note: Path, recorder: NullRecorder, at: Callable[[Steps], None]
+) -> None:
+    def write() -> None:
+        put(note, "theirs\n")
+        failing()
+
+    at({"folder": write})
+    with pytest.raises(SaveError) as caught:
+        commit([TextEdit(str(note), "old\n", "new\n")], recorder)
+    assert only(note) == "theirs\n"
+    (kept,) = backups.list_backups(note, recorder.state)
+    assert kept.read() == b"old\n"
+    assert caught.value.do == (
+        f"another program has written the file since; what it held before is kept in {kept.file}"
+    )
+
+
+def test_where_no_backup_can_be_kept_what_is_needed_stays_beside_the_file(
+    note: Path, recorder: NullRecorder, at: Callable[[Steps], None]
+) -> None:
+    recorder.state.mkdir()
+    (recorder.state / "kept").write_text("a file where the folder should be")
+    commit([TextEdit(str(note), "old\n", "mine\n")], recorder)
+    assert only(note) == "mine\n"
+
+    def write() -> None:
+        put(note, "theirs\n")
+        failing()
+
+    at({"folder": write})
+    with pytest.raises(SaveError) as caught:
+        commit([TextEdit(str(note), "mine\n", "new\n")], recorder)
+    (kept,) = (file for file in note.parent.iterdir() if file != note)
+    assert str(kept) in (caught.value.do or "")
+    assert (kept.read_text(), note.read_text()) == ("mine\n", "theirs\n")
+    assert kept.name.startswith("note.md.memtui-kept-")
+
+
+@pytest.mark.parametrize("point", ["check", "exchange"])
+def test_what_appears_goes_or_changes_just_before_the_write_is_a_conflict(
+    note: Path, recorder: NullRecorder, at: Callable[[Steps], None], point: str
+) -> None:
+    at({point: lambda: put(note, "theirs\n")})
+    with pytest.raises(Conflict, match="changed by another program"):
+        commit([TextEdit(str(note), "old\n", None)], recorder)
+    assert only(note) == "theirs\n"
+    at({point: note.unlink})
+    with pytest.raises(Conflict, match="gone"):
+        commit([TextEdit(str(note), "theirs\n", "new\n")], recorder)
+    at({"exchange": lambda: put(note, "theirs\n")})
+    with pytest.raises(Conflict, match="already exists"):
+        commit([TextEdit(str(note), None, "new\n")], recorder)
+    assert only(note) == "theirs\n"
+
+
+def test_a_program_that_never_stops_writing_ends_the_save(
+    note: Path, recorder: NullRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(save_transaction, "MAX_ATTEMPTS", 3)
+    tries: list[str] = []
+
+    def hook(point: str) -> None:
+        if point == "check":
+            tries.append(point)
+            with note.open("a") as file:
+                file.write("- more\n")
+
+    save_hooks.install(hook)
+    try:
+        with pytest.raises(SaveError, match="keeps writing to it") as caught:
+            commit([TextEdit(str(note), "old\n", "new\n")], recorder)
+    finally:
+        save_hooks.install(None)
+    assert (caught.value.do, len(tries)) == ("try again later", 3)
+    assert only(note) == "old\n" + "- more\n" * 3
+
+
+def test_a_file_caught_half_written_is_waited_for(
+    path: Path, recorder: NullRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, whole = edit(path, 0, "mine"), path.read_text()
+    path.write_text(whole[:20])
+    monkeypatch.setattr(save_transaction.time, "sleep", lambda _: path.write_text(whole))
+    commit([mine], recorder)
+    assert '"mine"' in path.read_text()
+
+
+def test_a_preview_reports_how_far_it_is_and_can_be_cancelled(path: Path) -> None:
+    files = [path.with_name(f"{number}.md") for number in range(65)]
+    edits = [TextEdit(str(file), None, "new\n") for file in files]
+    told: list[tuple[int, int | None]] = []
+    diffs = preview(edits, lambda progress: told.append((progress.done, progress.total)))
+    assert [diff.path for diff in diffs] == [str(file) for file in files]
+    assert told == [(32, 65), (64, 65)]
+    with pytest.raises(Cancelled):
+        preview(edits, cancelled=lambda: True)
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_edits_are_grouped_by_the_file_that_a_link_leads_to(path: Path) -> None:
+    link = path.with_name("link.json")
+    link.symlink_to(path.name)
+    edits = [TextEdit(str(name), None, "x") for name in (link, path.with_name("b"), path)]
+    assert [(group.path, group.edits) for group in group_by_file(edits)] == [
+        (path, (edits[0], edits[2])),
+        (path.with_name("b"), (edits[1],)),
+    ]
+
+
+def test_notes_are_not_written_through_a_link_out_of_the_store(
+    path: Path, tmp_path: Path, recorder: NullRecorder
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (path.parent / ".memtui").symlink_to(tmp_path / "outside")
+    for root in (path.parent, path):
+        with pytest.raises(Refused, match="outside the store"):
+            commit([SidecarEdit(str(root), "m", None, {"pinned": True})], recorder)
+    assert not list((tmp_path / "outside").iterdir())
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_where_the_system_cannot_exchange_names_a_save_does_the_same(
+    note: Path, recorder: NullRecorder, monkeypatch: pytest.MonkeyPatch, has_links: bool
+) -> None:
+    monkeypatch.setattr(atomic_replace, "_rename_call", lambda: None)
+    if not has_links:
+
+        def refused(old: object, new: object) -> None:
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+        monkeypatch.setattr(os, "link", refused)
+    commit([TextEdit(str(note), "old\n", "new\n")], recorder)
+    assert only(note) == "new\n"
+    assert [backup.read() for backup in backups.list_backups(note, recorder.state)] == [b"old\n"]
+    other = note.with_name("other.md")
+    if has_links:
+        commit([TextEdit(str(other), None, "other\n")], recorder)
+        assert other.read_text() == "other\n"
+        with pytest.raises(FileExistsError):
+            atomic_replace.rename_to_free(other, note)
+
+
+def test_the_longest_name_leaves_room_for_that_of_its_temporary_file(path: Path) -> None:
+    long = path.with_name("x" * 255)
+    long.write_text("x")
+    kept = atomic_replace.keep_beside(long, long)
+    assert (len(kept.name), kept.read_text()) == (255 - 30 + len("kept-") + 16, "x")
+    assert atomic_replace.keep_beside(path, path.with_name("gone")) == path.with_name("gone")
+    leftover = path.with_name("." + "x" * 229 + ".memtui-" + "0" * 16)
+    leftover.write_text("")
+    assert len(leftover.name) <= 255
+    assert atomic_replace.find_leftovers(long) == [leftover]
+    assert atomic_replace.find_leftovers(path.parent / "none" / "x") == []

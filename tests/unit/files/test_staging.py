@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memtui.bundle import restoring
 from memtui.changes import TreeEdit
-from memtui.errors import MemtuiError
+from memtui.errors import MemtuiError, SaveError
 from memtui.files import save_hooks, staging
 from memtui.files.save_hooks import NullRecorder
 
@@ -160,3 +163,208 @@ def test_a_folder_hidden_by_a_killed_process_comes_back(tmp_path: Path) -> None:
     (tmp_path / ".place.memtui-0123abcd-moving").mkdir()
     staging.clear_leftovers(place)  # the place is taken: it stays as it is, to be looked at
     assert len(list(tmp_path.iterdir())) == 2
+
+
+# ---- one fault at each step ----------------------------------------------------------------------
+
+Refuse = Callable[[Path], None]
+
+
+@pytest.fixture
+def refuse(monkeypatch: pytest.MonkeyPatch) -> Refuse:
+    """Makes a folder impossible to sync."""
+
+    def install(folder: Path) -> None:
+        fsync = os.fsync
+
+        def refused(descriptor: int) -> None:
+            if os.path.samestat(os.fstat(descriptor), os.stat(folder)):
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            fsync(descriptor)
+
+        monkeypatch.setattr(os, "fsync", refused)
+
+    return install
+
+
+def filled(folder: Path, *names: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (folder / name).write_text(name)
+    return folder
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(os.listdir(folder))
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_stage_is_private_and_becomes_the_folder(tmp_path: Path, existed: bool) -> None:
+    place = tmp_path / "parent" / "place"
+    if existed:
+        place.mkdir(parents=True)
+    with staging.new_stage(place) as stage:
+        assert stat.S_IMODE(stage.stat().st_mode) == 0o700
+        assert stage.parent == (place if existed else place.parent)
+        filled(stage, "b", "a")
+        filled(stage / "folder", "c")
+        staging.clear_leftovers(place)  # another memtui: the stage is locked
+        staging.move_into_place(stage, place)
+    assert names_in(place) == ["a", "b", "folder"]
+    assert names_in(place.parent) == ["place"]
+    with staging.new_stage(tmp_path / "other"):
+        pass
+    assert names_in(tmp_path) == ["parent"]
+
+
+@pytest.mark.parametrize("existed", [False, True])
+def test_a_stage_that_cannot_be_put_in_place_is_as_it_was(
+    tmp_path: Path, refuse: Refuse, existed: bool
+) -> None:
+    place = tmp_path / "parent" / "place"
+    if existed:
+        place.mkdir(parents=True)
+    with staging.new_stage(place) as stage:
+        filled(stage, "a", "b")
+        refuse(place if existed else place.parent)
+        with pytest.raises(OSError, match="Input/output"):
+            staging.move_into_place(stage, place)
+        assert names_in(stage) == ["a", "b"]
+        assert names_in(stage.parent) == [stage.name]
+    assert place.exists() == existed
+
+
+def test_nothing_is_put_into_a_folder_that_holds_something(tmp_path: Path) -> None:
+    place = filled(tmp_path / "place")
+    with staging.new_stage(place) as stage:
+        filled(stage, "a")
+        filled(place, "theirs")
+        with pytest.raises(OSError, match="another program wrote there") as caught:
+            staging.move_into_place(stage, place)
+        assert caught.value.errno == errno.ENOTEMPTY
+        assert names_in(stage) == ["a"]
+        kept = staging.keep_stage(stage, place)
+        assert names_in(kept) == ["a"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(["place", kept.name])
+    assert names_in(place) == ["theirs"]
+
+
+@pytest.mark.parametrize("removing", [staging.removing_folder, staging.emptying_folder])
+def test_a_folder_that_cannot_be_removed_comes_back(
+    tmp_path: Path, refuse: Refuse, removing: Callable[[Path], Any]
+) -> None:
+    place = filled(tmp_path / "parent" / "place", "a", "b")
+    with pytest.raises(ZeroDivisionError), removing(place) as hidden:
+        1 / len(set(names_in(hidden)) - {"a", "b"})
+    assert names_in(place) == ["a", "b"]
+    refuse(place.parent if removing is staging.removing_folder else place)
+    with pytest.raises(OSError, match="Input/output"), removing(place):
+        pass
+    assert names_in(place) == ["a", "b"]
+    assert names_in(place.parent) == ["place"]
+
+
+@pytest.mark.parametrize("removing", [staging.removing_folder, staging.emptying_folder])
+def test_what_has_no_place_any_more_is_kept_and_named(
+    tmp_path: Path, removing: Callable[[Path], Any]
+) -> None:
+    place = filled(tmp_path / "place", "a")
+
+    def write() -> None:
+        filled(place)
+        (place / "a").write_text("theirs")
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with pytest.raises(SaveError, match="another program wrote there") as caught, removing(place):
+        write()
+    (kept,) = (path for path in tmp_path.iterdir() if path != place)
+    assert caught.value.where == str(place)
+    assert caught.value.do == f"what was there before is kept in {kept}"
+    assert (kept / "a").read_text() == "a"
+    assert (place / "a").read_text() == "theirs"
+
+
+def test_only_leftovers_of_the_folder_itself_are_removed(tmp_path: Path) -> None:
+    place = filled(tmp_path / "place")
+    theirs = [
+        ".place.memtui-0123abc",
+        ".place.memtui-0123abcde",
+        ".other.memtui-0123abcd",
+        "place2",
+    ]
+    for name in theirs:
+        filled(tmp_path / name, "x")
+    (tmp_path / ".place.memtui-0123abcf").write_text("a file")
+    filled(tmp_path / ".place.memtui-0123abcd", "x")
+    filled(place / ".place.memtui-0123abce", "x")
+    assert staging.is_hidden(".place.memtui-0123abcd-moving", place)
+    staging.clear_leftovers(place)
+    assert names_in(tmp_path) == sorted([*theirs, ".place.memtui-0123abcf", "place"])
+    assert names_in(place) == []
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
+    path, link = tmp_path / "x.zip", tmp_path / "link"
+    link.symlink_to("x.zip")
+    staging.write_file(link, [b"one ", b"two"])
+    assert (path.read_bytes(), link.is_symlink()) == (b"one two", True)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+    def pieces() -> Iterator[bytes]:
+        yield b"half"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(SaveError, match="not written: the disk is full") as caught:
+        staging.write_file(path, pieces())
+    assert caught.value.where == str(path)
+    assert path.read_bytes() == b"one two"
+    assert names_in(tmp_path) == ["link", "x.zip"]
+
+
+def test_a_pipe_gets_the_bytes_and_says_when_nobody_reads(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    staging.write_file(pipe, [b"one ", b"two"])
+    assert os.read(reader, 100) == b"one two"
+
+    def pieces() -> Iterator[bytes]:
+        os.close(reader)
+        yield b"nobody"
+
+    with pytest.raises(BrokenPipeError):
+        staging.write_file(pipe, pieces())
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_told"),
+    [(errno.EACCES, False), (errno.EINVAL, False), (errno.ENOTSUP, False), (errno.EIO, True)],
+)
+def test_a_file_system_that_cannot_sync_folders_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int, is_told: bool
+) -> None:
+    fsync = os.fsync
+
+    def refused(descriptor: int) -> None:
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            raise OSError(code, os.strerror(code))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", refused)
+    path = tmp_path / "x.zip"
+    if is_told:
+        with pytest.raises(SaveError, match="the disk reports an error"):
+            staging.write_file(path, [b"whole"])
+    else:
+        staging.write_file(path, [b"whole"])
+    assert path.read_bytes() == b"whole"
+
+
+def test_standard_output_gets_all_pieces(capfd: pytest.CaptureFixture[str]) -> None:
+    print("first", end=" ")
+    staging.write_standard_output([b"one ", b"two"])
+    assert capfd.readouterr().out == "first one two"

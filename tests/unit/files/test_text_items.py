@@ -13,14 +13,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.changes import RecordEdit, TextEdit, invert_edits
-from memtui.errors import Conflict
+from memtui.errors import Conflict, Refused
 from memtui.files import save_hooks
 from memtui.files.json.graph import parse_graph
 from memtui.files.merging import rebase
 from memtui.files.revert_detection import EditState, find_statuses
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
-from memtui.files.text_items import DELIMITER, ENTRIES, GRAPH, is_complete
+from memtui.files.text_items import (
+    DELIMITER,
+    ENTRIES,
+    GRAPH,
+    changed_items,
+    entry_spans,
+    insert_entry,
+    is_complete,
+    is_similar,
+    remove_entry,
+)
 
 Lists = dict[str, list[str]]
 """Entity -> its observations, and relations under an empty name."""
@@ -100,6 +110,12 @@ def test_types_and_relations_are_merged_too() -> None:
     assert made(before, after, now, GRAPH) == graph(
         {"A": ["a", "x"], "B": ["b"], "": ["A>C", "B>A"]}, {"A": "person"}
     )
+
+
+def test_one_of_two_equal_relations_is_removed() -> None:
+    before, after = (graph({"A": ["a"], "": ["A>B"] * number}) for number in (2, 1))
+    now = graph({"A": ["a"], "": ["A>B", "A>C", "A>B"]})
+    assert made(before, after, now, GRAPH) == graph({"A": ["a"], "": ["A>B", "A>C"]})
 
 
 @pytest.mark.parametrize(
@@ -340,3 +356,178 @@ def test_a_graph_is_complete_with_its_last_line(spaced: bool) -> None:
     document = json.dumps({"entities": [], "relations": []}, indent=2)
     assert is_complete(document, GRAPH)
     assert not any(is_complete(document[:end], GRAPH) for end in range(len(document)))
+
+
+# ---- Hermes's entries ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", []),
+        (" \n", []),
+        ("a", ["a"]),
+        (" a \n", ["a"]),
+        ("a\n§\nb", ["a", "b"]),
+        ("a\n§\n\n§\nb\n", ["a", "b"]),
+        ("a\r\n§\r\nb\rc\r§\rd", ["a", "b\rc", "d"]),
+        ("a § b\n§", ["a § b\n§"]),
+        ("\n§\na\n\nb", ["a\n\nb"]),
+    ],
+)
+def test_entries_are_found_as_hermes_finds_them(text: str, found: list[str]) -> None:
+    assert [text[start:end] for start, end in entry_spans(text)] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "result"),
+    [
+        ("", 0, "n"),
+        (" \n", 3, "n"),
+        ("a\n", 0, "n\n§\na\n"),
+        ("a\n", 1, "a\n§\nn\n"),
+        ("a\n§\nb\n", 1, "a\n§\nn\n§\nb\n"),
+        ("a\n§\nb\n", 9, "a\n§\nb\n§\nn\n"),
+    ],
+)
+def test_an_entry_is_inserted_at_its_place(text: str, place: int, result: str) -> None:
+    assert insert_entry(text, place, "n") == result
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "result"),
+    [
+        (" a \n", 0, ""),
+        (" a\n§\nb\n", 0, " b\n"),
+        ("a\n§\nb\n", 1, "a\n"),
+        ("a\n§\nb\n§\nc", 1, "a\n§\nc"),
+    ],
+)
+def test_an_entry_is_removed_with_one_delimiter(text: str, place: int, result: str) -> None:
+    assert remove_entry(text, place) == result
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "now", "result"),
+    [
+        (["a"], None, ["a"], None),
+        (["a"], None, ["a", "t"], ["t"]),
+        (["a", "b"], ["a"], ["b", "t"], ["t"]),
+        (["a", "b"], ["b2", "a"], ["t", "a", "b"], ["b2", "t", "a"]),
+        (["a", "a"], ["a"], ["a", "a", "t"], ["a", "t"]),
+        (["a", "b", "c"], ["a", "n", "b", "c"], ["t", "c"], ["t", "c", "n"]),
+        (["a", "b", "c"], ["n", "a", "b", "c"], ["t", "c"], ["n", "t", "c"]),
+        (["a", "b"], ["a", "b2"], ["a", "b2", "b"], ["a", "b2"]),
+        (["a", "b"], ["a", "b2"], ["a", "b2", "t"], ["a", "b2", "t"]),
+    ],
+)
+def test_entries_are_merged_by_example(
+    before: list[str], after: list[str] | None, now: list[str], result: list[str] | None
+) -> None:
+    ours = None if after is None else entries(*after)
+    merged = rebase(entries(*now), [TextEdit("f", entries(*before), ours, items=ENTRIES)])
+    assert merged == (None if result is None else entries(*result))
+
+
+def test_an_entry_that_would_be_read_as_two_is_refused() -> None:
+    with pytest.raises(Refused, match="the same entries"):
+        made("x", "x\n§\nn", "y\n§", ENTRIES)
+    assert made("x", "x\n§\nn", "y", ENTRIES) == "y\n§\nn"
+
+
+def test_a_conflict_of_entries_shows_all_three() -> None:
+    edit = TextEdit("f", entries("a"), entries("b"), items=ENTRIES)
+    with pytest.raises(Conflict, match="changed or removed this memory") as caught:
+        rebase(entries("t"), [edit], "there")
+    error = caught.value
+    assert (error.where, error.base, error.theirs, error.yours) == ("there", "a", "t", "b")
+
+
+def test_changed_items_are_those_before_and_after() -> None:
+    edit = TextEdit("f", entries("a", "b", "c"), entries("a", "b2"), items=ENTRIES)
+    assert {item.text for item in changed_items(edit)} == {"b", "b2", "c"}
+    assert changed_items(TextEdit("f", "[broken", "x", items=GRAPH)) == set()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("abcde", "abcde", True),
+        ("abcde", "abcxy", True),
+        ("abcde", "abxyz", False),
+        ("abcde", "edcba", False),
+        ("", "", True),
+        ("a", "", False),
+    ],
+)
+def test_a_text_is_ours_edited_from_a_certain_similarity(
+    first: str, second: str, expected: bool
+) -> None:
+    assert is_similar(first, second) is expected
+
+
+def test_a_long_text_is_similar_to_itself_edited() -> None:
+    text = "".join(
+        f"The {place} is closed on day {number}. "
+        for number, place in enumerate(["harbour", "quay"] * 9)
+    )
+    assert is_similar(text, text.replace("quay", "pier"))
+
+
+# ---- which changes of entries were reverted ------------------------------------------------------
+
+HELD, REVERTED = EditState.HELD, EditState.REVERTED
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "now", "state", "reapplied"),
+    [
+        (["a"], ["a", "bees on the roof"], ["a"], REVERTED, ["a", "bees on the roof"]),
+        (["a"], ["a", "bees on the roof"], ["a", "bees on a roof"], HELD, None),
+        (
+            ["a"],
+            ["a", "bees on the roof"],
+            ["a", "harbour"],
+            REVERTED,
+            ["a", "bees on the roof", "harbour"],
+        ),
+        (["a", "b"], ["a"], ["a", "b"], REVERTED, ["a"]),
+        (["a", "b"], ["a"], ["a", "t"], HELD, None),
+        (["a", "b"], ["a", "c"], ["a", "b"], REVERTED, ["a", "c"]),
+        (["a", "b"], ["a", "c"], ["a", "t"], HELD, None),
+        (["a", "b"], ["a", "c"], ["a", "b", "c"], HELD, None),
+        (["a", "b"], ["a", "c"], [], HELD, None),
+    ],
+)
+def test_a_change_of_an_entry_is_reverted_or_held(
+    tmp_path: Path,
+    before: list[str],
+    after: list[str],
+    now: list[str],
+    state: EditState,
+    reapplied: list[str] | None,
+) -> None:
+    path = tmp_path / "MEMORY.md"
+    edit = TextEdit(str(path), entries(*before), entries(*after), items=ENTRIES)
+    path.write_text(entries(*now))
+    ((_, status),) = find_statuses([(edit,)])
+    assert status.state is state
+    assert status.is_added == (state is REVERTED and len(after) > len(before))
+    if reapplied is None:
+        assert status.reapply is None
+    else:
+        assert isinstance(status.reapply, TextEdit)
+        assert (status.reapply.before, status.reapply.after) == (entries(*now), entries(*reapplied))
+
+
+def test_an_entity_that_is_gone_with_its_first_observation_is_made_again(tmp_path: Path) -> None:
+    path = tmp_path / "memory.jsonl"
+    before, after = graph({"A": ["a"]}), graph({"A": ["a"], "B": ["b"]}, {"B": "person"})
+    edit = TextEdit(str(path), before, after, by_lines=True, items=GRAPH)
+    path.write_text(graph({"A": ["a", "t"]}))
+    ((_, status),) = find_statuses([(edit,)])
+    assert (status.state, status.is_added) == (REVERTED, True)
+    assert isinstance(status.reapply, TextEdit)
+    assert status.reapply.after == graph({"A": ["a", "t"], "B": ["b"]}, {"B": "person"})
+    path.write_text(after)
+    assert states(edit) == [HELD]

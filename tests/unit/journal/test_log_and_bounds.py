@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -103,7 +103,7 @@ def test_the_mark_changes_with_every_action_and_not_else(filled: Journal, tmp_pa
     marks.append(filled.mark)
     filled.forget([6])
     marks.append(filled.mark)
-    assert all(first != second for first, second in itertools.pairwise(marks))
+    assert all(first != second for first, second in pairwise(marks))
 
 
 def test_steps_are_those_that_left_something_since_a_time_in_these_files(tmp_path: Path) -> None:

@@ -175,7 +175,7 @@ def test_a_fault_in_one_format_stops_nothing(tmp_path: Path) -> None:
     place, shut = jotter_at(tmp_path / "home" / ".jotter"), tmp_path / "shut"
     shut.mkdir()
     done = fresh.memtui("stores", "--store", place, "--store", shut)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 3, done.stderr
     assert f"{'jotter':<18}  {'Jotter':<16}" in done.stdout
     for name, reason in (
         ("absent", "ModuleNotFoundError: No module named 'absent'"),

@@ -393,3 +393,54 @@ def test_any_tags_that_are_written_read_back(root: Path, tags: list[str]) -> Non
     store.do(Act.EDIT, "tagged.md", tags=tags)
     found = store.by_id("tagged.md")
     assert (list(found.tags), found.content, found.title) == (tags, "Body\n", "T")
+
+
+def test_a_title_goes_where_the_document_has_one(root: Path) -> None:
+    put(root, "notes/bare.md", "Only text.\n")
+    put(root, "notes/named.md", "---\nname: Old\n---\n\n# Heading\n")
+    put(root, "notes/keyed.md", "---\na: 1\n---\n\nOnly text.\n")
+    store = opened(root)
+    for path, text in (
+        ("README.md", "# New\n\nSee [[lantern]] and [design](knowledge/designs/lamp.md).\n"),
+        ("knowledge/lantern.md", "---\ntitle: New\ntags: [light, oil]\n---\n\nBrass.\n"),
+        ("notes/named.md", "---\nname: New\n---\n\n# Heading\n"),
+        ("notes/keyed.md", "---\na: 1\ntitle: New\n---\n\nOnly text.\n"),
+    ):
+        store.do(Act.EDIT, path, title="New")
+        assert (root / path).read_text() == text
+        assert store.by_id(path).title == "New"
+    with pytest.raises(Refused, match="the title is the file's name"):
+        store.plan(Act.EDIT, "notes/bare.md", title="New")
+
+
+@pytest.mark.parametrize("front", ["", "---\nstate: todo\n---\n"])
+def test_only_tasks_and_lessons_with_frontmatter_have_a_state(root: Path, front: str) -> None:
+    folder = "notes" if front else "tasks"
+    put(root, f"{folder}/x.md", f"{front}# X\n")
+    with pytest.raises(Refused, match="tasks and lessons"):
+        opened(root).plan(Act.RETIRE, f"{folder}/x.md")
+
+
+def test_tags_that_were_kept_beside_stay_beside(root: Path) -> None:
+    put(root, "notes/bare.md", "Only text.\n")
+    store = opened(root)
+    store.do(Act.TAG, "knowledge/lantern.md", tags=["light", "oil", "brass"])
+    store.do(Act.TAG, "notes/bare.md", tags=["brass"])
+    assert (root / "notes/bare.md").read_text() == "Only text.\n"
+    assert store.by_id("notes/bare.md").tags == ("brass",)
+    native = parse_document("x", "x", (root / "knowledge/lantern.md").read_text(), None)
+    beside = {"light", "oil", "brass"} - set(native.frontmatter["tags"])
+    store.do(Act.EDIT, "knowledge/lantern.md", tags=["light", "brass"])
+    assert store.by_id("knowledge/lantern.md").tags == ("light", "brass")
+    native = parse_document("x", "x", (root / "knowledge/lantern.md").read_text(), None)
+    assert set(native.frontmatter["tags"]) == {"light", "brass"} - beside
+
+
+def test_the_last_entry_of_a_section_leaves_an_empty_section(root: Path) -> None:
+    put_map(root, {"exact_paths": {"ABOUT.md": "identity"}})
+    store = opened(root)
+    plan = store.do(Act.RETYPE, "ABOUT.md", type="goal")
+    assert json.loads((root / MAP_PATH).read_text()) == {"exact_paths": {"ABOUT.md": "goal"}}
+    store.undo(plan)
+    store.do(Act.RETYPE, "ABOUT.md", type="")
+    assert json.loads((root / MAP_PATH).read_text()) == {"exact_paths": {}}

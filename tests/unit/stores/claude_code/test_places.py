@@ -108,3 +108,12 @@ def test_else_from_the_settings_else_it_stays_the_slug(tmp_path: Path) -> None:
     write(tmp_path / ".claude.json", json.dumps({"projects": {"/home/ann/src/towerd-io": {}}}))
     assert ProjectPaths(root).entity(SLUG) == "home/ann/src/towerd-io"
     assert opened(root).snapshot.rows[0].entity == "home/ann/src/towerd-io"
+
+
+def test_imports_are_followed_five_files_deep(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    write(tmp_path / "CLAUDE.md", "@d/1.md\n")
+    for number in range(1, 8):
+        write(tmp_path / "d" / f"{number}.md", f"@{number + 1}.md\n")
+    found = {memory.id for memory in opened(tmp_path).memories("claude-code")}
+    assert found == {"CLAUDE.md", *(f"d/{number}.md" for number in range(1, 6))}

@@ -97,3 +97,31 @@ def test_other_folders_are_left_alone(root: Path) -> None:
     assert detect(root) is None
     for sample in SAMPLES.iterdir():
         assert sample.name == "codex" or detect(sample) is None, sample.name
+
+
+def test_a_skill_that_leads_out_of_the_store_is_named(tmp_path: Path) -> None:
+    root, outside = tmp_path / "memories", tmp_path / "outside"
+    for folder in (root / "skills", outside):
+        folder.mkdir(parents=True)
+    (outside / "SKILL.md").write_text("# Elsewhere\n")
+    for name in ("memory_summary.md", "MEMORY.md"):
+        (root / name).write_text("- a\n")
+    (root / "skills" / "away").symlink_to(outside)
+    library = Library.open([root], state=tmp_path / "state")
+    library.load()
+    (fault,) = library.snapshot.stores[0].unreadable
+    assert (fault.file, "outside the store" in fault.reason) == (str(root / "skills/away"), True)
+
+
+def test_a_memory_file_without_task_groups_is_read(tmp_path: Path) -> None:
+    root = tmp_path / "memories"
+    root.mkdir()
+    for name in ("memory_summary.md", "MEMORY.md"):
+        (root / name).write_text(f"- of {name}\n")
+    library = Library.open([root], state=tmp_path / "state")
+    library.load()
+    assert library.snapshot.stores[0].unreadable == ()
+    assert {memory.content for memory in library.snapshot.rows} == {
+        "of memory_summary.md",
+        "of MEMORY.md",
+    }

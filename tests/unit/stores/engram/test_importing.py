@@ -12,7 +12,8 @@ import pytest
 
 from memtui.changes import Act, Change, Edit, Outcome, invert_edits
 from memtui.errors import Refused
-from memtui.model import Memory
+from memtui.model import CURRENT, Memory
+from memtui.stores.engram.importing import convert
 from memtui.stores.engram.store import EngramStore
 from tests.unit.stores.engram.invented import export_of
 
@@ -114,3 +115,21 @@ def test_half_a_character_does_not_arrive(tmp_path: Path) -> None:
             Change(Act.ADD, "bells", "", {"id": "x", "content": "\ud83d", "entity": "belfry"}),
             Seen({}),
         )
+
+
+@pytest.mark.parametrize("status", ["retired", "deleted", "superseded", "active", "proposed"])
+def test_what_was_retired_elsewhere_does_not_become_current(tmp_path: Path, status: str) -> None:
+    """Also where nothing says when: not every format keeps times."""
+    memory = Memory(ref="x:1", id="1", store="x", kind="fact", content="rye", status=status)
+    store = empty(tmp_path / "to", "july")
+    change = Change(Act.ADD, "bells", "", dict(convert(memory).fields))
+    store.apply(store.plan(change, Seen({})).edits, Told())
+    (came,) = everything(store).held.values()
+    assert came.status == ("active" if status in CURRENT else "deleted")
+
+
+def test_former_versions_are_said_to_stay_behind(tmp_path: Path) -> None:
+    source = everything(open_store(build(tmp_path / "from", "v3")))
+    store = empty(tmp_path / "to", "v3")
+    said = {id: store.plan(arriving(source.get(f"bells:{id}")), Seen({})).warnings for id in "12"}
+    assert said == {"1": (), "2": ("former versions are not carried along",)}

@@ -412,6 +412,17 @@ def test_a_successor_supersedes_by_a_judged_relation(folder: Path) -> None:
     assert judged == [("judged", "user", "human")]
 
 
+def test_a_successor_that_was_superseded_itself_is_restored_alone(folder: Path) -> None:
+    """What it supersedes stays superseded: only the verdict against it is taken back."""
+    store = open_store(folder)
+    newest = do(store, change(Act.SUPERSEDE, 5, content="Muffles live in the tower")).refs[0]
+    assert everything(store).get("bells:5").status == "superseded"
+    planned = do(store, change(Act.RESTORE, 5))
+    assert planned.reason == f"takes back that it is superseded by {newest.partition(':')[2]}"
+    seen = everything(store)
+    assert (seen.get("bells:5").status, seen.get("bells:4").status) == ("active", "superseded")
+
+
 def test_links_are_verdicts_of_the_six_kinds_within_one_project(folder: Path) -> None:
     store = open_store(folder)
     for fields, reason in (
@@ -721,12 +732,15 @@ def test_after_a_crash_the_row_itself_tells_what_became_of_it(folder: Path, mome
 def test_an_edit_for_another_table_or_file_is_refused(folder: Path) -> None:
     store = open_store(folder)
     path = str(folder / "engram.db")
-    for edit in (
-        RowEdit(path, "sqlite_master", {"name": "x"}, {"sql": "a"}, {"sql": "b"}),
-        RowEdit("/elsewhere.db", "observations", {"id": 1}, {"pinned": 0}, {"pinned": 1}),
-        RowEdit(path, "observations", {'id" = 1 --': 1}, {"pinned": 0}, {"pinned": 1}),
+    pins: tuple[dict[str, Any], dict[str, Any]] = ({"pinned": 0}, {"pinned": 1})
+    for edit, fault in (
+        (RowEdit(path, "sqlite_master", {"name": "x"}, {"sql": "a"}, {"sql": "b"}), "."),
+        (RowEdit("/elsewhere.db", "observations", {"id": 1}, *pins), "."),
+        (RowEdit(path, "observations", {'id" = 1 --': 1}, *pins), "has no column 'id\" = 1 --'"),
+        (RowEdit(path, "observations", {"id": 1}, {"a": 0}, {"b": 1}), "has no column 'a'"),
+        (RowEdit(path, "observations", {}, *pins), "has no row without a key"),
     ):
-        with pytest.raises(Refused):
+        with pytest.raises(Refused, match=fault):
             store.apply([edit], Told())
 
 

@@ -367,3 +367,14 @@ def test_a_record_that_cannot_be_named_cannot_be_changed(
     opened = open_agent_memory(programs.home)
     with pytest.raises(Refused, match="it has no id"):
         opened.plan(Act.EDIT, opened.memories[0].id, content="never written")
+
+
+def test_an_importance_that_is_asked_for_is_said_not_to_be_kept(
+    programs: AgentMemoryPrograms,
+) -> None:
+    programs.add_fact("alice", "person", "Alice plays the viola")
+    opened = open_agent_memory(programs.home)
+    asked = {"content": "Alice has two cats", "entity": "people/alice"}
+    said = opened.plan(Act.ADD, **asked, importance="high").warnings
+    assert said == ("agent-memory has no importance; it is derived from the fact",)
+    assert opened.plan(Act.ADD, **asked).warnings == ()

@@ -9,7 +9,7 @@ import pytest
 
 from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
-from memtui.stores.ambient.adding import find_superseded, keywords, overlap
+from memtui.stores.ambient.adding import find_superseded, keywords, overlap, upkeep_rules
 from memtui.stores.ambient.project_files import (
     EventRules,
     fit_content,
@@ -409,3 +409,20 @@ def test_tags_do_not_repeat_the_archive(ambient: AmbientProgram) -> None:
     assert opened.by_id(event["id"]).tags == ("archived", "keep")
     lines = (ambient.root / ".memtui" / "sidecar.jsonl").read_text().splitlines()
     assert json.loads(lines[0])["set"]["tags"] == ["keep"]
+
+
+def test_decisions_with_more_than_the_limit_in_common_replace_each_other(
+    ambient: AmbientProgram,
+) -> None:
+    texts = ("alpha bravo carol delta eagle", "alpha bravo carol delta falcon", "alpha bravo")
+    events = [ambient.event(text) for text in texts]
+    other = ambient.event(texts[0], type="task-update", importance="high")
+    ambient.project(SHOP, "shop", *events, other)
+    opened = open_ambient(ambient.root)
+    rules = upkeep_rules(opened.store)
+    first, second, third = (opened.by_id(event["id"]) for event in events)
+    update = opened.by_id(other["id"])
+    assert rules.replaces is not None
+    assert rules.replaces(first, second) == "67% of the keywords of two decisions are the same"
+    assert rules.replaces(first, third) == ""
+    assert rules.replaces(first, update) == rules.replaces(update, first) == ""

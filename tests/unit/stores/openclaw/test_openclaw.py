@@ -188,3 +188,88 @@ def test_items_are_removed_and_every_other_line_stays(text: str, data: st.DataOb
     for line in text.split("\n"):
         if line.startswith(("#", "<!--")):
             assert line in after
+
+
+@pytest.mark.parametrize(
+    ("act", "fault"),
+    [
+        (Act.DELETE, "it tells the agent who it is"),
+        (Act.RETIRE, "it tells the agent who it is"),
+        (Act.SUPERSEDE, "it tells the agent who it is"),
+        (Act.RETYPE, "an item has no type"),
+    ],
+)
+def test_a_note_is_edited_and_nothing_else(root: Path, act: Act, fault: str) -> None:
+    library = load(root)
+    label = library.stores[0].label
+    with pytest.raises(Refused, match=fault):
+        library.plan([Change(act, label, f"{label}:SOUL.md", {"content": "x", "type": "x"})])
+    before = contents(root)
+    text = (root / "SOUL.md").read_text()
+    change = Change(Act.EDIT, label, f"{label}:SOUL.md", {"content": f"{text}More.\n"})
+    library.apply(library.plan([change]))
+    assert (root / "SOUL.md").read_text() == f"{text}More.\n"
+    library.apply(library.plan([Change(Act.PIN, label, f"{label}:SOUL.md", {})]))
+    assert library.get(f"{label}:SOUL.md").pinned
+    assert contents(root).keys() - before.keys() <= {".memtui/sidecar.jsonl"}
+
+
+def test_an_item_is_restored_only_when_it_is_gone(root: Path) -> None:
+    library = load(root)
+    label = library.stores[0].label
+    item = next(m for m in library.memories(label) if m.id.startswith("MEMORY.md#"))
+    with pytest.raises(Refused, match="it is active already"):
+        library.plan([Change(Act.RESTORE, label, item.ref, {})])
+    library.apply(library.plan([Change(Act.RETIRE, label, item.ref, {})]))
+    with pytest.raises(Refused, match="restore it first"):
+        library.plan([Change(Act.EDIT, label, item.ref, {"content": "x"})])
+    library.apply(library.plan([Change(Act.RESTORE, label, item.ref, {})]))
+    assert library.get(item.ref).status == "active"
+
+
+def test_an_empty_memory_file_is_named_and_an_empty_note_is_nothing(root: Path) -> None:
+    for name in ("MEMORY.md", "USER.md"):
+        (root / name).write_text("")
+    library = load(root)
+    (unreadable,) = library.snapshot.stores[0].unreadable
+    assert unreadable.file == str(root / "MEMORY.md")
+    assert f"{library.stores[0].label}:USER.md" not in {m.ref for m in library.snapshot.rows}
+
+
+@pytest.mark.parametrize(
+    ("id", "fault"),
+    [
+        ("elsewhere.md#a", "cannot be added here"),
+        ("memory/deep/2026-11-01.md#a", "cannot be added here"),
+        ("memory/2026-11-01.txt#a", "cannot be added here"),
+        ("OTHER.md", "notes cannot be added here"),
+    ],
+)
+def test_an_import_has_a_place(root: Path, id: str, fault: str) -> None:
+    library = load(root)
+    label = library.stores[0].label
+    with pytest.raises(Refused, match=fault):
+        library.plan([Change(Act.ADD, label, "", {"id": id, "content": "x"})])
+
+
+def test_an_imported_item_goes_to_its_day_and_a_note_to_its_file(root: Path) -> None:
+    (root / "USER.md").unlink()
+    library = load(root)
+    label = library.stores[0].label
+    for fields in (
+        {"id": "memory/2026-11-02.md#a", "content": "Wind"},
+        {"id": "USER.md", "content": "# Ann\n"},
+    ):
+        library.apply(library.plan([Change(Act.ADD, label, "", fields)]))
+    assert "- Wind\n" in (root / "memory" / "2026-11-02.md").read_text()
+    assert library.get(f"{label}:memory/2026-11-02.md#a").kind == "event"
+    assert (root / "USER.md").read_text() == "# Ann\n"
+
+
+def test_tags_of_a_note_are_kept_beside_it(root: Path) -> None:
+    library = load(root)
+    label = library.stores[0].label
+    before = (root / "SOUL.md").read_text()
+    library.apply(library.plan([Change(Act.EDIT, label, f"{label}:SOUL.md", {"tags": ["self"]})]))
+    assert library.get(f"{label}:SOUL.md").tags == ("self",)
+    assert (root / "SOUL.md").read_text() == before
