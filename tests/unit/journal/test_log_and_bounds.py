@@ -341,6 +341,12 @@ def test_a_link_in_place_of_the_journal_is_not_followed(tmp_path: Path) -> None:
     assert not target.exists()
 
 
+def test_a_state_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SaveError, match="the journal cannot be written: Not a directory"):
+        Journal(tmp_path / "file" / "state").begin("x", [])
+
+
 def spoil(state: Path) -> None:
     (state / FILE).write_bytes(b"this is no database\n" * 400)
 
