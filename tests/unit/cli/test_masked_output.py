@@ -150,12 +150,11 @@ def test_an_export_is_whole(planted: Planted, call: Callable[..., int], tmp_path
 def test_a_secret_is_found_by_its_letters(
     planted: Planted, call: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if TOKEN not in planted.refs:
-        pytest.skip("the store took no token")
+    secret = next(secret for secret in (TOKEN, *planted.refs) if secret in planted.refs)
     for _ in range(2):  # the second time its cache is used
-        assert call("search", TOKEN, "--json", "--store", planted.root) == 0
+        assert call("search", f'"{secret}"', "--json", "--store", planted.root) == 0
         found = capsys.readouterr().out
-        assert planted.refs[TOKEN] in found
+        assert planted.refs[secret] in found
         assert not shown(found)
 
 
