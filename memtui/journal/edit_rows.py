@@ -333,8 +333,6 @@ def read_rows(db: sqlite3.Connection, where: str, values: Sequence[Any]) -> list
 def _read_outline(db: sqlite3.Connection, target: int, fields: str) -> tuple[Edit, int]:
     """The edit without its texts, and the beginning of its checksum."""
     row = db.execute("SELECT file, key FROM targets WHERE id = ?", (target,)).fetchone()
-    if row is None:
-        raise Damaged(f"target {target}")
     try:
         values = {**unpack(row[1]), **unpack(fields)}
         values["root" if values["edit"] == SidecarEdit.__name__ else "path"] = unpack(row[0])

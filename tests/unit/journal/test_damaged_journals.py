@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Act, Change
+from memtui.changes import Act, Change, StoreEdits, TextEdit
 from memtui.errors import MemtuiError, SaveError
 from memtui.journal import Journal
 from memtui.journal.database import FILE
@@ -212,8 +212,9 @@ def test_a_write_of_what_no_file_can_be_is_passed_over(place: Place, path: str) 
     place.reset()
     with closing(sqlite3.connect(place.file)) as db, db:
         db.execute("UPDATE writes SET path = ?, done = 1", (json.dumps(path),))
-    assert place.use() == []
-    place.require_usable()
+    journal = Journal(place.state)
+    assert (journal.recover(), len(journal.log()), journal.fault) == ([], 10, "")
+    journal.close()
 
 
 Spoil = Callable[[Path], None]
@@ -285,3 +286,58 @@ def test_a_newer_journal_is_kept_as_it_is(place: Place) -> None:
     with pytest.raises(SaveError, match="newer memtui"):
         Journal(place.state).log()
     assert not list(place.state.glob("*damaged*"))
+
+
+DAMAGES = (
+    """UPDATE targets SET key = '{"edit": "Nothing"}'""",
+    """UPDATE targets SET key = '[]'""",
+    """UPDATE targets SET key = '{"edit": "TextEdit", "more": 1}'""",
+    """UPDATE targets SET key = '{"edit": "TextEdit", "array": []}'""",
+    """UPDATE targets SET file = '"/b"'""",
+    """UPDATE targets SET file = '1'""",
+    """UPDATE targets SET file = 'no JSON'""",
+    """UPDATE edits SET fields = '{"items": "", "by_lines": true}'""",
+    """UPDATE edits SET fields = '1'""",
+    "UPDATE edits SET part = 1",
+    "UPDATE edits SET part = -1",
+    "UPDATE edits SET in_effect = 2",
+    "UPDATE edits SET checksum = checksum + 1",
+    "UPDATE edits SET target = 99",
+    "UPDATE edits SET before = NULL",
+    "UPDATE edits SET after = before",
+    "UPDATE texts SET head = head + 1",
+    "UPDATE texts SET tail = tail + 1",
+    "UPDATE texts SET data = x'0131'",
+    "UPDATE texts SET data = x'00'",
+    "UPDATE texts SET digest = x'00'",
+    "UPDATE texts SET base = id",
+    "UPDATE texts SET base = 99",
+    "UPDATE texts SET base = 'x'",
+    "DELETE FROM texts",
+    "UPDATE actions SET stores = '[]'",
+    "UPDATE actions SET stores = '[1]'",
+    "UPDATE actions SET stores = '1'",
+    "UPDATE actions SET title = '1'",
+    "UPDATE actions SET note = '[]'",
+    "UPDATE actions SET state = 'other'",
+    "UPDATE actions SET time = 'x'",
+    "UPDATE actions SET changed = 1e300",
+)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_no_edit_of_a_damaged_row_is_told(tmp_path: Path, damage: str) -> None:
+    """Undo of an edit that is not the one that was made would destroy a file."""
+    journal = Journal(tmp_path)
+    for before, after in ((None, "1" * 90), ("1" * 90, "1" * 200)):
+        edits = (TextEdit("/a", before, after),)
+        with journal.begin("x", [StoreEdits("/s", edits)]):
+            pass
+    assert [step.edit.before for step in journal.steps()] == ["1" * 90, None]
+    journal.close()
+    with closing(sqlite3.connect(tmp_path / FILE)) as db, db:
+        db.execute(damage)
+    journal = Journal(tmp_path)
+    assert journal.steps() == []
+    assert "was damaged and is now" in journal.fault
+    journal.close()

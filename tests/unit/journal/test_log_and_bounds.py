@@ -148,6 +148,8 @@ def test_recent_edits_come_by_target_the_last_changed_first(tmp_path: Path) -> N
         "row interrupted": [row(2, {"x": 1}, {"x": 2}), row(2, {"x": 5}, {"x": 3})],
         "row made twice": [row(3, {"x": 1}, None), row(3, None, {"x": 3})],
         "row gone": [row(4, {"x": 1}, {"x": 2}), row(4, None, {"x": 3})],
+        "row of two columns": [RowEdit("/db", "t", {"id": 5, "b": 1}, {"x": 1}, {"x": 2}),
+                               RowEdit("/db", "t", {"b": 1, "id": 5}, {"x": 2}, {"x": 3})],
         "note": [SidecarEdit("/s", "m", None, {"a": 1}), SidecarEdit("/s", "m", {"a": 1}, None)],
         "other note": [SidecarEdit("/t", "m", None, {"a": 1}), SidecarEdit("/t", "m", {}, None)],
         "items": [TextEdit("/i", None, "1", items="entries"),
@@ -167,6 +169,7 @@ def test_recent_edits_come_by_target_the_last_changed_first(tmp_path: Path) -> N
         ["items 0"],
         ["other note 1"],
         ["note 1", "note 0"],
+        ["row of two columns 1", "row of two columns 0"],
         ["row gone 1"],
         ["row made twice 1", "row made twice 0"],
         ["row interrupted 1"],
@@ -233,6 +236,14 @@ def test_files_are_reported_while_they_are_saved(tmp_path: Path) -> None:
             recording.report_to(said.append, parts)
             commit(edits, recording)
     assert said == [Progress("saving", number, 3) for number in (1, 2, 3)]
+
+
+def test_a_save_takes_over_only_the_files_that_the_person_accepted(tmp_path: Path) -> None:
+    one = Journal(tmp_path / "state")
+    one.owned.add(tmp_path / "a")
+    with one.begin("x", []) as recording:
+        found = [recording.accepts_owner(tmp_path / name) for name in ("a", "b")]
+    assert found == [True, False]
 
 
 # ---- bounds --------------------------------------------------------------------------------------
@@ -328,6 +339,12 @@ def test_a_link_in_place_of_the_journal_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(SaveError, match="the journal cannot be written: File exists"):
         Journal(state).begin("x", [])
     assert not target.exists()
+
+
+def test_a_state_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SaveError, match="the journal cannot be written: Not a directory"):
+        Journal(tmp_path / "file" / "state").begin("x", [])
 
 
 def spoil(state: Path) -> None:

@@ -9,10 +9,19 @@ from typing import Any
 
 import pytest
 
-from memtui.changes import Edit, SidecarEdit, StoreEdits, TextEdit, TreeEdit, ValueEdit
+from memtui.changes import (
+    Edit,
+    RowEdit,
+    SidecarEdit,
+    StoreEdits,
+    TextEdit,
+    TreeEdit,
+    ValueEdit,
+)
 from memtui.files import backups
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.save_transaction import commit
+from memtui.files.staging import new_stage
 from memtui.journal import ActionState, Journal
 from memtui.journal.recovery import recover_late_writes
 from tests.unit.journal.test_journal import (
@@ -253,6 +262,114 @@ def test_a_note_and_a_folder_that_were_cut_short_are_told(tmp_path: Path) -> Non
     )
     action = killed_while(tmp_path, edits, None)
     assert (action.state, action.note) == (ActionState.VOID, "")
+
+
+# ---- rows and folders ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("digest", "state"),
+    [("pre", ActionState.VOID), ("post", ActionState.DONE), (None, ActionState.UNSURE)],
+)
+@pytest.mark.parametrize("is_tree", [False, True])
+def test_rows_are_judged_by_their_present_digest(
+    tmp_path: Path, digest: str | None, state: ActionState, is_tree: bool
+) -> None:
+    """A whole database of a new folder as well."""
+    place = tmp_path / "new"
+    tree = {"files": {}, "databases": {"engram.db": {}}}
+    edit, name = (
+        (TreeEdit(str(place), None, tree), f"{place}/engram.db")
+        if is_tree
+        else (RowEdit(str(place), "t", {"id": 1}, None, {"x": 1}), f"{place}#t{{}}")
+    )
+    dead, asked = Journal(tmp_path / "state"), []
+    recording = dead.begin("cut short", [StoreEdits(str(tmp_path), (edit,))])
+    recording.intend(f"{place}-other", "pre", "post")
+    recording.intend(name, "pre", "post")
+    dead.close()
+
+    def row_digest(name: str) -> str | None:
+        asked.append(name)
+        return digest
+
+    (found,) = Journal(tmp_path / "state").recover(row_digest)
+    assert (found.state, asked) == (state, [name])
+
+
+@pytest.mark.parametrize(
+    ("texts", "state"),
+    [
+        ({"a#.md": "a\n", "b.md": "b\n"}, ActionState.DONE),
+        ({"a#.md": "a\n"}, ActionState.UNSURE),
+        ({"a#.md": "a\n", "b.md": "theirs\n"}, ActionState.UNSURE),
+        ({}, ActionState.VOID),
+    ],
+)
+def test_a_folder_that_was_cut_short_is_judged_by_its_files(
+    tmp_path: Path, texts: Mapping[str, str], state: ActionState
+) -> None:
+    place = tmp_path / "new"
+    wanted = {"a#.md": "a\n", "b.md": "b\n"}
+    files = {name: {"text": text, "time": None} for name, text in wanted.items()}
+    edit = TreeEdit(str(place), None, {"files": files, "databases": {}})
+    place.mkdir()
+    for name, text in texts.items():
+        (place / name).write_text(text)
+    writes = [(place / name, "", mark_of(text)) for name, text in wanted.items()]
+    assert killed_while(tmp_path, (edit,), None, *writes).state is state
+
+
+@pytest.mark.parametrize("is_undo", [False, True])
+@pytest.mark.parametrize("is_made", [False, True])
+def test_several_edits_of_a_record_are_judged_as_one_where_another_program_wrote_since(
+    tmp_path: Path, is_undo: bool, is_made: bool
+) -> None:
+    path, state = write_store(tmp_path), tmp_path / "state"
+    first, before = edit_of(path, 0, "one"), path.read_text()
+    path.write_text(before.replace("fact 0", "one"))
+    second, last = edit_of(path, 0, "two"), before.replace("fact 0", "two")
+    path.write_text(before)
+    dead = Journal(state)
+    recording, marks = dead.begin("x", [StoreEdits("/s", (first, second))]), (before, last)
+    if is_undo:
+        with recording:
+            commit([first, second], recording)
+        recording, marks = dead.undoing(recording.action), (last, before)
+    recording.intend(str(path), *map(mark_of, marks))
+    dead.close()
+    path.write_text(marks[is_made].replace("fact 2", "theirs"))
+    (action,) = Journal(state).recover()
+    made, not_made = (
+        (ActionState.UNDONE, ActionState.DONE) if is_undo else (ActionState.DONE, ActionState.VOID)
+    )
+    assert action.state is (made if is_made else not_made)
+
+
+def test_the_staging_folder_of_a_killed_process_goes(tmp_path: Path) -> None:
+    place = tmp_path / "new"
+    with new_stage(place) as stage:
+        name = stage.name
+    stage = place.parent / name
+    stage.mkdir(exist_ok=True)
+    (stage / "half.md").write_text("half")
+    edit = TreeEdit(str(place), None, {"files": {"half.md": {}}, "databases": {}})
+    action = killed_while(tmp_path, (edit,), None)
+    assert (action.state, stage.exists(), place.exists()) == (ActionState.VOID, False, False)
+
+
+def test_the_edits_that_a_store_made_are_those_that_are_recovered(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.md", tmp_path / "b.md"
+    dead = Journal(tmp_path / "state")
+    planned = [StoreEdits("/s", (TextEdit(str(path), None, "planned\n"),))]
+    made = TextEdit(str(other), None, "made\n")
+    recording = dead.begin("cut short", planned)
+    recording.intend(str(other), "", mark_of("made\n"))
+    other.write_text("made\n")
+    recording.made([StoreEdits("/s", (made,))])
+    dead.close()
+    (action,) = Journal(tmp_path / "state").recover()
+    assert (action.state, action.edits) == (ActionState.DONE, (made,))
 
 
 # ---- an act of several files -----------------------------------------------------------------

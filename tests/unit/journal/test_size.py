@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Edit, RecordEdit, StoreEdits, TextEdit
-from memtui.journal import ActionState, Journal, JournalAction, journal
+from memtui.files.save_transaction import commit
+from memtui.journal import ActionState, Journal, JournalAction, database, journal
 from memtui.journal.database import FILE
 from memtui.journal.edit_rows import TextReader
 
@@ -159,8 +160,6 @@ def recorded(folder: Path) -> Path:
 
 
 def test_a_journal_of_version_1_is_listed_recovered_undone_and_redone(tmp_path: Path) -> None:
-    from memtui.files.save_transaction import commit
-
     state, memory = recorded(tmp_path), tmp_path / "memory"
     old = Journal(state)
     (interrupted,) = old.recover()
@@ -195,6 +194,49 @@ def test_a_journal_of_version_1_is_listed_recovered_undone_and_redone(tmp_path: 
         ActionState.DONE,
         ActionState.UNDONE,
     }
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_a_folder_that_an_old_memtui_made_goes_where_its_journal_says_so(
+    tmp_path: Path, is_known: bool
+) -> None:
+    state, memory = recorded(tmp_path), tmp_path / "memory"
+    with closing(sqlite3.connect(state / FILE)) as db, db:
+        if is_known:
+            db.execute("INSERT INTO folders VALUES (1, ?)", (json.dumps(str(memory)),))
+        else:  # the first memtui had no such table
+            db.execute("DROP TABLE folders")
+    old = Journal(state)
+    old.recover()
+    while actions := old.undoable():
+        with old.undoing(actions[0].id) as recording:
+            for part in actions[0].inverted():
+                commit(part.edits, recording)
+    assert memory.exists() != is_known
+
+
+def test_of_a_large_journal_of_version_1_only_the_newest_actions_are_converted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "CONVERTED", 900)
+    state = recorded(tmp_path)
+    with closing(sqlite3.connect(state / FILE)) as db, db:
+        db.execute("UPDATE actions SET state = 'intent', wanted = 'done' WHERE id = 1")
+        rows = db.execute("SELECT id, length(parts) FROM actions ORDER BY id DESC").fetchall()
+    total, kept = 0, set[int]()
+    for id, length in rows:
+        total += length
+        kept |= {id} if total <= 900 or id == 1 else set()
+    one = Journal(state)
+    assert {action.id for action in one.log()} == kept
+    assert 2 < len(kept) < len(rows) - 1
+    assert all(action.edits for action in one.log())
+    one.close()
+    with closing(sqlite3.connect(state / FILE)) as db:
+        for table in ("writes", "folders", "edits"):
+            found = {id for (id,) in db.execute(f"SELECT action FROM {table}")}
+            assert found <= kept, table
+        assert db.execute("SELECT name FROM sqlite_master WHERE name LIKE 'old%'").fetchall() == []
 
 
 def test_no_page_of_the_old_encoding_is_left(tmp_path: Path) -> None:
