@@ -44,7 +44,7 @@ async def test_of_many_closed_dialogs_no_part_stays(
         alive = [ref() for ref in opened if ref() is not None]
         # The last message of each queue and the last jobs know one; a kind that stays makes six.
         assert len(alive) <= 4
-        assert counts[1] <= counts[0] + 10
+        assert counts[1] <= counts[0] + 30
 
 
 @pytest.mark.parametrize("key", ["N", "%", "V", "P", "H"])
