@@ -298,12 +298,11 @@ SCHEMA: tuple[Setting, ...] = (
         "search.embedding",
         _embedding,
         "Search by meaning. static: what `pip install memtui[semantic]` brings, offline; nothing\n"
-        "without it. off: never. ollama, openai (any that speaks its way): a server, which the\n"
-        "texts of your memories are sent to, for example\n"
-        'embedding = { kind = "ollama", url = "http://127.0.0.1:11434", model = "all-minilm" }\n'
-        "and key_variable, the name of the environment variable that holds the key.\n"
-        "fusion: how text and meaning become one order: sum, rank or words (near words only).",
-        '{ kind = "static", fusion = "sum" }',
+        "without it. off: never. openai: a server that speaks OpenAI's API, as Ollama does too,\n"
+        "which the texts of your memories are sent to, for example\n"
+        'embedding = { kind = "openai", url = "http://127.0.0.1:11434/v1", model = "all-minilm" }\n'
+        "and key_variable, the name of the environment variable that holds the key.",
+        '{ kind = "static" }',
         at_start=True,
     ),
     Setting(

@@ -32,14 +32,15 @@ class Embedding(NamedTuple):
     """The model for embeddings; a server is used only where it is configured here."""
 
     kind: str = "static"
-    """One of `EMBEDDING_KINDS`; `static` is the extra `semantic`, nothing where that is missing."""
+    """One of `EMBEDDING_KINDS`; `static` is the extra `semantic`, nothing where that is missing;
+    `ollama`, of older settings, is an OpenAI server at the address of an Ollama."""
     url: str = ""
     """Of the server; empty: where an Ollama on this machine listens."""
     model: str = ""
     key_variable: str = ""
     """Environment variable with the key; memtui never writes the key to a file."""
     fusion: str = "sum"
-    """One of `FUSIONS`: how text and vector scores are combined."""
+    """Of older settings; only the sum is left, whatever is named here."""
 
 
 class LanguageModel(NamedTuple):
