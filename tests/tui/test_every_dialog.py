@@ -16,7 +16,7 @@ from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 
-from memtui.themes.theme import Theme
+from memtui.themes import Theme
 from memtui.tui import dialogs
 from memtui.tui.app import MemtuiApp
 from memtui.tui.dialogs.dialog import Dialog

@@ -41,7 +41,3 @@ def test_the_readme_names_every_theme_and_every_format() -> None:
         assert name == themes.MONO or f"`{name}`" in README, name
     for known in FORMATS:
         assert known.name.split("-")[0] in README.lower(), known.name
-
-
-def test_the_readme_gives_two_commands_to_set_up() -> None:
-    assert README.count("python3 -m venv") == 2
