@@ -116,12 +116,6 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near!r}?" if near else ""
 
 
-def _table(value: Any) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError("must be a table")
-    return value
-
-
 def _statuses(value: Any) -> tuple[str, ...]:
     values = [value] if isinstance(value, str) else value
     if not isinstance(values, list) or not values:
@@ -346,14 +340,6 @@ SCHEMA: tuple[Setting, ...] = (
         "Recipes of your own: sections, each a query with an order, a limit and a budget in\n"
         "tokens; {task} in a query stands for the words of the task.",
         '{ standup = { sections = [{ title = "Goals", query = "type:goal", limit = 5 }] } }',
-        each=True,
-        at_start=True,
-    ),
-    Setting(
-        "rules",
-        _table,
-        "Constants of a store's own rules, by format; a fault lists the known names.",
-        "{ agent-memory = { similar = 0.7 } }",
         each=True,
         at_start=True,
     ),

@@ -106,8 +106,6 @@ class Settings:
     embedding: Embedding = field(default_factory=Embedding)
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Action id -> keys that replace its own."""
-    rules: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Format -> constant of the rules it follows when memtui adds a memory -> value."""
     saved: Mapping[str, str] = field(default_factory=dict)
     """Name -> query text of a saved search."""
     recipe_constants: Mapping[str, float] = field(default_factory=dict)

@@ -8,7 +8,7 @@ whose result lies only in the sidecar, refusals, saving.
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +29,16 @@ from memtui.stores.accesses import (
     sidecar_access_file,
     with_accesses,
 )
-from memtui.stores.base import Reading, Scan, Shard, StoreView, Unreadable, WriteRecorder, Written
+from memtui.stores.base import (
+    Reading,
+    Scan,
+    Shard,
+    Store,
+    StoreView,
+    Unreadable,
+    WriteRecorder,
+    Written,
+)
 from memtui.stores.importing import is_import
 from memtui.stores.listed_texts import ListContext, ListFile
 from memtui.stores.plans import (
@@ -54,7 +63,7 @@ from memtui.stores.values import utc_now
 NO_PROPOSALS = "its program has no proposals to decide on"
 
 
-class FileStore(ABC, Generic[AnyContext]):
+class FileStore(Store, Generic[AnyContext]):
     """A store made of files, at a root, under a label."""
 
     format: str

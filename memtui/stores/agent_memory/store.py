@@ -23,10 +23,12 @@ from memtui.stores.agent_memory import (
     notes,
 )
 from memtui.stores.agent_memory import records as facts
+from memtui.stores.agent_memory.adding import convert
 from memtui.stores.agent_memory.records import FactContext, FactFile
-from memtui.stores.agent_memory.rules import FactRules
+from memtui.stores.agent_memory.rules import FactRules, upkeep_rules
 from memtui.stores.base import LoadedText, Reading, Shard, StoreView, Unreadable, loaded_whole
 from memtui.stores.file_store import FileStore
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.scanning import FoundShard, LastRead, as_unreadable
 from memtui.stores.sidecar import Sidecar
@@ -129,3 +131,20 @@ def _with_advice(fault: Unreadable) -> Unreadable:
     except OSError:
         emptied = False
     return Unreadable(fault.file, f"{fault.reason} (0 bytes): {EMPTIED}") if emptied else fault
+
+
+SUPPORT = FormatSupport(
+    AgentMemory,
+    transfer=TransferSupport(
+        belongings=(
+            "entities/*",
+            "metrics/*",
+            "logs/*",
+            "checkpoints/*",
+            "pipelines/*",
+            "status.json",
+        ),
+        convert=convert,
+    ),
+    upkeep=upkeep_rules(AgentMemory.rules),
+)

@@ -319,10 +319,8 @@ summarises the oldest 120 and 300: 0.8 and 0.75 of the limit."""
 EXPIRY = Expiry(days=90, archived_days=7, source="Ambient, memory guide, TTL")
 
 
-def upkeep_rules(store: Any) -> UpkeepRules:
-    """The rules for tidying the events of an open store."""
-    rules: EventRules = store.rules
-
+def upkeep_rules(rules: EventRules) -> UpkeepRules:
+    """The rules for tidying events."""
     words = lru_cache(maxsize=4096)(partial(keywords, rules=rules))
 
     def replaces(older: Memory, newer: Memory) -> str:

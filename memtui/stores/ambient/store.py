@@ -16,6 +16,8 @@ from memtui.changes import Edit, ValueEdit
 from memtui.files.reading import file_stamp
 from memtui.stores import ambient
 from memtui.stores.ambient import editing
+from memtui.stores.ambient.adding import upkeep_rules
+from memtui.stores.ambient.importing import convert
 from memtui.stores.ambient.project_files import EventContext, EventRules, ProjectFiles
 from memtui.stores.ambient.records import EventFile, Project, events, read_legacy, read_project
 from memtui.stores.base import (
@@ -28,6 +30,7 @@ from memtui.stores.base import (
     WriteRecorder,
 )
 from memtui.stores.file_store import FileStore
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.json_file import NamedRecord
 from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar
@@ -205,3 +208,13 @@ def _age(record: NamedRecord, now: datetime) -> str:
 
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+SUPPORT = FormatSupport(
+    Ambient,
+    transfer=TransferSupport(
+        belongings=("*.json", "*.json.migrated"),
+        convert=convert,
+    ),
+    upkeep=upkeep_rules(Ambient.rules),
+)

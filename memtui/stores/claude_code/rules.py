@@ -162,7 +162,7 @@ def imports_in(text: str) -> list[str]:
     return list(dict.fromkeys(paths))[:MAX_IMPORTS]
 
 
-def upkeep_rules(_store: object) -> UpkeepRules:
+def upkeep_rules() -> UpkeepRules:
     """The rules for tidying: a `[[name]]` may name a topic that is still to be written, by the
     program's own instructions (formats page); a line of the index and `[text](file)` may not."""
     return UpkeepRules(is_forward=lambda link: link.relation == "mentions")

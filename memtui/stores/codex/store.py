@@ -10,8 +10,10 @@ from pathlib import Path
 from memtui.files.reading import file_stamp
 from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable
 from memtui.stores.codex import MEMORY, SUMMARY, editing, is_note, memory_files
+from memtui.stores.codex.editing import convert
 from memtui.stores.codex.records import FIRST_LINE, file_memory, item_memories
 from memtui.stores.file_store import TextFileStore
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.markdown.documents import parse_document, time_of_change
 from memtui.stores.markdown.items import parse_item_file
 from memtui.stores.plans import PlanContext
@@ -56,3 +58,12 @@ class CodexStore(TextFileStore[PlanContext]):
             return ()
         note = "in every prompt; the other files are looked up when a task needs them"
         return (LoadedText(SUMMARY, text, str(self.root / SUMMARY), note=note),)
+
+
+SUPPORT = FormatSupport(
+    CodexStore,
+    transfer=TransferSupport(
+        belongings=("raw_memories.md",),
+        convert=convert,
+    ),
+)

@@ -10,7 +10,9 @@ from memtui.errors import Refused
 from memtui.files.reading import file_stamp
 from memtui.stores.base import LoadedText, Reading, StoreView, Unreadable
 from memtui.stores.file_store import ListedTextStore
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.gemini import GLOBAL, editing, entity_of, is_note, is_patch, memory_files
+from memtui.stores.gemini.editing import convert
 from memtui.stores.gemini.records import item_memories, patch_memory
 from memtui.stores.markdown.items import MarkdownList, parse_item_file
 from memtui.stores.scanning import IS_EMPTY, FoundShard, planned_text
@@ -60,3 +62,9 @@ class GeminiStore(ListedTextStore):
             note = "every session" if path == GLOBAL else "sessions of this project"
             texts.append(LoadedText(path, text, str(self.root / path), note=f"given to {note}"))
         return tuple(texts)
+
+
+SUPPORT = FormatSupport(
+    GeminiStore,
+    transfer=TransferSupport(convert=convert),
+)

@@ -21,7 +21,9 @@ from memtui.stores.base import (
     WriteRecorder,
 )
 from memtui.stores.file_store import ListedTextStore
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.hermes import CONFIG, NAMES, editing, memory_folder
+from memtui.stores.hermes.editing import convert
 from memtui.stores.hermes.records import (
     ENTITIES,
     RULE,
@@ -118,3 +120,12 @@ class HermesStore(ListedTextStore):
             if os.path.basename(file) in NAMES:
                 make_foreign_lock(Path(file))
         super().apply(edits, recorder)
+
+
+SUPPORT = FormatSupport(
+    HermesStore,
+    transfer=TransferSupport(
+        belongings=("config.yaml", "memories/*.lock"),
+        convert=convert,
+    ),
+)

@@ -9,7 +9,9 @@ from pathlib import Path
 from memtui.files.json.graph import parse_graph
 from memtui.stores.base import Reading, StoreView, Unreadable
 from memtui.stores.file_store import ListedTextStore, explain_read_only
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.mcp_memory import editing, graph_file
+from memtui.stores.mcp_memory.editing import convert
 from memtui.stores.mcp_memory.records import SHARD, graph_memories
 from memtui.stores.scanning import FoundShard, listed_faults, planned_text
 from memtui.stores.sidecar import Sidecar
@@ -46,3 +48,9 @@ class McpMemoryStore(ListedTextStore):
         reasons = [f"line {number}: {why}" for number, why in graph.faults]
         faults = listed_faults(path, reasons, "lines cannot be read")
         return Reading(memories, tuple(faults))
+
+
+SUPPORT = FormatSupport(
+    McpMemoryStore,
+    transfer=TransferSupport(convert=convert),
+)

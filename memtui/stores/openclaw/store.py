@@ -19,6 +19,7 @@ from memtui.stores.base import (
     limit_uses,
 )
 from memtui.stores.file_store import ListedTextStore
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.markdown.documents import parse_document, time_of_change
 from memtui.stores.markdown.items import MarkdownList, parse_item_file
 from memtui.stores.openclaw import (
@@ -31,6 +32,7 @@ from memtui.stores.openclaw import (
     memory_name,
     notes,
 )
+from memtui.stores.openclaw.editing import convert
 from memtui.stores.openclaw.records import BOOTSTRAP_CHARACTERS, item_memories, note_memory
 from memtui.stores.scanning import IS_EMPTY, FoundShard, planned_text
 from memtui.stores.sidecar import Sidecar
@@ -102,3 +104,12 @@ class OpenClawStore(ListedTextStore):
             if memory.origin.file == file and first and not memory.extra.get("kept"):
                 end = starts[min(first + memory.content.count("\n"), len(starts) - 1)]
                 yield LoadedEntry(memory.ref, starts[first - 1], min(end, len(text)))
+
+
+SUPPORT = FormatSupport(
+    OpenClawStore,
+    transfer=TransferSupport(
+        belongings=("memory/.dreams/*", "memory/audit/*"),
+        convert=convert,
+    ),
+)

@@ -190,7 +190,7 @@ _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*(?:%|[^\W\d]{1,8}|°[CF])?")
 """A measured value, with its unit."""
 
 
-def upkeep_rules(_store: object) -> UpkeepRules:
+def upkeep_rules() -> UpkeepRules:
     """The rules for tidying facts."""
     return UpkeepRules(
         merge_key=lambda memory: text_of(memory.extra.get("time")) if _is_measured(memory) else "",

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from memtui.stores.base import Reading, Shard, StoreView
 from memtui.stores.file_store import FileStore
+from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.scanning import FoundShard, LastRead
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.simple_memory import records
+from memtui.stores.simple_memory.adding import convert
 from memtui.stores.simple_memory.editing import ACTS
 from memtui.stores.simple_memory.records import RECORD_KINDS, RecordContext, RecordFile
+from memtui.stores.simple_memory.rules import upkeep_rules
 from memtui.stores.values import utc_now
 
 
@@ -38,3 +41,10 @@ class SimpleMemoryStore(FileStore[RecordContext]):
 
     def plan_context(self, view: StoreView) -> RecordContext:
         return RecordContext(**self.context_fields(view), last=self._last)
+
+
+SUPPORT = FormatSupport(
+    SimpleMemoryStore,
+    transfer=TransferSupport(convert=convert),
+    upkeep=upkeep_rules(),
+)
