@@ -22,7 +22,7 @@ from textual.filter import LineFilter
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
-from memtui import keymap, text
+from memtui import text
 from memtui.config import Settings
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
 
-    from memtui.config.schema import Setting
+    from memtui.config.settings import Setting
     from memtui.errors import ConfigError, MemtuiError
     from memtui.library import Library
 
@@ -367,7 +367,7 @@ class MemtuiApp(AppInterface):
 
     def _use_keys(self) -> Sequence[ConfigError]:
         """Use the keys of the settings; returns the faults in them."""
-        keys = keymap.resolve(
+        keys = key_bindings.resolve(
             key_bindings.default_keys(), self.settings.keys, scopes=key_bindings.key_scopes()
         )
         self.key_overrides = keys.keys

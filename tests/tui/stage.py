@@ -28,11 +28,11 @@ from textual.worker import WorkerCancelled
 
 from memtui import paths
 from memtui.config import LoadedSettings, Settings
-from memtui.keymap import key_name
 from memtui.library import Library
 from memtui.tui import jobs
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
+from memtui.tui.key_bindings import key_name
 from memtui.tui.key_queue import is_waiting
 from memtui.tui.screens.browse import BrowseScreen
 
