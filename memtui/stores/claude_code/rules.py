@@ -19,7 +19,6 @@ from memtui.errors import Refused
 from memtui.files.frontmatter import parse_block, set_field, split
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.stores.format import UpkeepRules
-from memtui.stores.markdown.items import MarkdownItem
 
 LOADED_LINES = 200
 LOADED_BYTES = 25_000
@@ -75,9 +74,9 @@ def counted_lines(text: str) -> Iterator[tuple[int, str]]:
 _INDEX_LINK = re.compile(r"\**\[([^\]\n]*)\]\(<?([^()<>\s]+\.md)>?\)")
 
 
-def index_link(item: MarkdownItem) -> tuple[str, str]:
-    """Title and file of an index line, `- [Title](file.md) — hook`; two empty texts for others."""
-    found = _INDEX_LINK.match(item.text) if item.is_bullet else None
+def index_link(text: str) -> tuple[str, str]:
+    """Title and file of an index line, `[Title](file.md) — hook`; two empty texts for others."""
+    found = _INDEX_LINK.match(text)
     return (found[1], unquote(found[2]).removeprefix("./")) if found else ("", "")
 
 

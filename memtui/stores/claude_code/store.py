@@ -44,6 +44,7 @@ from memtui.stores.claude_code.adding import convert
 from memtui.stores.claude_code.records import (
     IMPORTS,
     ClaudeContext,
+    IndexFile,
     folder_memories,
     instruction_memory,
     read_folder,
@@ -56,15 +57,15 @@ from memtui.stores.claude_code.rules import (
     imports_in,
     upkeep_rules,
 )
-from memtui.stores.file_store import FileStore
 from memtui.stores.format import FormatSupport, TransferSupport
 from memtui.stores.markdown.documents import parse_document, time_of_change
+from memtui.stores.markdown.items import MarkdownListStore
 from memtui.stores.scanning import FoundShard, LastRead, read_texts
 from memtui.stores.sidecar import Sidecar
 from memtui.stores.values import utc_now
 
 
-class ClaudeCodeStore(FileStore[ClaudeContext]):
+class ClaudeCodeStore(MarkdownListStore):
     """One folder of settings, one project, or one memory folder."""
 
     format = "claude-code"
@@ -85,7 +86,19 @@ class ClaudeCodeStore(FileStore[ClaudeContext]):
 
     def plan_context(self, view: StoreView) -> ClaudeContext:
         folders = {self._entity(each): each for each in memory_folders(self.root, [])}
-        return ClaudeContext(**self.context_fields(view), folders=folders)
+        return ClaudeContext(**self.context_fields(view), store=self, folders=folders)
+
+    def list_files(self, faults: list[Unreadable]) -> list[str]:
+        return [folder.key for folder in memory_folders(self.root, faults)]
+
+    def file_of(self, key: str) -> Path:
+        return self.root / ("" if key == "." else key) / INDEX
+
+    def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
+        return not text
+
+    def parse(self, key: str, path: Path, text: str | None, sidecar: Sidecar) -> IndexFile:
+        return IndexFile(key, path, text, sidecar, "# Memory")
 
     def find_shards(self) -> Iterator[FoundShard | Unreadable]:
         """A shard for the instructions, then one for each memory folder with files."""
