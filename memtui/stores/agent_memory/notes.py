@@ -73,9 +73,9 @@ def heading(content: str) -> str:
     """The text of the first `# heading`; empty without one."""
     for line in content.split("\n"):
         text = line.removesuffix("\r").lstrip("#")
-        if line.startswith("#") and text[:1] in (" ", "\t", ""):
-            if found := text.strip().rstrip("#").strip():
-                return found
+        found = text.strip().rstrip("#").strip()
+        if line.startswith("#") and text[:1] in (" ", "\t") and found:
+            return found
     return ""
 
 
@@ -85,11 +85,10 @@ def stated_type(content: str) -> str:
 
 
 def _in_head(content: str, pattern: re.Pattern[str]) -> str:
-    matches = map(
-        pattern.match,
-        (line.removesuffix("\r") for line in content.split("\n", _HEAD_LINES)[:_HEAD_LINES]),
-    )
-    return next((match[1] for match in matches if match), "")
+    for line in content.split("\n", _HEAD_LINES)[:_HEAD_LINES]:
+        if match := pattern.match(line.removesuffix("\r")):
+            return match[1]
+    return ""
 
 
 def _note(prose: NoteText, label: str, id: str, **fields: Any) -> Memory:
