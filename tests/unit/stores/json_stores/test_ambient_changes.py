@@ -9,8 +9,8 @@ import pytest
 
 from memtui.changes import Act, Outcome
 from memtui.errors import Conflict, Refused
-from memtui.stores.ambient.adding import find_superseded, keywords, overlap, upkeep_rules
-from memtui.stores.ambient.project_files import (
+from memtui.stores.ambient.store import find_superseded, keywords, overlap, upkeep_rules
+from memtui.stores.ambient.records import (
     EventRules,
     fit_content,
     task_key,
