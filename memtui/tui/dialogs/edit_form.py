@@ -53,7 +53,7 @@ class FormScreen(FittingDialog[Planned]):
         ("enter", "submit"),
         ("down", "app.focus_next"),
         ("up", "app.focus_previous"),
-        ("pagedown", "move('move.page_down')", "more"),
+        ("pagedown", "move('move.page_down')"),
         ("pageup", "move('move.page_up')"),
     ]
 
@@ -246,17 +246,17 @@ class FormScreen(FittingDialog[Planned]):
 
     def labels(self) -> Mapping[str, object]:
         save = self._form.save
-        is_taken = isinstance(self.focused, TextInput) and self.focused.max_scroll_y > 0
         return {
             "save": not self._stopped and not self._is_line and save,
             "force": self._stopped and f"{save} anyway",
             "diff": self._preview and self._preview.lines,
-            "move('move.page_down')": not is_taken and self.query_one(OutcomeLines).allow_focus(),
         }
 
     def keys(self) -> list[tuple[str, str]]:
         save = [("enter", self._form.save)] * (self._is_line and not self._stopped)
-        return [*save, *super().keys(), *[("⇥", "next field")] * (len(self.values()) > 1)]
+        is_taken = isinstance(self.focused, TextInput) and self.focused.max_scroll_y > 0
+        more = [("pgdn", "more")][: not is_taken and self.query_one(OutcomeLines).allow_focus()]
+        return [*save, *super().keys(), *more, *[("⇥", "next field")] * (len(self.values()) > 1)]
 
     @property
     def _is_line(self) -> bool:
