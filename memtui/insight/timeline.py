@@ -1,4 +1,4 @@
-"""Time as data for drawing: bars (empty ones included), a heat map of days, growth, spans."""
+"""Memories per day, week, month or year as bars (empty ones included), and spans of time."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def build(
         undated: Memories without a time.
         unit: None: the finest whose bars fit into `width`.
         width: How many bars fit.
-        around: A day to show where the bars are too many; None, or a day without bars: the range
-            with the most memories.
+        around: A day to show, or the nearest bar to it, where the bars are too many; None: the
+            range with the most memories.
     """
     known = Counter({day: days[day] for day in days if _FIRST <= day <= _LAST})
     undated += sum(days.values()) - known.total()
@@ -81,10 +81,11 @@ def build(
     first, last = low, high
     if high - low >= MAX_BARS:
         first, last = _window(counts)
-        at = None if around is None else _bucket(around.toordinal() - _EPOCH, unit)
-        if at is not None and low <= at <= high and not first <= at <= last:
-            first = max(at - MAX_BARS // 2, low)
-            last = min(first + MAX_BARS - 1, high)
+        if around is not None:
+            at = max(low, min(_bucket(around.toordinal() - _EPOCH, unit), high))
+            if not first <= at <= last:
+                first = max(at - MAX_BARS // 2, low)
+                last = min(first + MAX_BARS - 1, high)
     bars = tuple(Bar(_start(at, unit), counts[at]) for at in range(first, last + 1))
     earlier = sum(number for at, number in counts.items() if at < first)
     later = sum(number for at, number in counts.items() if at > last)
@@ -157,132 +158,8 @@ def _window(counts: Counter[int]) -> tuple[int, int]:
     return ordered[start], ordered[ends[start] - 1]
 
 
-# ---- a calendar of days, growth per store, spans -------------------------------------------------
-
-WEEKDAYS = 7
-MAX_WEEKS = 53
-"""Weeks of a heat map: a year, as contribution calendars have. With three cells of labels on the
-left it fits 80 columns."""
-LEVELS = 4
-"""Shades above none."""
-
 SPAN_END_KEYS = ("end", "ended_at", "endTime", "end_time")
 """Keys of `Memory.extra` that say when an episode or session ended."""
-
-
-@dataclass(frozen=True, slots=True)
-class HeatMap:
-    """Memories per day, by weeks (columns) and weekdays (rows)."""
-
-    first: date
-    """The Monday of the first week."""
-    weeks: tuple[tuple[int, ...], ...]
-    """For each week the memories of Monday to Sunday; -1 for days after the last one."""
-    bounds: tuple[int, ...]
-    """For each level above 0 the fewest memories it stands for."""
-    earlier: int = 0
-    """Memories before the first week."""
-    later: int = 0
-
-    @property
-    def last(self) -> date:
-        """The Sunday of the last week."""
-        return self.day(len(self.weeks) - 1, WEEKDAYS - 1)
-
-    def level(self, count: int) -> int:
-        """The shade of a count: 0 for none, to `LEVELS`."""
-        return bisect_right(self.bounds, count) if count > 0 else 0
-
-    def day(self, week: int, weekday: int) -> date:
-        """The date of a cell."""
-        return self.first + timedelta(days=week * WEEKDAYS + weekday)
-
-    def months(self) -> list[tuple[int, str]]:
-        """The weeks in which a month begins, with its short English name, for labels above."""
-        found: list[tuple[int, str]] = []
-        for week in range(len(self.weeks)):
-            last = self.day(week, WEEKDAYS - 1)
-            if last.day <= WEEKDAYS or not week:
-                found.append((week, last.strftime("%b")))
-        return found
-
-
-def heat_map(days: Mapping[int, int], last: date, *, weeks: int = MAX_WEEKS) -> HeatMap:
-    """Build a heat map.
-
-    Args:
-        days: Day since 1970 -> number of memories, as `search.aggregates.count_days` gives it.
-        last: The last day to show.
-        weeks: How many weeks to show.
-    """
-    end = last.toordinal() - _EPOCH
-    monday = end - last.weekday()
-    first = max(monday - (weeks - 1) * WEEKDAYS, date.min.toordinal() - _EPOCH)
-    first += (-(first + _EPOCH - 1)) % WEEKDAYS  # the first Monday of the calendar, if it is cut
-    columns = tuple(
-        tuple(days.get(day, 0) if day <= end else -1 for day in range(start, start + WEEKDAYS))
-        for start in range(first, monday + 1, WEEKDAYS)
-    )
-    counts = sorted(count for week in columns for count in week if count > 0)
-    return HeatMap(
-        date.fromordinal(first + _EPOCH),
-        columns,
-        _bounds(counts),
-        sum(count for day, count in days.items() if day < first),
-        sum(count for day, count in days.items() if day > end),
-    )
-
-
-def _bounds(counts: Sequence[int]) -> tuple[int, ...]:
-    """Quartiles of the days with memories, each at least one more than the one before."""
-    if not counts:
-        return tuple(range(1, LEVELS + 1))
-    bounds: list[int] = []
-    for level in range(LEVELS):
-        threshold = counts[len(counts) * level // LEVELS] if level else 1
-        bounds.append(max(threshold, bounds[-1] + 1 if bounds else 1))
-    return tuple(bounds)
-
-
-@dataclass(frozen=True, slots=True)
-class Growth:
-    """Memories of each store that there were at the end of each step."""
-
-    ends: tuple[date, ...]
-    """The last day of each step, oldest first."""
-    lines: Mapping[str, tuple[int, ...]]
-    """Store -> number at each end; stores with most memories first."""
-    undated: Mapping[str, int]
-    """Store -> memories without a time, which no line has."""
-
-
-def growth(
-    days: Mapping[str, Mapping[int, int]],
-    undated: Mapping[str, int] | None = None,
-    *,
-    steps: int = 60,
-) -> Growth:
-    """Build cumulative lines.
-
-    Args:
-        days: Store -> day since 1970 on which memories were created -> their number.
-        undated: Store -> memories without a time.
-        steps: Points of a line at most.
-    """
-    known = [day for store in days.values() for day in store]
-    if not known:
-        return Growth((), {}, dict(undated or {}))
-    low, high = min(known), max(known)
-    count = min(steps, high - low + 1)
-    ends = [low + (high - low + 1) * (at + 1) // count - 1 for at in range(count)]
-    lines: dict[str, tuple[int, ...]] = {}
-    order = sorted(days, key=lambda store: (-sum(days[store].values()), store))
-    for store in order:
-        dated = sorted(days[store].items())
-        starts = [day for day, _ in dated]
-        sums = list(accumulate((number for _, number in dated), initial=0))
-        lines[store] = tuple(sums[bisect_right(starts, end)] for end in ends)
-    return Growth(tuple(date.fromordinal(end + _EPOCH) for end in ends), lines, dict(undated or {}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from memtui.changes import Edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.insight import timeline
 from memtui.insight.comparison import Difference, compare
-from memtui.insight.timeline import Growth, TimeSpan
+from memtui.insight.timeline import TimeSpan
 from memtui.journal import StoredStep
 from memtui.library.finding import SearchResult
 from memtui.library.former_versions import concerns, read_steps
@@ -104,22 +104,20 @@ MAX_SPANS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class TimeData:
-    """What the views of a result's times are drawn from."""
+    """The days and spans of a result."""
 
     days: Mapping[int, int] = field(default_factory=dict)
     """Day since 1970 -> memories."""
     undated: int = 0
-    growth: Growth = field(default_factory=lambda: Growth((), {}, {}))
     spans: tuple[TimeSpan, ...] = ()
     """Sessions, episodes and daily notes by their start; none if there are too many."""
 
 
 def read_times(found: SearchResult) -> TimeData:
-    """Count a result by day and by store over time, and find its spans."""
+    """Count a result by day, and find its spans."""
     days, undated = aggregates.count_days(found.columns, found.slots)
     slots = aggregates.slots_of_kinds(found.columns, found.slots, SPAN_KINDS)
     spans: list[TimeSpan] = []
     if len(slots) <= MAX_SPANS:
         spans = timeline.spans((found.rows[slot] for slot in slots), date.min, date.max)
-    by_store = aggregates.count_days_by_store(found.columns, found.slots)
-    return TimeData(days, undated, timeline.growth(*by_store), tuple(spans))
+    return TimeData(days, undated, tuple(spans))

@@ -121,30 +121,6 @@ def _count_days(of: DayCodes, at: NDArray[np.int64]) -> tuple[dict[int, int], in
     return dict(zip(days, counts.take(occurring).tolist(), strict=True)), int(counts[-1])
 
 
-def count_days_by_store(
-    columns: Columns, slots: Sequence[int]
-) -> tuple[dict[str, dict[int, int]], dict[str, int]]:
-    """Count these slots by store and by the day of their creation, else of their last change.
-
-    Args:
-        columns: The columns of all slots.
-        slots: The slots to count, in any order.
-
-    Returns:
-        Store -> day since 1970 (UTC) -> count, and store -> how many of it have no time.
-    """
-    at = to_array(slots)
-    codes = columns.store.take(at)
-    days: dict[str, dict[int, int]] = {}
-    undated: dict[str, int] = {}
-    for code in sort_unique(codes).tolist():
-        name = columns.stores[code]
-        days[name], missing = _count_days(columns.begun_days, at[codes == code])
-        if missing:
-            undated[name] = missing
-    return days, undated
-
-
 def slots_of_kinds(columns: Columns, slots: Sequence[int], kinds: Sequence[str]) -> Sequence[int]:
     """Return those of the `slots` of `columns` that have one of the `kinds`, in their order."""
     at = to_array(slots)

@@ -108,11 +108,6 @@ class Columns:
         return code_days(self.when)
 
     @cached_property
-    def begun_days(self) -> DayCodes:
-        """The day of `begun`."""
-        return code_days(self.begun)
-
-    @cached_property
     def combinations(self) -> ValueCombinations:
         """The combinations of the fields with few values."""
         return find_combinations(self)

@@ -44,8 +44,8 @@ class ActionContext(NamedTuple):
     """References in the detail that can be followed."""
     can_go_back: bool = False
     can_go_forward: bool = False
-    timeline: str = "bars"
-    """What the timeline shows: bars, calendar or growth; empty without a dated memory."""
+    is_dated: bool = True
+    """There is a dated memory."""
     past: str = ""
     """Why nothing can be written: the stores are shown as of a time. Empty at present."""
     refused: Callable[[str], str] = lambda _: "nothing can be changed now"
@@ -114,17 +114,7 @@ def _has_match(now: ActionContext) -> str:
     return _HAS_MEMORY(now) or ("" if now.searching else "nothing is searched for")
 
 
-_IS_DATED = _needs("timeline", "none of these memories has a date")
-
-
-def _has_bars(now: ActionContext) -> str:
-    shown = f"the timeline shows the {now.timeline}, without bars"
-    return _IS_DATED(now) or ("" if now.timeline == "bars" else shown)
-
-
-def _has_days(now: ActionContext) -> str:
-    shown = "the timeline shows the growth, without bars or days"
-    return _IS_DATED(now) or ("" if now.timeline != "growth" else shown)
+_IS_DATED = _needs("is_dated", "none of these memories has a date")
 
 
 def _has_pair(now: ActionContext) -> str:
@@ -275,25 +265,19 @@ ACTIONS: tuple[Action, ...] = (
     _action("expand", "right l", "expand", "Expand", (Pane.ENTITIES,), (Pane.ENTITIES,),
         palette=False),
     _action("bar.previous", "left h", "earlier", "Previous bar", (Pane.TIMELINE,),
-        (Pane.TIMELINE,), _has_days, palette=False),
+        (Pane.TIMELINE,), _IS_DATED, palette=False),
     _action("bar.next", "right l", "later", "Next bar", (Pane.TIMELINE,), (Pane.TIMELINE,),
-        _has_days, palette=False),
+        _IS_DATED, palette=False),
     _action("bar.first", "home g", "first", "First bar", (Pane.TIMELINE,), palette=False),
     _action("bar.last", "end G", "last", "Last bar", (Pane.TIMELINE,), palette=False),
-    _action("bar.above", "up k", "day before", "In the calendar: the day before", (Pane.TIMELINE,),
-        palette=False),
-    _action("bar.below", "down j", "day after", "In the calendar: the day after", (Pane.TIMELINE,),
-        palette=False),
     _action("bar.brush_back", "shift+left", "select", "Select a range, towards earlier",
-        (Pane.TIMELINE,), (Pane.TIMELINE,), _has_days, palette=False),
+        (Pane.TIMELINE,), (Pane.TIMELINE,), _IS_DATED, palette=False),
     _action("bar.brush_on", "shift+right", "select", "Select a range, towards later",
-        (Pane.TIMELINE,), (), _has_days, palette=False),
-    _action("bar.view", "space", "view", "Timeline as bars, as a calendar, as growth per store",
-        (Pane.TIMELINE,), (Pane.TIMELINE,), _IS_DATED),
+        (Pane.TIMELINE,), (), _IS_DATED, palette=False),
     _action("bar.finer", "+ =", "finer", "Shorter bars: years, months, weeks, days",
-        (Pane.TIMELINE,), (Pane.TIMELINE,), _has_bars),
+        (Pane.TIMELINE,), (Pane.TIMELINE,), _IS_DATED),
     _action("bar.coarser", "-", "coarser", "Longer bars: days, weeks, months, years",
-        (Pane.TIMELINE,), (Pane.TIMELINE,), _has_bars),
+        (Pane.TIMELINE,), (Pane.TIMELINE,), _IS_DATED),
     _action("right", "right l", "detail", "Go to the detail", (Pane.MEMORIES,), palette=False),
     _action("left", "left h", "list", "Go to the list", (Pane.DETAIL,), palette=False),
     _action("pane.entities", "1", "entities", "Go to the entities"),

@@ -21,7 +21,7 @@ from textual.strip import Strip
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
-from memtui import keymap, text
+from memtui import text
 from memtui.config import Settings
 from memtui.themes import MONO
 from memtui.tui import actions, first_frame, key_bindings
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
 
-    from memtui.config.schema import Setting
+    from memtui.config.settings import Setting
     from memtui.errors import ConfigError, MemtuiError
     from memtui.library import Library
 
@@ -392,7 +392,7 @@ class MemtuiApp(AppInterface):
 
     def _use_keys(self) -> Sequence[ConfigError]:
         """Use the keys of the settings; returns the faults in them."""
-        keys = keymap.resolve(
+        keys = key_bindings.resolve(
             key_bindings.default_keys(), self.settings.keys, scopes=key_bindings.key_scopes()
         )
         self.key_overrides = keys.keys

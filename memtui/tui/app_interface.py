@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from textual.screen import Screen
 
-    from memtui.config.schema import Setting
+    from memtui.config.settings import Setting
     from memtui.errors import MemtuiError
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog

@@ -140,7 +140,6 @@ def main() -> None:
         )
         days = time_views.read_times(found).days
         row("another unit, at a key", timed(lambda: timelines.build(days, 0, "day"), 5), 100)
-        row("growth per store", timed(lambda: time_views.read_times(found), 5), 100)
 
 
 if __name__ == "__main__":

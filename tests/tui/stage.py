@@ -29,11 +29,11 @@ from textual.worker import WorkerCancelled
 
 from memtui import paths
 from memtui.config import LoadedSettings, Settings
-from memtui.keymap import key_name
 from memtui.library import Library
 from memtui.tui import jobs
 from memtui.tui.app import MemtuiApp
 from memtui.tui.app_interface import Launch
+from memtui.tui.key_bindings import key_name
 from memtui.tui.screens.browse import BrowseScreen
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

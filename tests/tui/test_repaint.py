@@ -200,8 +200,6 @@ SCREENS = {
     "entities": ("1",),
     "detail": ("3",),
     "timeline": ("4",),
-    "calendar": ("4", "space"),
-    "growth": ("4", "space", "space"),
     "statistics": ("5",),
     "links": ("O",),
     "review": ("V",),

@@ -301,17 +301,6 @@ async def test_a_detail_at_its_beginning_stays_there_after_a_resize(tmp_path: Pa
             assert on.browse.detail.top == 0, size
 
 
-async def test_a_calendar_made_wide_again_shows_as_many_weeks_as_before(tmp_path: Path) -> None:
-    async with changing(tmp_path, "agent-memory", size=(80, 24)) as on:
-        await on.keys("4", "space")
-        before = on.text()
-        await on.resize(40, 12)
-        assert "Sun" in on.text()
-        await on.resize(80, 24)
-        await on.settle()
-        assert on.text() == before
-
-
 async def test_the_history_stays_at_its_version_after_a_resize(root: Path) -> None:
     async with stage(root, (120, 35)) as on:
         await on.press("/")

@@ -1,4 +1,4 @@
-"""The timeline as an instrument: units, calendar, growth, and a range that filters everything."""
+"""The timeline as an instrument: units, and a range that filters everything."""
 
 from __future__ import annotations
 
@@ -9,22 +9,19 @@ from pathlib import Path
 import pytest
 
 from memtui.insight.timeline import build
-from memtui.tui.layout import Pane
 
 from .sample_stage import changing
-from .stage import Stage, compare, fact, stage, write_store
+from .stage import Stage, compare, stage
 
 SIZES = ((160, 45), (80, 24), (40, 12))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
-async def test_how_the_views_look(root: Path, size: tuple[int, int]) -> None:
+async def test_how_a_selected_range_looks(root: Path, size: tuple[int, int]) -> None:
     async with stage(root, size) as on:
-        await on.press("4")
-        for view in ("calendar", "growth", "brush"):
-            await on.press("space", *(("-", "shift+left", "shift+left") if view == "brush" else ()))
-            compare(f"timeline-{view}-{size[0]}x{size[1]}", await on.still())
+        await on.press("4", "-", "shift+left", "shift+left")
+        compare(f"timeline-brush-{size[0]}x{size[1]}", await on.still())
 
 
 @pytest.mark.slow
@@ -97,40 +94,6 @@ async def test_units_from_days_to_years_are_counted_at_once(root: Path) -> None:
         assert timeline.unit == "day"
 
 
-async def test_a_day_of_the_calendar_is_chosen(root: Path) -> None:
-    async with stage(root, (160, 45)) as on:
-        await on.press("4", "space", "up", "enter")
-        assert on.headlines() == ["Bob drinks tea only when the coffee is out"]
-        await on.press("enter")
-        assert len(on.headlines()) == 9
-        assert on.browse.pane is Pane.TIMELINE
-
-
-async def test_home_and_end_go_to_the_first_and_the_last_day_of_the_calendar(root: Path) -> None:
-    async with stage(root, (160, 45)) as on:
-        await on.press("4", "space", "left", "left", "home")
-        await on.sees("14 Feb 2026: 1")
-        await on.press("end")
-        await on.sees("20 Nov 2026: 2")
-        await on.press("shift+left", "home", "enter")
-        assert on.headlines() == ["Use Postgres for the ledger, not SQLite"]
-
-
-@pytest.mark.slow
-async def test_the_calendar_follows_its_cursor_to_the_newest_day(tmp_path: Path) -> None:
-    """It went on showing the years before, without a cursor."""
-    days = [f"20{year}-03-0{day}" for year in range(20, 27) for day in (1, 2)]
-    facts = [fact(n, f"of {day}", day) for n, day in enumerate(days)]
-    root = write_store(tmp_path, {"port": facts})
-    async with stage(root, (160, 45)) as on:
-        await on.press("4", "home", "space")
-        await on.sees("31 Mar 2020: 0")
-        await on.press("end")
-        heat = on.browse.timeline._calendar()
-        assert heat is not None
-        assert heat.first <= date(2026, 3, 2) <= heat.day(len(heat.weeks) - 1, 6)
-
-
 @pytest.mark.slow
 async def test_sessions_and_daily_notes_stand_below_the_bars(tmp_path: Path) -> None:
     async with changing(tmp_path, "simple-memory", "agent-memory", size=(160, 45)) as on:
@@ -163,7 +126,7 @@ async def test_undated_memories_offer_no_keys_of_bars(root: Path) -> None:
         await on.press("-")
         assert "no dated memories" in _pane(on)
         keys = on.text().splitlines()[-1]
-        assert not [key for key in ("earlier", "select", "view", "finer", "coarser") if key in keys]
+        assert not [key for key in ("earlier", "select", "finer", "coarser") if key in keys]
 
 
 def _day(year: int, month: int, day: int) -> int:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from memtui.insight.timeline import UNITS
 from memtui.model import Memory
 from memtui.tui.layout import Pane
-from memtui.tui.widgets.timeline import CALENDAR
 
 if TYPE_CHECKING:
     from memtui.tui.actions import ActionHandlers
@@ -22,17 +21,12 @@ if TYPE_CHECKING:
     from memtui.tui.screen_interface import ScreenInterface
     from memtui.tui.status_text import StatusText
 
-CALENDAR_ROWS = 10
-"""Seven weekdays, the months, two borders."""
-
 
 class PaneActions:
     """Focus, zoom, and movement inside the panes."""
 
     def __init__(self, screen: ScreenInterface) -> None:
         self._screen = screen
-        self._rows_before: int | None = None
-        """Rows of the timeline that the user set before a calendar was shown."""
 
     def handlers(self) -> ActionHandlers:
         screen = self._screen
@@ -54,11 +48,8 @@ class PaneActions:
             "bar.next": lambda: screen.timeline.step(1),
             "bar.first": lambda: screen.timeline.go_to_end(last=False),
             "bar.last": lambda: screen.timeline.go_to_end(last=True),
-            "bar.above": lambda: screen.timeline.step_day(-1),
-            "bar.below": lambda: screen.timeline.step_day(1),
             "bar.brush_back": lambda: screen.timeline.brush(-1),
             "bar.brush_on": lambda: screen.timeline.brush(1),
-            "bar.view": self._next_view,
             "bar.finer": partial(self._step_unit, -1),
             "bar.coarser": partial(self._step_unit, 1),
             "follow": partial(screen.detail.step_target, 1),
@@ -130,19 +121,6 @@ class PaneActions:
         at = UNITS.index(unit) + step
         if 0 <= at < len(UNITS):
             screen.timeline.set_unit(UNITS[at])
-
-    def _next_view(self) -> None:
-        """Switch between bars, calendar and growth; a calendar needs a row for each weekday."""
-        screen = self._screen
-        screen.timeline.next_view()
-        if screen.timeline.view == CALENDAR:
-            self._rows_before = screen.wanted_sizes.get("timeline")
-            screen.wanted_sizes["timeline"] = CALENDAR_ROWS
-        elif self._rows_before is not None:
-            screen.wanted_sizes["timeline"] = self._rows_before
-        else:
-            screen.wanted_sizes.pop("timeline", None)
-        screen.lay_out()
 
 
 REST_SECONDS = 0.06

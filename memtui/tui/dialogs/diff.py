@@ -11,10 +11,9 @@ from textual.content import Content
 from memtui import text
 from memtui.errors import Conflict
 from memtui.model import Memory, empty_word
-from memtui.tui import key_bindings
 from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
-from memtui.tui.diff_lines import DiffLine, TextChange, count_lines
+from memtui.tui.diff_lines import DiffLine, count_lines
 from memtui.tui.widgets.diff_view import DiffView, draw_text_diff, join_columns
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
@@ -27,18 +26,13 @@ class DiffScreen(FittingDialog[bool]):
 
     AUTO_FOCUS = "DiffView"
     box_classes = "full"
-    BINDINGS = [
-        ("escape,q,n", "dismiss"),
-        ("enter,y", "yes"),
-        *key_bindings.bindings_of("detail.raw"),
-    ]
+    BINDINGS = [("escape,q,n", "dismiss"), ("enter,y", "yes")]
 
     def __init__(
         self,
         title: str,
         summary: Sequence[OutcomeLine],
         diff: Sequence[DiffLine],
-        texts: Sequence[TextChange] = (),
         *,
         yes: str = "",
     ) -> None:
@@ -46,10 +40,9 @@ class DiffScreen(FittingDialog[bool]):
         self.heading = title[:1].upper() + title[1:]
         self.leave = "cancel" if yes else "back"
         self.summary, self._diff, self._yes = summary, diff, yes
-        self._texts, self._is_raw = texts, not texts
 
     def content(self) -> ComposeResult:
-        yield DiffView(self._diff, self._texts)
+        yield DiffView(self._diff)
 
     def on_mount(self) -> None:
         files, added, removed = count_lines(self._diff)
@@ -58,24 +51,12 @@ class DiffScreen(FittingDialog[bool]):
 
     def keys(self) -> list[tuple[str, str]]:
         keys = [("enter", self._yes)] if self._yes else []
-        if self._texts:
-            keys.append((self.app.key_of("detail.raw"), "rendered" if self._is_raw else "files"))
         return [*keys, *([("↑↓", "scroll")] if self.is_cut else [])]
 
     def fill(self) -> None:
         view = self.query_one(DiffView)
         self.fit_lines(len(view.laid_out(max(12, self.inner_width - 1))))
         self.update_keys()
-
-    def action_act(self, action_id: str) -> None:
-        """Show what is written to the files, or the texts that change, rendered."""
-        if self._texts and action_id == "detail.raw":
-            self._is_raw = not self._is_raw
-            self.query_one(DiffView).show(self._diff, () if self._is_raw else self._texts)
-            self.update_keys()
-            self.fill()
-        else:
-            super().action_act(action_id)
 
     def action_yes(self) -> None:
         self.dismiss(bool(self._yes))

@@ -289,7 +289,7 @@ class FormScreen(FittingDialog[Planned]):
             targets = change_worker.describe_targets(planned, self._writer.worker.find_memory)
             summary = (*self._describe(found), *(targets if self._form.as_possible else ()))
             save = self._form.save
-            dialog = DiffScreen(planned.title, summary, found.lines, found.texts, yes=save)
+            dialog = DiffScreen(planned.title, summary, found.lines, yes=save)
             self.app.ask(dialog, lambda _: self._save(planned))
         else:
             self._save(planned)
@@ -377,7 +377,7 @@ class FormScreen(FittingDialog[Planned]):
 
     def action_diff(self) -> None:
         if (found := self._preview) is not None and found.lines:
-            self.app.push_screen(DiffScreen(found.planned.title, (), found.lines, found.texts))
+            self.app.push_screen(DiffScreen(found.planned.title, (), found.lines))
 
     def action_cancel(self) -> None:
         """Close; ask first if there are unsaved changes. While they are planned, stop that."""

@@ -13,7 +13,7 @@ from textual.content import Content
 from memtui import text
 from memtui.config import SCHEMA, Settings
 from memtui.config.loading import find_setting
-from memtui.config.schema import Setting
+from memtui.config.settings import Setting
 from memtui.errors import MemtuiError
 from memtui.model import Place
 from memtui.tui import terminal

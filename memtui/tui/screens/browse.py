@@ -151,7 +151,7 @@ class BrowseScreen(SearchableScreen):
             targets=self.detail.targets,
             can_go_back=self._reading.jumps.can_go_back,
             can_go_forward=self._reading.jumps.can_go_forward,
-            timeline=self.timeline.view if self.timeline.is_dated else "",
+            is_dated=self.timeline.is_dated,
             past=past.refused if past else "",
             refused=refused,
         )

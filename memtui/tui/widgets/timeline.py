@@ -1,36 +1,69 @@
-"""Timeline pane: memories per day, week, month or year as bars, as a calendar, as growth per store.
+"""Timeline pane: memories per day, week, month or year as bars, the newest at the right.
 
-Choosing a bar or a day filters by it; shift and an arrow, or the mouse, select a range.
+Choosing a bar filters by it; shift and an arrow, or the mouse, select a range.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from datetime import date, timedelta
+from datetime import date
+from itertools import groupby, pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.content import Content
 from textual.strip import Strip
 
 from memtui import text
 from memtui.insight import timeline as timelines
-from memtui.insight.timeline import WEEKDAYS, HeatMap, Timeline, Unit, find_bar_range
+from memtui.insight.timeline import Bar, Timeline, TimeSpan, Unit, find_bar_range
 from memtui.tui import key_bindings
+from memtui.tui.appearance import Palette
 from memtui.tui.layout import Pane
 from memtui.tui.messages import SpanChosen
-from memtui.tui.widgets import bar_chart
-from memtui.tui.widgets.bar_chart import BarChart, span_words
+from memtui.tui.widgets.line_api import FocusableWidget
 
 if TYPE_CHECKING:
     from memtui.library.time_views import TimeData
 
-BARS, CALENDAR, GROWTH = "bars", "calendar", "growth"
-VIEWS = (BARS, CALENDAR, GROWTH)
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+_MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+AXIS_FROM = 30
+"""Columns from which the count of the highest bar is written at the left."""
+SPANS_FROM = 5
+"""Rows from which sessions, episodes and daily notes have a line below the bars."""
+NOTE_GLYPH, SPAN_GLYPH = "▪", "◆"
+LABEL_ROOM = 2
+"""Empty cells between two dates below the bars."""
+LABEL_FROM = 5
+"""Cells from which a month has a label."""
+WIDEST_BAR = 12
+"""Cells of a bar, however few there are."""
+USUAL_SHARE, MAX_TIMES, MIN_TO_CUT = 0.9, 4, 8
+"""A bar more than four times as high as nine of ten is cut, if there are as many bars: else a day
+on which a store was imported would press all others flat."""
+CUT_GLYPH = "▒"
+"""The top of a bar that is cut."""
 
 
-class TimelinePane(BarChart):
+def span_words(start: date, unit: Unit) -> str:
+    """The dates of a bar: `21 Nov 2026`, `16 – 22 Nov 2026`, `Nov 2026`."""
+    if unit == "year":
+        return f"{start.year}"
+    if unit == "month":
+        return f"{_MONTHS[start.month - 1]} {start.year}"
+    end = find_bar_range(start, unit)[1]
+    tail = f"{end.day} {_MONTHS[end.month - 1]} {end.year}"
+    if start == end:
+        return tail
+    head = f"{start.day}" if start.month == end.month else f"{start.day} {_MONTHS[start.month - 1]}"
+    return f"{head} – {tail}"
+
+
+class TimelinePane(FocusableWidget):
     """A row of bars, the newest at the right."""
 
     BINDINGS = [*key_bindings.bindings(Pane.TIMELINE)]
@@ -38,15 +71,14 @@ class TimelinePane(BarChart):
     def __init__(self) -> None:
         super().__init__(id=Pane.TIMELINE)
         self.border_title = Content("4 Timeline")
-        self.view = BARS
-        self._day = date.min
-        """The day under the cursor of the calendar."""
+        self.timeline: Timeline | None = None
+        self.cursor = 0
+        self._filter = ("", "")
+        """First and last day that are filtered by, as ISO dates, or empty."""
+        self._times: TimeData | None = None
         self._anchor: date | None = None
         """Where a range began that is being selected."""
-        self._head = date.min
-        """Where it ends: the first day of a bar, or a day."""
         self._drag_from = -1
-        self._heat: HeatMap | None = None
         self.chosen_unit: Unit | None = None
         """What memories are counted by; None: the finest unit that fits."""
 
@@ -63,11 +95,11 @@ class TimelinePane(BarChart):
     def show(self, timeline: Timeline, times: TimeData | None = None) -> None:
         """Show a timeline, by the unit that was chosen if one was since its bars were counted.
 
-        `times`: what calendar, growth and spans are drawn from.
+        `times`: what other units are counted from, and the spans.
         """
         before, unit = self.timeline, self.chosen_unit or timeline.unit
         if times is not None:
-            self._times, self._heat = times, None
+            self._times = times
         if self._times is not None and unit != timeline.unit:
             timeline = timelines.build(self._times.days, self._times.undated, unit)
         at = None  # the cursor stays at its time, or at the newest bar
@@ -90,115 +122,47 @@ class TimelinePane(BarChart):
     def unit(self) -> Unit | None:
         return self.timeline.unit if self.timeline else None
 
-    def next_view(self) -> None:
-        """Bars, calendar, growth."""
-        self.view = VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)]
-        self._anchor = None
-        if self.view == CALENDAR and self._bars and self.timeline:
-            self._day = find_bar_range(self._bars[self.cursor].start, self.timeline.unit)[1]
-            newest = self._newest_day()
-            self._day = min(self._day, newest) if newest else self._day
-        self._update_subtitle()
-        self.refresh()
-
     def set_unit(self, unit: Unit) -> None:
         """Count the same memories by another unit; the cursor stays at its time, of a longer bar
         at the end of it."""
         if self._times is None or not self.timeline or not self._bars:
             return
         self.chosen_unit = unit
-        last = find_bar_range(self._bars[-1].start, self.timeline.unit)[1]
         at = find_bar_range(self._bars[self.cursor].start, self.timeline.unit)[1]
-        at = min(at, self._newest_day() or last, last)
         self.timeline = timelines.build(self._times.days, self._times.undated, unit, around=at)
         self.cursor = self._index_of(at)
         self._update_subtitle()
         self.refresh()
 
     def step(self, step: int) -> None:
-        """The next bar, or the next week of the calendar."""
         self._anchor = None
-        if self.view == CALENDAR:
-            self.step_day(step * 7)
-        else:
-            self.go(self.cursor + step)
-
-    def step_day(self, days: int) -> None:
-        """Another day of the calendar."""
-        heat = self._calendar()
-        if self.view != CALENDAR or heat is None:
-            return
-        newest = self._newest_day()
-        day = bar_chart.step_day(self._day, days)
-        if heat.first <= day and (newest is None or day <= newest):
-            self._day = day
-            self._update_subtitle()
-            self.refresh()
-
-    def brush(self, step: int) -> None:
-        """Extend the selected range by a bar, or by a day of the calendar."""
-        if not self.timeline or not self._bars or self.view == GROWTH:
-            return
-        current_day = self._day if self.view == CALENDAR else self._bars[self.cursor].start
-        anchor = self._anchor or current_day
-        if self.view == CALENDAR:
-            self.step_day(step)
-            self._head = self._day
-        else:
-            self.go(self.cursor + step)
-            self._head = self._bars[self.cursor].start
-        self._anchor = anchor
-        self._select(anchor, self._head)
-
-    def _select(self, one: date, other: date) -> None:
-        """Filter by the days of two bars, or two days, and all between."""
-        unit: Unit = "day" if self.view == CALENDAR or not self.timeline else self.timeline.unit
-        first, last = sorted((one, other))
-        self._filter = first.isoformat(), find_bar_range(last, unit)[1].isoformat()
-        self.refresh()
-        self.post_message(SpanChosen(*self._filter))
-
-    def _newest_day(self) -> date | None:
-        """The last day with memories that a calendar can show."""
-        days = [day for day in self._times.days if abs(day) < 700_000] if self._times else []
-        return date(1970, 1, 1) + timedelta(days=max(days)) if days else None
-
-    def _calendar(self) -> HeatMap | None:
-        """The calendar in which the cursor's day lies, at its end if that is the newest."""
-        newest = self._newest_day()
-        if self._times is None or newest is None:
-            return None
-        weeks = min(timelines.MAX_WEEKS, max(1, self.size.width - bar_chart.LABEL_CELLS))
-        heat = self._heat
-        is_shown = heat is not None and heat.first <= self._day <= heat.last
-        if heat is None or len(heat.weeks) != weeks or not is_shown:
-            last = newest
-            if self._day < newest - timedelta(weeks=weeks - 1):
-                last = self._day + timedelta(weeks=weeks // 2)
-            self._heat = timelines.heat_map(self._times.days, min(last, newest), weeks=weeks)
-        return self._heat
+        self.go(self.cursor + step)
 
     def go_to_end(self, *, last: bool) -> None:
-        """The first or the last bar; in the calendar the first day of it that has memories, or the
-        newest day of all."""
         self._anchor = None
-        heat, newest = self._calendar(), self._newest_day()
-        if self.view != CALENDAR or heat is None or newest is None:
-            self.go(len(self._bars) - 1 if last else 0)
-            return
-        days = (heat.day(week, day) for week in range(len(heat.weeks)) for day in range(WEEKDAYS))
-        counts = (count for week in heat.weeks for count in week)
-        filled = (day for day, count in zip(days, counts, strict=True) if count > 0)
-        self._day = newest if last else next(filled, heat.first)
-        self._update_subtitle()
-        self.refresh()
+        self.go(len(self._bars) - 1 if last else 0)
 
     def go(self, index: int) -> None:
         """Move the cursor to a bar."""
-        count = len(self._bars)
-        self.cursor = max(0, min(index, count - 1))
+        self.cursor = max(0, min(index, len(self._bars) - 1))
         self._update_subtitle()
         self.refresh()
+
+    def brush(self, step: int) -> None:
+        """Extend the selected range by a bar."""
+        if self._bars:
+            self._anchor = self._anchor or self._bars[self.cursor].start
+            self.go(self.cursor + step)
+            self._select(self._anchor, self._bars[self.cursor].start)
+
+    def _select(self, one: date, other: date) -> None:
+        """Filter by the days of two bars and all between."""
+        if self.timeline is not None:
+            first, last = sorted((one, other))
+            until = find_bar_range(last, self.timeline.unit)[1]
+            self._filter = first.isoformat(), until.isoformat()
+            self.refresh()
+            self.post_message(SpanChosen(*self._filter))
 
     @property
     def is_dated(self) -> bool:
@@ -207,38 +171,25 @@ class TimelinePane(BarChart):
 
     @property
     def choosable(self) -> bool:
-        """Whether there are bars or days to filter by."""
-        return bool(self.timeline and self._bars) and self.view != GROWTH
+        """Whether there are bars to filter by."""
+        return bool(self._bars)
 
     def choose(self) -> None:
         """Filter by the bar under the cursor; remove the filter if it is that bar."""
-        if not self.timeline or not self.choosable:
-            return
-        first = last = self._day
-        if self.view == BARS:
+        if self.timeline is not None and self._bars:
             first, last = find_bar_range(self._bars[self.cursor].start, self.timeline.unit)
-        chosen = first.isoformat(), last.isoformat()
-        self.post_message(SpanChosen(*(("", "") if chosen == self._filter else chosen)))
+            chosen = first.isoformat(), last.isoformat()
+            self.post_message(SpanChosen(*(("", "") if chosen == self._filter else chosen)))
 
     def _update_subtitle(self) -> None:
         if not self.timeline or not self._bars:
             self.say_below(Content(""))
             return
-        undated = self.timeline.undated
-        if self.view == GROWTH:
-            self.border_title = Content("4 Growth per store")
-            self.say_below(Content(f"{text.number(undated)} undated" if undated else ""))
-            return
-        if self.view == CALENDAR:
-            self.border_title = Content("4 Calendar")
-            count = bar_chart.count_on(self._times.days, self._day, self._day) if self._times else 0
-            self.say_below(Content(f"{span_words(self._day, 'day')}: {text.number(count)}"))
-            return
         bar = self._bars[self.cursor]
         parts = [f"{span_words(bar.start, self.timeline.unit)}: {text.number(bar.count)}"]
         parts += self._span_counts(bar)
         for count, words in (
-            (undated, "undated"),
+            (self.timeline.undated, "undated"),
             (self.timeline.earlier, "earlier"),
             (self.timeline.later, "later"),
         ):
@@ -255,13 +206,6 @@ class TimelinePane(BarChart):
         if not self.timeline or not self._bars:
             words = text.cut(" no dated memories" if self.timeline else "", width)
             strip = Strip([Segment(words, self.palette.faint)] if y == height // 2 else [])
-        elif self.view == CALENDAR:
-            strip = self._calendar_line(y)
-        elif self.view == GROWTH:
-            growth = self._times.growth if self._times else None
-            strip = Strip([])
-            if growth is not None:
-                strip = bar_chart.draw_growth(growth, y, width, height, self.palette)
         elif y == height - 1 and height > 1:
             strip = self._labels(width)
         elif y == height - 2 and self._has_span_line(height):
@@ -271,19 +215,135 @@ class TimelinePane(BarChart):
             strip = self._bar_line(rows - (1 if rows > 1 else 0) - 1 - y, rows)
         return strip.adjust_cell_length(width).apply_style(self.ground)
 
-    def _calendar_line(self, y: int) -> Strip:
-        heat = self._calendar()
-        if heat is None:
-            return Strip([])
-        cursor = self._day if self.has_focus else None
-        cells = bar_chart.cells_of_day(heat, self.size.width)
-        y += self._rows_above
-        return bar_chart.draw_calendar(heat, y, self.palette, cursor, self._filter, cells)
+    @property
+    def _bars(self) -> tuple[Bar, ...]:
+        return self.timeline.bars if self.timeline else ()
+
+    def _spans_in(self, bar: Bar) -> list[TimeSpan]:
+        """Sessions, episodes and daily notes that touch a bar."""
+        if self._times is None or self.timeline is None:
+            return []
+        first, last = find_bar_range(bar.start, self.timeline.unit)
+        return [
+            span
+            for span in self._times.spans
+            if span.start.date() <= last and first <= span.end.date()
+        ]
+
+    def _span_counts(self, bar: Bar) -> list[str]:
+        spans = self._spans_in(bar)
+        episodes = sum(span.kind == "episode" for span in spans)
+        notes = len(spans) - episodes
+        counts = [f"{SPAN_GLYPH} {episodes} session{'s' * (episodes != 1)}"] if episodes else []
+        return counts + ([f"{NOTE_GLYPH} {notes} daily note{'s' * (notes != 1)}"] if notes else [])
+
+    def _window(self) -> tuple[int, list[int]]:
+        """First visible bar, and the column where each one begins, with the end of the last."""
+        left = len(self._top_words) + 1
+        width, count = max(1, self.size.width - left - 1), len(self._bars)
+        shown = min(count, width)
+        first = max(0, min(count - shown, self.cursor - shown + 1))
+        if self.cursor >= count - shown:
+            first = max(0, count - shown)
+        width = min(width, shown * WIDEST_BAR)
+        return first, [left + at * width // max(1, shown) for at in range(shown + 1)]
 
     @property
-    def _rows_above(self) -> int:
-        """Rows of the calendar that are left out: the months, where they would hide Sunday."""
-        return int(self.size.height <= len(bar_chart.DAY_NAMES))
+    def _top(self) -> int:
+        """Return the count that a bar of full height stands for."""
+        counts = sorted(bar.count for bar in self._bars if bar.count)
+        if len(counts) < MIN_TO_CUT:
+            return counts[-1] if counts else 1
+        most = MAX_TIMES * counts[int((len(counts) - 1) * USUAL_SHARE)]
+        return next(count for count in reversed(counts) if count <= most)
+
+    @property
+    def _top_words(self) -> str:
+        """The count of a bar of full height, and the highest of those cut: where there is room."""
+        if self.size.width < AXIS_FROM:
+            return ""
+        top, most = self._top, max((bar.count for bar in self._bars), default=0)
+        return text.number(top) + (f" {CUT_GLYPH}{text.number(most)}" if most > top else "")
+
+    def _has_span_line(self, height: int) -> bool:
+        return height >= SPANS_FROM and self._times is not None and bool(self._times.spans)
+
+    def _span_line(self, width: int) -> Strip:
+        """Below the bars, in which of them sessions, episodes and daily notes lie."""
+        first, edges = self._window()
+        line = [" "] * width
+        for index, at in enumerate(edges[:-1]):
+            spans = self._spans_in(self._bars[first + index])
+            if spans and at < width:
+                episode = any(span.kind == "episode" for span in spans)
+                line[at] = SPAN_GLYPH if episode else NOTE_GLYPH
+        return Strip([Segment("".join(line), self.palette.accent)])
+
+    def _bar_line(self, level: int, height: int) -> Strip:
+        """One line of the bars, level 0 at the bottom."""
+        first, edges = self._window()
+        levels = max(1, height - (1 if height > 1 else 0))
+        axis = self._top_words if level == levels - 1 else ""
+        top, palette = self._top, self.palette
+        pieces = [(axis.ljust(edges[0]), palette.faint)]
+        for index, (start, end) in enumerate(pairwise(edges), first):
+            bar = self._bars[index]
+            eighths = min(levels * 8, round(bar.count / top * levels * 8))
+            if bar.count:
+                eighths = max(1, eighths)
+            part = max(0, min(8, eighths - level * 8))
+            gap = 1 if end - start > 1 else 0
+            sign, style = _EIGHTHS[part], self._style(index, bar, palette)
+            if bar.count > top and level == levels - 1:
+                sign = CUT_GLYPH
+            if not part and level == 0:
+                is_cursor = index == self.cursor and self.has_focus
+                sign, style = "·", palette.accent if is_cursor else palette.faint
+            pieces.append((sign * (end - start - gap) + " " * gap, style))
+        return Strip(
+            Segment("".join(words for words, _ in run), style)
+            for style, run in groupby(pieces, key=itemgetter(1))
+        )
+
+    def _style(self, index: int, bar: Bar, palette: Palette) -> Style:
+        if index == self.cursor and self.has_focus:
+            return palette.bar_cursor
+        if self._filter != ("", ""):
+            since, until = self._filter
+            unit = self.timeline.unit if self.timeline is not None else "day"
+            first, last = find_bar_range(bar.start, unit)
+            if last.isoformat() < since or first.isoformat() > (until or "9999"):
+                return palette.faint
+        return palette.bar
+
+    def _labels(self, width: int) -> Strip:
+        """The months below the bars, with the year where it is new.
+
+        The first year is written where there is room for it. A later one takes the place of the
+        months after it: months of two years could not be told apart.
+        """
+        marks: list[tuple[int, date]] = []
+        first, edges = self._window()
+        for index, at in enumerate(edges[:-1], first):
+            start = self._bars[index].start
+            if not marks or (start.year, start.month) != (marks[-1][1].year, marks[-1][1].month):
+                marks.append((at, start))
+        line, free_from, year = [" "] * width, 0, 0
+        unit = self.timeline.unit if self.timeline is not None else "day"
+        if unit in ("day", "week") and len(marks) > 1 and marks[1][0] < marks[0][0] + LABEL_FROM:
+            del marks[0]  # the end of a month, in the way of the next one
+        for (at, start), (following, _) in pairwise([*marks, (width + LABEL_ROOM, date.max)]):
+            label, long = _MONTHS[start.month - 1], f"{_MONTHS[start.month - 1]} {start.year}"
+            if unit == "year":
+                label = f"{start.year}"
+            elif start.year != year and at >= free_from:
+                end = following if start.year == marks[0][1].year else width + LABEL_ROOM
+                if at + len(long) + LABEL_ROOM <= end:
+                    label, year = long, start.year
+            if at >= free_from and at + len(label) <= width:
+                line[at : at + len(label)] = label
+                free_from = at + len(label) + LABEL_ROOM
+        return Strip([Segment("".join(line), self.palette.faint)])
 
     # Mouse
 
@@ -296,7 +356,7 @@ class TimelinePane(BarChart):
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         offset = event.get_content_offset(self)
-        if offset is not None and self.view == BARS:
+        if offset is not None:
             self._drag_from, self._anchor = self._bar_at(offset.x), None
             if self._drag_from >= 0:
                 self.capture_mouse()
@@ -318,19 +378,7 @@ class TimelinePane(BarChart):
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is None or not self._bars or self.view == GROWTH:
-            return
-        if self.view == CALENDAR:
-            heat = self._calendar()
-            cells = bar_chart.cells_of_day(heat, self.size.width) if heat else 1
-            y = offset.y + self._rows_above
-            day = bar_chart.day_at(heat, offset.x, y, cells) if heat else None
-            if day is not None:
-                self._day = day
-                self._update_subtitle()
-                self.choose()
-            return
-        index = self._bar_at(offset.x)
+        index = self._bar_at(offset.x) if offset is not None else -1
         if index >= 0 and self._anchor is None:  # else a range has just been selected
             self.go(index)
             self.choose()

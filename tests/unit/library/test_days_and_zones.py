@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from memtui.insight import timeline
-from memtui.insight.timeline import UNITS, find_bar_range, heat_map
+from memtui.insight.timeline import UNITS, find_bar_range
 from memtui.library import Library
 from memtui.library.past_library import PastViews
 from memtui.library.time_views import read_times
@@ -74,12 +74,6 @@ def test_a_bar_its_filter_and_the_shown_dates_have_the_same_memories(
             listed = days_of(library, parse_query(f"since:{first} until:{last}", library.now()))
             assert len(listed) == bar.count, (zone, unit, first)
             assert first <= listed[0] <= listed[-1] <= last
-    heat = heat_map(times.days, date(2021, 1, 6))
-    cells = {
-        heat.day(week, at): n for week, row in enumerate(heat.weeks) for at, n in enumerate(row)
-    }
-    assert cells[date(2020, 12, 31)] == cells[date(2021, 1, 5)] == len(CLOCKS)
-    assert cells[date(2021, 1, 6)] == 0
 
 
 @pytest.mark.parametrize("border", BORDERS)

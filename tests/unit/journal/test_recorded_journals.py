@@ -1,0 +1,72 @@
+"""A journal that an earlier memtui wrote is read, recovered, undone and redone by this one."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from memtui.journal import ActionState
+from tests.record_journal import opened, state_of, unpack
+
+
+def test_the_recorded_journal_holds_every_kind_of_edit(tmp_path: Path) -> None:
+    """Read as it lies in the file, whatever the edits are called by now."""
+    unpack(tmp_path)
+    kinds = set()
+    with closing(sqlite3.connect(tmp_path / "state" / "journal.sqlite")) as db:
+        for key, packed, before, after in db.execute(
+            "SELECT key, fields, before, after FROM edits JOIN targets ON targets.id = target"
+        ):
+            fields = json.loads(packed)
+            how = [name for name in ("items", "by_lines", "book_keeping") if fields.get(name)]
+            did = "insert" if before is None else "remove" if after is None else "change"
+            kinds.add(" ".join([json.loads(key)["edit"], *how[:1], did]))
+    assert sorted(kinds) == [
+        "RecordEdit change",
+        "RecordEdit insert",
+        "RecordEdit remove",
+        "RowEdit change",
+        "RowEdit insert",
+        "RowEdit remove",
+        "SidecarEdit change",
+        "SidecarEdit insert",
+        "SidecarEdit remove",
+        "TextEdit by_lines change",
+        "TextEdit change",
+        "TextEdit insert",
+        "TextEdit items change",
+        "TextEdit items insert",
+        "TextEdit items remove",
+        "TextEdit remove",
+        "TreeEdit insert",
+        "ValueEdit book_keeping change",
+        "ValueEdit change",
+    ]
+
+
+@pytest.mark.slow
+def test_each_recorded_action_is_undone_and_redone_byte_for_byte(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    states = unpack(tmp_path)
+    with opened(tmp_path) as library:
+        killed = library.log(anywhere=True)[0]
+        assert killed.state is ActionState.DONE
+        assert killed.note == "only a part of it reached the disk; undo takes that part back"
+        for number in reversed(range(len(states))):
+            library.undo(anywhere=True)
+            assert state_of(tmp_path) == states[number], f"undone down to state {number}"
+            if not number:
+                break
+        for number, state in enumerate(states[1:], 1):
+            library.redo(anywhere=True)
+            assert state_of(tmp_path) == state, f"redone up to state {number}"
+        for _ in states[1:]:
+            library.undo(anywhere=True)
+        assert state_of(tmp_path) == states[0]
+    record_property("figure", f"recorded journals: {len(states)} actions undone and redone")
