@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from memtui.config import Embedding
-from memtui.search import analysis, embedding, fusion, matching, ranking, vector_building
+from memtui.search import analysis, embedding, matching, ranking, vector_building
 from memtui.search.array_types import Floats
 from memtui.search.documents import IndexedDocument
 from memtui.search.embedding import Embedder
-from memtui.search.hits import Match
 
 
 class Way(NamedTuple):
@@ -24,7 +23,7 @@ class Way(NamedTuple):
 
     name: str
     how: str
-    """`text`, `vectors`, `sum` or `rank`."""
+    """`text`, `vectors` or `sum`."""
     weight: float = 0.0
 
 
@@ -35,9 +34,8 @@ WAYS = (
     TEXT,
     VECTORS,
     *(Way(f"sum, weight {weight}", "sum", weight) for weight in WEIGHTS),
-    *(Way(f"rank, weight {weight}", "rank", weight) for weight in WEIGHTS),
 )
-CHOSEN = Way("as chosen", fusion.SUM, ranking.DEFAULTS.meaning)
+CHOSEN = Way("as chosen", "sum", ranking.DEFAULTS.meaning)
 TEXT_VARIANTS: list[tuple[str, object, str, object]] = [
     ("question words kept", analysis, "QUESTION_WORDS", frozenset()),
     ("no stemming", analysis, "stem", lru_cache(maxsize=None)(lambda word: word)),
@@ -75,11 +73,13 @@ def meant(documents: tuple[IndexedDocument, ...]) -> Meant | None:
     return None if embedder is None else Meant(documents, embedder)
 
 
-def fused(found: Match, way: Way, cosines: Floats | None) -> Match:
-    """What the text found, with what the vectors add in this way."""
-    if cosines is None or way.how == "text":
-        return found
-    everything = np.ones(len(cosines), np.bool_)
-    if way.how == "vectors":
-        return fusion.match_by_meaning(cosines, everything)
-    return fusion.fuse_scores(found, cosines, everything, way.weight, way.how)
+class Near:
+    """Stands for the vectors of a library."""
+
+    floor = 0.0
+
+    def __init__(self, cosines: Floats) -> None:
+        self._cosines = cosines
+
+    def cosines(self, *_: object) -> Floats:
+        return self._cosines
