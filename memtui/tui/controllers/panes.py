@@ -16,8 +16,8 @@ from memtui.model import Memory
 from memtui.tui.layout import Pane
 
 if TYPE_CHECKING:
+    from memtui.insight.lineage import Lineage
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.messages import ReferencesFound
     from memtui.tui.screen_interface import ScreenInterface
     from memtui.tui.status_text import StatusText
 
@@ -183,9 +183,9 @@ class DetailController:
         if memory is not None:
             self._screen.worker.relate(memory)
 
-    def related(self, event: ReferencesFound) -> None:
+    def show_related(self, memory: Memory, lineage: Lineage) -> None:
         """Show the references that were found for a memory."""
         screen = self._screen
-        if event.memory is screen.detail.memory:
-            screen.detail.show_references(self._status_text.references(event.lineage))
+        if memory is screen.detail.memory:
+            screen.detail.show_references(self._status_text.references(lineage))
             screen.update_keys()

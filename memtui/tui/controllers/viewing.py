@@ -13,7 +13,6 @@ from memtui.model import Memory, to_record
 from memtui.tui import sanitizing
 from memtui.tui.app_interface import AppInterface, Choice
 from memtui.tui.jobs import Job
-from memtui.tui.messages import Progressed
 
 if TYPE_CHECKING:
     from memtui.library import Library
@@ -202,7 +201,7 @@ class ViewingActions:
                 chosen = chosen or ([current] if current is not None else [])
                 return _prepare(form, chosen) if chosen else None
             finally:
-                job.post(Progressed(None))
+                job.end_progress()
 
         def copy(copied: ClipboardText | None) -> None:
             if copied is not None:
