@@ -90,9 +90,7 @@ class IndexState:
             alive: of the same rows.
             kept_slots: slots that stay, those of all bases among them; ascending.
         """
-        bases = [
-            replace(s, first=renumber_slot(kept_slots, s.first), cached_hits={}) for s in self.bases
-        ]
+        bases = [replace(s, first=renumber_slot(kept_slots, s.first)) for s in self.bases]
         renumbered = IndexState(tuple(bases))
         return renumbered.covering(lambda slot: rows[int(kept_slots[slot])], alive[kept_slots])
 
@@ -106,7 +104,7 @@ class ProvisionalIndex:
 
     Rows are indexed in batches that are kept: the first keystroke pays for what is loaded (1.25 s
     of CPU at 33,000), later ones for what was loaded since, and a cancelled one loses at most
-    one batch. Stems and frequent prefixes, which pay off only over a session, are left out. Any
+    one batch. Stems, which pay off only over a session, are left out. Any
     thread may use it.
     """
 
