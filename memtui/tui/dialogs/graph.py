@@ -20,7 +20,7 @@ from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.traversal import Direction, Neighbourhood
 from memtui.library import Library
 from memtui.query import TimeCondition
-from memtui.tui.app_interface import Choice
+from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
