@@ -251,7 +251,7 @@ class LibraryReader:
             is_indexed=index.is_ready,
             provisional=self._index.provisional,
             exact=lambda term: self._index.search_whoosh(
-                term, self.loaded.caches, self.loaded.slots
+                term, self.loaded.caches, self.loaded.slots, loaded.columns.alive
             ),
             weights=self.weights,
             semantic=self.semantic,
