@@ -26,7 +26,7 @@ from memtui.text import cut_line, masked_always, one_line
 
 if TYPE_CHECKING:
     from memtui.bundle.restoring import Restoration
-    from memtui.insight.link_graph import Node
+    from memtui.insight.links import Node
     from memtui.insight.versions import VersionHistory
     from memtui.journal import Journal, JournalAction
     from memtui.journal.purging import OwnCopies

@@ -46,7 +46,7 @@ class InsightActions:
 
     def _graph(self) -> None:
         """Show the links of the memory under the cursor, or of the entity in the entity pane."""
-        from memtui.insight.link_graph import Node, NodeKind
+        from memtui.insight.links import Node, NodeKind
         from memtui.tui.dialogs.graph import GraphScreen
 
         screen, library = self._screen, self._screen.worker.library
