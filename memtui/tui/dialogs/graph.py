@@ -26,7 +26,7 @@ from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.query import Condition, Query, TimeCondition
 from memtui.tui import appearance
-from memtui.tui.app_interface import Choice
+from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file
