@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui.changes import Edit, RecordEdit, RowEdit, StoreEdits, TextEdit, TreeEdit
+from memtui.dataclass import replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, StoreError
 from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 
+from memtui.dataclass import replace
 from memtui.errors import RefError, did_you_mean
 from memtui.library.snapshot import Rows
 from memtui.model import Memory

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from memtui.dataclass import replace
 from memtui.model import CURRENT, STATUSES
 from memtui.search.array_types import Mask
 from memtui.search.columns import Columns

@@ -12,11 +12,11 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from memtui.changes import Change, Outcome, Plan
+from memtui.dataclass import replace
 from memtui.model import CURRENT, Link, Memory, Place
 from memtui.stores.format import ConvertedMemory
 from memtui.stores.listed_texts import TEXT_KEY, AnyList, ListFile

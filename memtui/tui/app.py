@@ -8,7 +8,6 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -24,6 +23,7 @@ from textual.worker import WorkerFailed
 
 from memtui import text
 from memtui.config import Settings
+from memtui.dataclass import replace
 from memtui.themes import MONO
 from memtui.tui import actions, key_bindings
 from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome, Launch

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from threading import Event
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, TypeVar
 
+from memtui.dataclass import replace
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent, stoppable

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, time
 from typing import TYPE_CHECKING, NamedTuple
 
 from memtui import query as queries
+from memtui.dataclass import replace
 from memtui.model import UNTYPED, Memory, Place
 from memtui.query import Condition, Operator, Query, Sort, TimeCondition
 

@@ -17,13 +17,14 @@ import argparse
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from memtui.dataclass import replace
 from memtui.model import Memory
 from memtui.query import parse_query
 from memtui.search import columns, context, finder, matching, postings, ranking

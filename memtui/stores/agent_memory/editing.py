@@ -6,10 +6,10 @@ again. A note is a file: its text can be changed, or the file deleted.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
+from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.files.json.editing import put_member
 from memtui.files.json.locating import load

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused
 from memtui.model import Memory
 from memtui.stores import listed_texts

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, GraphRecord, parse_graph

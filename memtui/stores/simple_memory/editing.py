@@ -6,10 +6,10 @@ Only the values that change are written; `rules` says what each field may hold.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from memtui.changes import Act, Change, Edit, Plan
+from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.dataclass import replace
 from memtui.tui.app_interface import Choice
 from memtui.tui.layout import Pane
 

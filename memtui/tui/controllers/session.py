@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from memtui import query as queries
 from memtui import text
 from memtui.config import session
 from memtui.config.session import Session
+from memtui.dataclass import replace
 from memtui.tui import actions, first_frame, screen_cache
 from memtui.tui.actions import MOVING
 from memtui.tui.key_queue import LONGEST_HOLD

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +12,7 @@ from textual.app import ComposeResult
 from textual.content import Content
 
 from memtui import text
+from memtui.dataclass import replace
 from memtui.errors import MemtuiError
 from memtui.insight import graph_export, graph_layout
 from memtui.insight.graph_layout import PlacedNode

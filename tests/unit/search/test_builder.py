@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import stat
 import time
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from memtui import child_processes
+from memtui.dataclass import replace
 from memtui.model import Memory
 from memtui.query import parse_query
 from memtui.search import catalog, columns, segment_files

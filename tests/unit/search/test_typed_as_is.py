@@ -6,7 +6,6 @@ import json
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from memtui.dataclass import replace
 from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.indexing import ProvisionalIndex
 from memtui.library.snapshot import Rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtui.dataclass import replace
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never
 from memtui.query import Query, parse_query
