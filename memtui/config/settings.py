@@ -43,14 +43,15 @@ class Embedding(Struct, frozen=True, forbid_unknown_fields=True):
     """The model for embeddings; a server is used only where it is configured here."""
 
     kind: Literal["static", "ollama", "openai", "off"] = "static"
-    """`static` is the extra `semantic`, nothing where that is missing."""
+    """`static` is the extra `semantic`, nothing where that is missing; `ollama`, of older settings,
+    is an OpenAI server at the address of an Ollama."""
     url: str = ""
     """Of the server; empty: where an Ollama on this machine listens."""
     model: str = ""
     key_variable: str = ""
     """Environment variable with the key; memtui never writes the key to a file."""
     fusion: Literal["sum", "rank", "words"] = "sum"
-    """How text and vector scores are combined."""
+    """Of older settings; only the sum is left, whatever is named here."""
 
 
 class LanguageModel(Struct, frozen=True, forbid_unknown_fields=True):
@@ -324,12 +325,11 @@ SCHEMA: tuple[Setting, ...] = (
         Embedding,
         "a table with kind, url, model, key_variable and fusion, text in quotes",
         "Search by meaning. static: what `pip install memtui[semantic]` brings, offline; nothing\n"
-        "without it. off: never. ollama, openai (any that speaks its way): a server, which the\n"
-        "texts of your memories are sent to, for example\n"
-        'embedding = { kind = "ollama", url = "http://127.0.0.1:11434", model = "all-minilm" }\n'
-        "and key_variable, the name of the environment variable that holds the key.\n"
-        "fusion: how text and meaning become one order: sum, rank or words (near words only).",
-        '{ kind = "static", fusion = "sum" }',
+        "without it. off: never. openai: a server that speaks OpenAI's API, as Ollama does too,\n"
+        "which the texts of your memories are sent to, for example\n"
+        'embedding = { kind = "openai", url = "http://127.0.0.1:11434/v1", model = "all-minilm" }\n'
+        "and key_variable, the name of the environment variable that holds the key.",
+        '{ kind = "static" }',
         at_start=True,
     ),
     Setting(

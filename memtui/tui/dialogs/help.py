@@ -46,7 +46,7 @@ SYNTAX = (
     ("prefer:decision", "this type ranks higher"),
     ("-type:bug", "a minus excludes; works with every filter"),
 )
-QUERY_PAGE = "query-language.md"
+QUERY_PAGE = "search.md"
 MARKS = (
     ("◆ ◇ ·", "importance high, medium, low"),
     (" ".join(appearance.STATUS_GLYPHS[value] for value in STATUSES[1:]), ", ".join(STATUSES[1:])),
