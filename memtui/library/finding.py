@@ -34,7 +34,6 @@ from memtui.search.finder import HiddenMatches, RankedHits
 from memtui.search.hits import Match, Substitution
 from memtui.search.literals import LiteralSearch
 from memtui.search.matching import ExactLookup
-from memtui.search.numbering import RefSlots
 from memtui.search.postings import Segment
 from memtui.search.ranking import DEFAULTS, Weights
 from memtui.search.row_filters import LinkedTo, RowFilters
@@ -113,8 +112,8 @@ class SearchResult:
         return expansion.mask_with_parts(self.segments, len(self.columns), parts)
 
     def ref_of(self, slot: int) -> str:
-        """The ref of a memory; one from the cache is not decoded for it."""
-        return self.rows.ref_of(slot)
+        """The ref of a memory."""
+        return self.rows[slot].ref
 
     def slots_of_refs(self, refs: Collection[str]) -> set[int]:
         """The slots of memories with one of these refs."""
@@ -140,6 +139,7 @@ class Searchable(NamedTuple):
 
     rows: Rows
     columns: Columns
+    slot_of: Mapping[str, int]
     segments: tuple[Segment, ...]
     is_indexed: bool
     """Whether the segments cover every row; else `provisional` does."""
@@ -157,15 +157,14 @@ class Searchable(NamedTuple):
 def find(
     query: Query,
     scope: Searchable,
-    slots_of: Callable[[], RefSlots],
     cancelled: Callable[[], bool],
 ) -> SearchResult:
     """Run the query. Raises Cancelled."""
     alive = scope.columns.alive
-    rows = RowFilters(scope.rows, alive, slots_of, _has_secret, cancelled, scope.linked_to, [])
+    rows = RowFilters(scope.rows, alive, scope.slot_of, _has_secret, cancelled, scope.linked_to, [])
     leaves = _Leaves(scope, rows, cancelled)
     match = _match(query, scope, leaves)
-    ids = _match_ids(query, scope, slots_of)
+    ids = _match_ids(query, scope)
     hits = finder.find_hits(query, scope.columns, match, scope.now, scope.weights, ids, leaves)
     words = query.words if match is None else (*_significant(query.words), *match.words)
     how = "all" if match is None else "index" if scope.is_indexed else "scan"
@@ -327,7 +326,7 @@ def similar(
     return SimilarMemories(slots, scores, how, words, scope.rows)
 
 
-def _match_ids(query: Query, scope: Searchable, slots_of: Callable[[], RefSlots]) -> list[int]:
+def _match_ids(query: Query, scope: Searchable) -> list[int]:
     """Slots of memories whose id begins with the only word of the query."""
     if len(query.terms) != 1 or query.terms[0].negated or query.groups:
         return []
@@ -338,9 +337,8 @@ def _match_ids(query: Query, scope: Searchable, slots_of: Callable[[], RefSlots]
         return []
     return [
         slot
-        for ref, slot in slots_of().find(term.text)
-        if (ref == term.text or ref.partition(":")[2].startswith(term.text))
-        and slot < len(scope.columns)  # the row may be newer than the columns
+        for ref, slot in scope.slot_of.items()
+        if term.text in ref and (ref == term.text or ref.partition(":")[2].startswith(term.text))
     ]
 
 

@@ -136,10 +136,6 @@ class LibraryWorker:
 
     # As of a time
 
-    def prepare_past(self) -> None:
-        """Read ahead what `go_to` needs."""
-        self.run("past", lambda library, job: self.past_views(library, job).prepare(), present=True)
-
     def go_to(self, at: TimeCondition, done: Callable[[object], object]) -> None:
         """Show the stores as of a time; calls `done` once they are shown."""
 
@@ -271,9 +267,9 @@ class LibraryWorker:
     def _show_news(self, library: Library, job: Job) -> None:
         """Post the present rows, and which of them are new."""
         before, self._last_memories = self._last_memories, library.current_memories()
-        removed_serials, added_serials = library.diff_memories(before, self._last_memories)
-        removed = before.rows.with_serials(removed_serials) if before is not None else {}
-        added = self._last_memories.rows.with_serials(added_serials)
+        gone, come = library.diff_memories(before, self._last_memories)
+        removed = before.take(gone) if before is not None else {}
+        added = self._last_memories.take(come)
         fresh = view_state.find_changed(removed, added)
         again = view_state.map_replaced(removed, added)
         job.post(messages.RowsChanged(complete=True, fresh=fresh, again=again))

@@ -85,7 +85,6 @@ class InsightActions:
         if screen.worker.past is not None:
             screen.leave_past()
             return
-        screen.worker.prepare_past()
 
         def chosen(time: TimeCondition) -> None:
             screen.search_bar.set_activity("going back …")

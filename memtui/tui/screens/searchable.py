@@ -285,7 +285,7 @@ class SearchableScreen(PaneScreen):
             return []
         rows = library.snapshot.rows
         slots = (rows.slot(serial) for serial in sorted(self.memories.marked))
-        return [rows.ref_of(slot) for slot in slots if slot >= 0]
+        return [rows[slot].ref for slot in slots if slot >= 0]
 
     def chosen_entity(self) -> str:
         """The one entity that is filtered by; empty when there is none."""

@@ -109,7 +109,7 @@ def test_an_answer_keeps_its_rows_when_slots_are_given_anew(home: Path) -> None:
         assert shown(found) == before
         assert library.explain(found, 0) == parts
         gone, come = library.diff_memories(present, library.current_memories())
-        was, now = present.rows.with_serials(gone), library.snapshot.rows.with_serials(come)
+        was, now = present.take(gone), library.current_memories().take(come)
         label = library.stores[0].label
         assert {memory.ref for memory in now.values()} == {m.ref for m in library.memories(label)}
         assert set(said(list(was.values()))) == set(before)

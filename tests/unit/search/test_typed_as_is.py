@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from memtui.dataclass import replace
 from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.indexing import ProvisionalIndex
 from memtui.library.snapshot import Rows
-from memtui.model import Memory, to_record
+from memtui.model import Memory
 from memtui.query import Query, Term, parse_query
 from memtui.search import (
     analysis,
-    catalog,
     columns,
     finder,
     literals,
@@ -32,20 +28,15 @@ from memtui.search import (
 )
 from memtui.search.documents import to_document
 from memtui.search.literals import LiteralSearch
-from memtui.search.numbering import RefSlots
 from memtui.testing.hostile_values import ALL
 from tests.unit.search.memories_for_tests import NOW, memory
-
-
-def no_refs() -> RefSlots:
-    return RefSlots(Rows(), np.zeros(0, np.bool_), (), {})
 
 
 def search(memories: Sequence[Memory], query: Query) -> SearchResult:
     table = columns.build(memories)
     segment = postings.build(map(to_document, memories))
-    scope = Searchable(Rows([memories]), table, (segment,), True, ProvisionalIndex(), now=NOW)
-    return find(query, scope, no_refs, lambda: False)
+    scope = Searchable(Rows(memories), table, {}, (segment,), True, ProvisionalIndex(), now=NOW)
+    return find(query, scope, lambda: False)
 
 
 def ask(memories: Sequence[Memory], line: str, *, typing: bool = False) -> SearchResult:
@@ -270,9 +261,9 @@ def test_hidden_memories_are_those_that_lifting_the_filter_shows(line: str) -> N
     assert sum(one.count for one in found.hidden) == every.total - found.total
 
 
-def test_literals_are_found_in_cached_rows_too() -> None:
+def test_literals_are_found() -> None:
     memories = texts("a -> b", "nothing", "→ there")
-    literals = LiteralSearch(Rows([memories]))
+    literals = LiteralSearch(Rows(memories))
     assert literals.find("->").tolist() == [0]
     assert literals.find("→").tolist() == [2]
 
@@ -281,36 +272,6 @@ def test_a_match_of_marks_is_empty() -> None:
     segment = postings.build(map(to_document, texts("one", "two")))
     assert not matching.match_terms([segment], 2, (Term("*"), Term("?"))).found.any()
     assert finder.MAX_NAMED >= 1
-
-
-@pytest.mark.parametrize("sign", ["->", "🔔", '"', "\\", "ü&", "e.t"])
-def test_texts_in_the_cache_are_searched_as_those_in_memory(tmp_path: Path, sign: str) -> None:
-    memories = texts("plain", f'in "quotes" \\ {sign} here', "und so weiter", f"{sign}")
-    home = tmp_path / "cache"
-    home.mkdir()
-    cached = catalog.save(home, (), map(catalog.encode_row, memories), columns.build(memories))
-    table, parts = [*memories, memory(4, f"x {sign}")], [cached.rows, [memory(4, f"x {sign}")]]
-    by_cache, by_memory = LiteralSearch(Rows(parts)), LiteralSearch(Rows([table]))
-    assert by_cache.find(sign).tolist() == by_memory.find(sign).tolist() != []
-    assert by_cache.find(sign.upper()).tolist() == by_memory.find(sign).tolist()
-
-
-@pytest.mark.slow
-@given(
-    st.lists(st.text(alphabet='a:,{}[]-.+"\\é', max_size=6), min_size=1, max_size=4),
-    st.sampled_from(':,{}[]-.+"\\'),
-)
-def test_a_sign_of_the_records_structure_is_found_in_every_field_that_is_searched(
-    drawn: list[str], sign: str
-) -> None:
-    """The bytes of cached records are searched for it, and no record with it is left out."""
-    pattern = literals._symbol_pattern(sign)
-    for name in ("title", "content", "entity", "type", "source", "tags", "also_entities"):
-        value = tuple(drawn) if name in ("tags", "also_entities") else "".join(drawn)
-        held = replace(memory(0, "x"), **{name: value})  # type: ignore[arg-type]
-        record = json.dumps(to_record(held), separators=(",", ":")).encode()
-        if sign in "".join(drawn):
-            assert pattern.search(record), name
 
 
 _WORDS = st.sampled_from(["lease", "queue", "Queue", "leases", "iPhone", "Zürich", "full"])
@@ -329,7 +290,7 @@ def test_no_text_that_holds_what_was_typed_is_left_unread(
     memories = [memory(number, content) for number, content in enumerate(contents)]
     segment = postings.build([to_document(each) for each in memories])
     typed, slots = " ".join(words), np.arange(len(memories))
-    held = LiteralSearch(Rows([memories])).has_begun(slots, [typed])[0]
+    held = LiteralSearch(Rows(memories)).has_begun(slots, [typed])[0]
     may_hold = match_bonuses._may_hold([segment], slots, typed)
     twice = [content.lower().count("iphone") > 1 for content in contents]  # see `_may_hold`
     assert not (held & ~may_hold & ~np.array(twice)).any()
@@ -365,10 +326,10 @@ def test_a_line_typed_by_letter_finds_what_it_finds_at_once(seed: int) -> None:
     def scope() -> Searchable:  # another index each time: nothing is kept of it
         segment = postings.build(map(to_document, memories))
         table = columns.build(memories)
-        return Searchable(Rows([memories]), table, (segment,), True, ProvisionalIndex(), now=NOW)
+        return Searchable(Rows(memories), table, {}, (segment,), True, ProvisionalIndex(), now=NOW)
 
     def told(line: str, where: Searchable) -> object:
-        found = find(parse_query(line, NOW, typing=True), where, no_refs, lambda: False)
+        found = find(parse_query(line, NOW, typing=True), where, lambda: False)
         parts = [
             finder.explain_hit(found.query, found.hits, where.columns, slot, NOW)
             for slot in found.slots[:20]
