@@ -171,7 +171,7 @@ class Setting(NamedTuple):
     at_start: bool = False
     """It takes effect at the next start."""
     field_name: str = ""
-    """Of the field, where it is not the key's name."""
+    """Field name, if it differs from the key."""
 
     @property
     def field(self) -> str:
@@ -198,6 +198,8 @@ class Setting(NamedTuple):
             return f"must be one of {', '.join(filter(None, self.choices))}"
         if not isinstance(self.type, type) or not issubclass(self.type, Struct):
             return f"must be {self.must}"
+        detail = detail.replace("Object missing required field", "it lacks")
+        detail = detail.replace(" - at `$.", ", in `")
         unknown = re.search("unknown field `(.*?)`", detail)
         hint = did_you_mean(unknown[1], self.type.__struct_fields__, lead="; ") if unknown else ""
         return f"must be {self.must}: {detail}{hint}"
