@@ -117,7 +117,7 @@ class SearchResult:
 
     def slots_of_refs(self, refs: Collection[str]) -> set[int]:
         """The slots of memories with one of these refs."""
-        return {slot for slot, ref in self.rows.find_refs() if ref in refs}
+        return {slot for slot, memory in enumerate(self.rows) if memory.ref in refs}
 
 
 @dataclass(frozen=True, slots=True)

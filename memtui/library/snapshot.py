@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from memtui.dataclass import dataclass
@@ -10,28 +10,13 @@ from memtui.model import Memory
 from memtui.search.columns import Columns, Slots
 from memtui.stores.base import Unreadable
 
+Rows = list[Memory]
+"""The memory of each slot; not changed once a snapshot has it.
 
-class Rows(list[Memory]):
-    """The memory of each slot; not changed once a snapshot has it.
-
-    A slot names the same row in all snapshots of a library, also in those of an earlier time.
-    Memories that changed or were removed stay readable in their slots, so that the screen can still
-    show them, though no query finds them.
-    """
-
-    @staticmethod
-    def serial(slot: int) -> int:
-        """What names the row of a slot in later snapshots: the slot."""
-        return slot
-
-    def slot(self, serial: int) -> int:
-        """The slot of a serial; -1 if there is no such row."""
-        return serial if serial < len(self) else -1
-
-    def find_refs(self, part: str = "") -> Iterator[tuple[int, str]]:
-        """The slot and the ref of each row whose ref contains this text, ascending."""
-        refs = enumerate(memory.ref for memory in self)
-        return (found for found in refs if part in found[1])
+A slot names the same row in all snapshots of a library, also in those of an earlier time. Memories
+that changed or were removed stay readable in their slots, so that the screen can still show them,
+though no query finds them.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,22 +108,21 @@ class LibraryWorker:
         """The shown library: the stores as they are now, or as of a time."""
         return self.past or self.present
 
-    def read_rows(self, serials: Iterable[int]) -> list[Memory]:
-        """The memories of the rows with these serials that are still there, in slot order."""
-        return self.reader(serials)()
+    def read_rows(self, slots: Iterable[int]) -> list[Memory]:
+        """The memories in these slots, in their order."""
+        return self.reader(slots)()
 
-    def reader(self, serials: Iterable[int]) -> Callable[..., list[Memory]]:
+    def reader(self, slots: Iterable[int]) -> Callable[..., list[Memory]]:
         """Return what reads the memories of these rows as they are now, in slot order.
 
         Reading thousands takes long, so it is done in a job; it takes `report` and `cancelled`.
         """
         if self.library is None:
             return lambda *_, **__: []
-        rows, wanted = self.library.snapshot.rows, frozenset(serials)
+        rows, wanted = self.library.snapshot.rows, sorted(slots)
 
         def read(report: Report = silent, cancelled: IsCancelled = never) -> list[Memory]:
-            slots = [slot for serial in sorted(wanted) if (slot := rows.slot(serial)) >= 0]
-            return read_slots(rows, slots, report, cancelled)
+            return read_slots(rows, wanted, report, cancelled)
 
         return read
 

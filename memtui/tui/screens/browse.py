@@ -162,7 +162,7 @@ class BrowseScreen(SearchableScreen):
     def _memory_shown(self) -> None:
         memory = self.memories.memory
         self._reading.note_shown(memory)
-        if self.memories.serial in self.memories.fresh:
+        if self.memories.slot in self.memories.fresh:
             self.memories.looked_at()
         self.show_memory(memory)
 
@@ -257,10 +257,10 @@ class BrowseScreen(SearchableScreen):
 
         def find(library: Library, _: Job) -> frozenset[int]:
             found = library.find(queries.Query(since=since))
-            return frozenset(map(found.rows.serial, found.slots))
+            return frozenset(map(int, found.slots))
 
-        def show(serials: frozenset[int]) -> None:
-            self.memories.fresh |= serials
+        def show(slots: frozenset[int]) -> None:
+            self.memories.fresh |= slots
             self.memories.redraw()
             self.update_keys()
 

@@ -197,7 +197,7 @@ class SearchableScreen(PaneScreen):
         if stays:
             cursor, top = restore_cursor(position, found.slots, rows)
         elif self._is_whole and before and not _has_other_words(before.query, found.query):
-            cursor, top = keep_selected(position, found.slots, rows)
+            cursor, top = keep_selected(position, found.slots)
         else:
             cursor, top = 0, 0
         self.memories.is_chosen = stays
@@ -293,8 +293,7 @@ class SearchableScreen(PaneScreen):
         if library is None:
             return []
         rows = library.snapshot.rows
-        slots = (rows.slot(serial) for serial in sorted(self.memories.marked))
-        return [rows[slot].ref for slot in slots if slot >= 0]
+        return [rows[slot].ref for slot in sorted(self.memories.marked)]
 
     def chosen_entity(self) -> str:
         """The one entity that is filtered by; empty when there is none."""
