@@ -109,10 +109,9 @@ class LoadedStores:
         revision, scans = self._scan_all(cancelled)
         for cache, scan in zip(self.caches, scans, strict=True):
             with self.lock:
-                missing = cache.drop_missing(scan, self._table)
-            changed = list(cache.stale_shards(scan))
-            self._read(cache, changed, silent, never)
-            if missing and not changed:
+                missing, before = cache.drop_missing(scan, self._table), self.snapshot.revision
+            self._read(cache, list(cache.stale_shards(scan)), silent, never)
+            if missing and self.snapshot.revision == before:
                 with self.lock:
                     self._publish()
         return self.snapshot.revision != revision
