@@ -84,7 +84,7 @@ class ProvisionalIndex:
 
     Rows are indexed in batches that are kept: the first keystroke pays for what is loaded (1.25 s
     of CPU at 33,000), later ones for what was loaded since, and a cancelled one loses at most
-    one batch. Stems and frequent prefixes, which pay off only over a session, are left out. Any
+    one batch. Stems, which pay off only over a session, are left out. Any
     thread may use it.
     """
 

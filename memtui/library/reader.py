@@ -25,7 +25,6 @@ from memtui.search import aggregates
 from memtui.search.columns import NO_SLOTS, Slots, diff_slots
 from memtui.search.documents import to_document
 from memtui.search.embedding import embedded_text
-from memtui.search.finder import explain_hit
 from memtui.search.nearest_memories import NearWords, compare_to_slot
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store, Unreadable, WritableStore
@@ -201,8 +200,7 @@ class LibraryReader:
 
     def explain(self, found: SearchResult, position: int) -> tuple[ScorePart, ...]:
         """Return the parts of the score of the hit of `found` at `position`."""
-        slot, at = found.slots[position], found.ranked_at
-        return explain_hit(found.query, found.hits, found.columns, slot, at, self.weights)
+        return found.explain(position, self.weights)
 
     def near_words(self, found: SearchResult, position: int) -> NearWords:
         """Return the words that make the hit of `found` at `position` near in meaning, if any."""

@@ -21,12 +21,12 @@ import numpy as np
 from memtui.dataclass import replace
 from memtui.query import parse_query
 from memtui.search import columns as columns_module
-from memtui.search import finder, postings
+from memtui.search import postings
 from memtui.search.documents import IndexedDocument, to_document
-from memtui.search.matching import match_terms
 from memtui.search.segment_files import load_segment, save_segment
 from memtui.search.whoosh_index import WhooshIndex
 from tests.bench import corpus
+from tests.unit.search.finding_for_tests import find_in, match
 
 BEST = 50
 """What a screen shows."""
@@ -44,10 +44,8 @@ def keystroke(
     segments: Sequence[postings.Segment], columns: columns_module.Columns, line: str, filters: str
 ) -> int:
     """Ask as the screen does; returns how many were found."""
-    for segment in segments:
-        segment.cached_hits.clear()  # as if nothing had been typed before
     query = parse_query(f"{filters} {line}".strip(), NOW, typing=True)
-    hits = finder.find_hits(query, columns, match_terms(segments, len(columns), query.terms), NOW)
+    hits = find_in(query, columns, segments, NOW)
     hits.slots[:BEST]
     return len(hits.slots)
 
@@ -119,7 +117,7 @@ def run(count: int) -> None:
             for number in range(30):
                 text = documents[number * 31 % count].content.lower().split()
                 query = parse_query(line.format(*text[3:6], "x", "y", "z"), NOW)
-                times.append(timed(partial(match_terms, [segment], count, query.terms)))
+                times.append(timed(partial(match, [segment], count, query.terms)))
             print(f"    {kind:14} {percentiles(times)}")
         whoosh(folder, documents, segment)
         update = timed(lambda: postings.build(documents[:1], count))

@@ -11,10 +11,10 @@ import pytest
 from memtui.query import Term, TermKind
 from memtui.search import postings
 from memtui.search.documents import IndexedDocument
-from memtui.search.hits import Match
-from memtui.search.matching import match_terms
+from memtui.search.matching import Match
 from memtui.search.query_terms import analyze_terms, join_neighbours
 from memtui.search.whoosh_index import WhooshIndex
+from tests.unit.search.finding_for_tests import match
 from tests.unit.search.plain_for_tests import scan
 
 pytestmark = pytest.mark.slow
@@ -82,7 +82,7 @@ def test_arrays_and_scan_agree() -> None:
         segments = segments_of(documents, draw.randint(0, len(documents)), whole=whole)
         for _ in range(25):
             terms = query(draw)
-            by_arrays = match_terms(segments, len(documents), terms)
+            by_arrays = match(segments, len(documents), terms)
             if by_arrays.substituted:
                 continue  # only the arrays look for other words
             by_scan = scan(enumerate(documents), len(documents), terms)
@@ -102,7 +102,7 @@ def test_arrays_and_whoosh_agree(tmp_path: Path) -> None:
         assert index.update(documents[2::3])
         for _ in range(25):
             terms = query(draw)
-            by_arrays = match_terms(segments, len(documents), terms)
+            by_arrays = match(segments, len(documents), terms)
             if by_arrays.substituted or join_neighbours(analyze_terms(terms).optional):
                 continue  # only the arrays look for other words and for words written together
             every_slot, with_all, _ = found(by_arrays)
