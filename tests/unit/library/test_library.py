@@ -150,7 +150,7 @@ def test_the_cache_is_private_and_the_store_stays_as_it_was(home: Path, tmp_path
     assert written(home) == before
     assert (cache / "stores").stat().st_mode & 0o777 == 0o700
     modes = {path: path.stat().st_mode & 0o777 for path in cache.rglob("*") if path.is_file()}
-    assert len(modes) > 15
+    assert modes
     assert {path.name for path, mode in modes.items() if mode != 0o600} == set()
 
 
