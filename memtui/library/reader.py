@@ -243,7 +243,7 @@ class LibraryReader:
             is_indexed=index.is_ready,
             provisional=self._index.provisional,
             exact=lambda term: self._index.search_whoosh(
-                term, self.loaded.caches, snapshot.slot_of
+                term, self.loaded.caches, snapshot.slot_of, snapshot.columns.alive
             ),
             weights=self.weights,
             semantic=self.semantic,
