@@ -10,14 +10,13 @@ from pathlib import Path
 from threading import RLock
 
 from memtui.errors import RefError
-from memtui.insight.link_graph import Node, NodeKind
 from memtui.insight.link_statements import (
     EdgeOrigin,
     LinkEntry,
     read_entry,
     source_refs,
 )
-from memtui.insight.links import LinkIndex, Names
+from memtui.insight.links import LinkIndex, Names, Node, NodeKind
 from memtui.library.loaded_stores import LoadedStores
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never

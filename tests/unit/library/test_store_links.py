@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act, Change
-from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.link_statements import read_entry
-from memtui.insight.links import LinkIndex
+from memtui.insight.links import Edge, LinkIndex, Node, NodeKind
 from memtui.library import Library, loaded_stores
 from memtui.library.past_library import PastViews
 from memtui.model import Memory
