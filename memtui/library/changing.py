@@ -66,10 +66,6 @@ class ChangeWriter:
         self._restored.update(store_edits.store for store_edits in restoration.parts)
         return self._action(recording.action)
 
-    def accept_ownership(self, path: Path) -> None:
-        """Allow saves to change the owner of this file."""
-        self._journal.owned.add(path)
-
     def undo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
     ) -> JournalAction:

@@ -203,10 +203,6 @@ class Library(LibraryReader):
         self.refresh()
         return counted
 
-    def accept_ownership(self, path: Path) -> None:
-        """Allow saves to change the owner of this file (see `ForeignOwner`) until `close`."""
-        self._change_writer.accept_ownership(path)
-
     def undo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
     ) -> JournalAction:
