@@ -19,9 +19,9 @@ from memtui.model import Memory
 from memtui.stores.base import WritableStore
 from memtui.tui import change_forms, change_worker, terminal
 from memtui.tui.actions import BY_ID, ActionHandlers
-from memtui.tui.app_interface import Choice
 from memtui.tui.change_forms import Form, changed_underneath, resumed, superseded_meanwhile
 from memtui.tui.change_worker import Preview
+from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import WritingController, of_one_store
 from memtui.tui.jobs import Job
 

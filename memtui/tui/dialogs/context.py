@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from textual import on
@@ -14,10 +13,11 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.context import Pack, PackEntry, Recipe
+from memtui.dataclass import replace
 from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK
-from memtui.tui.app_interface import Choice
+from memtui.tui.choices import Choice
 from memtui.tui.context_packs import (
     BuiltPack,
     ItemKind,
