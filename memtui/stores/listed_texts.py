@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused
 from memtui.model import IMPORTANCES, Memory
@@ -68,8 +68,8 @@ class ListFile(ABC):
     before: str | None
     """The whole text; None where there is no file."""
     items: Sequence[ListedText]
-    form = ""
-    """How other programs' changes are merged, see `TextEdit.items`."""
+    form = Kind.LINES
+    """How other programs' changes are merged, see `memtui.changes.Kind`."""
 
     @abstractmethod
     def replace(self, item: ListedText, new_text: str) -> str:
@@ -122,7 +122,7 @@ class ListFile(ABC):
         """The edit that gives the file this text."""
         if after == self.before:
             return ()
-        return (TextEdit(str(self.path), self.before, after, by_lines=True, items=self.form),)
+        return (text_edit(str(self.path), self.before, after, kind=self.form),)
 
 
 @dataclass(frozen=True, slots=True)

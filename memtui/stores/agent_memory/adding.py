@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Change, Edit, Outcome, Plan, text_edit
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
@@ -273,7 +273,7 @@ def plan_add_note(change: Change, context: PlanContext) -> Plan:
         has_bom=extra.get("byte_order_mark") is True,
         crlf=extra.get("line_endings") == "crlf",
     )
-    edits: tuple[Edit, ...] = (TextEdit(str(path), None, note_to_text(content_of(change), like)),)
+    edits: tuple[Edit, ...] = (text_edit(str(path), None, note_to_text(content_of(change), like)),)
     return Plan((change,), edits, Outcome.ADDED, f"Added {id}", (context.ref(id),))
 
 

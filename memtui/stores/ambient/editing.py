@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Plan, text_edit
 from memtui.errors import Refused
 from memtui.files.reading import safe_join
 from memtui.model import Memory
@@ -281,8 +281,8 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
     own_records = files.own.records if files.own else ()
     known = {text_of(record.value.get("content")) for record in own_records}
     edits: list[Edit] = [
-        TextEdit(str(target), None, with_members(branch.file.text, {"archived": True})),
-        TextEdit(str(branch.file.path), branch.file.text, None),
+        text_edit(str(target), None, with_members(branch.file.text, {"archived": True})),
+        text_edit(str(branch.file.path), branch.file.text, None),
     ]
     promoted = 0
     for named in branch.records:

@@ -20,7 +20,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import RecordEdit
+from memtui.changes import Edit
 from memtui.dataclass import dataclass, field
 from memtui.errors import UnreadableFile
 from memtui.files.json.locating import load
@@ -132,7 +132,7 @@ class EventCopy:
             str(self.where.file.path), self.named.record.line, self.where.file.key(self.named.index)
         )
 
-    def set(self, after: str | None) -> RecordEdit:
+    def set(self, after: str | None) -> Edit:
         """The edit that gives this copy another text, or removes it."""
         return self.where.file.edit(self.named, after)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from memtui.changes import Edit, ValueEdit
+from memtui.changes import Edit, Kind
 from memtui.files.reading import file_stamp
 from memtui.stores import ambient
 from memtui.stores.ambient import editing
@@ -107,10 +107,10 @@ class Ambient(FileStore[EventContext]):
 
 def _marked_once(edits: Sequence[Edit]) -> list[Edit]:
     """The edits with each `lastActive` set once: many changes of one action all ask for it."""
-    marked: set[ValueEdit] = set()
+    marked: set[Edit] = set()
     found: list[Edit] = []
     for edit in edits:
-        if isinstance(edit, ValueEdit):
+        if edit.kind is Kind.COUNTER:
             if edit in marked:
                 continue
             marked.add(edit)

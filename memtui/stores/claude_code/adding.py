@@ -8,7 +8,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Change, Edit, Kind, Outcome, Plan, text_edit
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
@@ -51,11 +51,11 @@ def open_index(folder: MemoryFolder, context: ClaudeContext) -> tuple[str | None
     return text, parse_index(text or "", folder, context.sidecar, folder.key)
 
 
-def index_edit(folder: MemoryFolder, before: str | None, index: IndexFile, body: str) -> TextEdit:
+def index_edit(folder: MemoryFolder, before: str | None, index: IndexFile, body: str) -> Edit:
     """The edit that gives the index another body."""
     document = index.document
     after = with_body(document, body) if body else document.head or "\n"
-    return TextEdit(str(folder.path / INDEX), before, after, by_lines=True)
+    return text_edit(str(folder.path / INDEX), before, after, Kind.LINES)
 
 
 def folder_for(change: Change, context: ClaudeContext) -> MemoryFolder:
@@ -110,7 +110,7 @@ def plan_files(
     if before is None and not document.body:
         body = f"# Memory\n\n{body}"
     edits: tuple[Edit, ...] = (
-        TextEdit(str(path), None, text),
+        text_edit(str(path), None, text),
         index_edit(folder, before, index, body),
     )
     refs = (context.ref(id), context.ref(f"{folder.prefix}{INDEX}#{file}"))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Kind, Plan, text_edit
 from memtui.errors import Refused
 from memtui.files.reading import IS_EMPTY
-from memtui.files.text_items import ENTRIES, insert_entry, remove_entry
+from memtui.files.text_items import insert_entry, remove_entry
 from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.format import ConvertedMemory
@@ -29,7 +29,7 @@ from memtui.stores.sidecar import Sidecar
 class EntryFile(ListFile):
     """One memory file, opened to plan a change."""
 
-    form = ENTRIES
+    form = Kind.ENTRIES
 
     def __init__(self, path: Path, before: str | None, limit: int, sidecar: Sidecar) -> None:
         if before is not None and not before.strip():
@@ -69,7 +69,7 @@ class EntryFile(ListFile):
         """A file without entries is removed: Hermes reads both the same."""
         if after or self.before is None:
             return super().edit(after)
-        return (TextEdit(str(self.path), self.before, None, items=self.form),)
+        return (text_edit(str(self.path), self.before, None, kind=self.form),)
 
     def _checked(self, after: str, texts: Sequence[str]) -> str:
         """The text, if Hermes reads these entries from it and would write it itself."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from memtui.changes import Edit, TextEdit
+from memtui.changes import TEXTS, Edit
 from memtui.files.locking import make_foreign_lock
 from memtui.files.reading import IS_EMPTY, file_stamp
 from memtui.files.text_items import DELIMITER
@@ -114,7 +114,7 @@ class HermesStore(ListedTextStore):
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         """Make the edits under Hermes's lock, a lock file beside each file."""
-        for file in {edit.path for edit in edits if isinstance(edit, TextEdit)}:
+        for file in {edit.path for edit in edits if edit.kind in TEXTS}:
             if os.path.basename(file) in NAMES:
                 make_foreign_lock(Path(file))
         super().apply(edits, recorder)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import TEXTS, Act, Change, Edit, Kind, Outcome, Plan
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, GraphRecord, parse_graph
-from memtui.files.text_items import GRAPH
 from memtui.model import Memory
 from memtui.stores import listed_texts
 from memtui.stores.format import ConvertedMemory
@@ -53,7 +52,7 @@ NO_GRAPH = Graph("", (), ())
 class GraphFile(ListFile):
     """One graph file, opened to plan a change."""
 
-    form = GRAPH
+    form = Kind.GRAPH
 
     def __init__(self, path: Path, before: str | None, sidecar: Sidecar) -> None:
         self.path, self.before, self.shard = path, before, SHARD
@@ -220,7 +219,7 @@ def plan_import(change: Change, context: ListContext) -> Plan:
     plan = plan_listed_import(change, context, file, entity)
     known = file.entity(entity) if isinstance(file, GraphFile) else None
     type = str(change.fields.get("type") or "")
-    is_written = any(isinstance(edit, TextEdit) for edit in plan.edits)
+    is_written = any(edit.kind in TEXTS for edit in plan.edits)
     if is_written and CONVERTED in extra_in(change) and known is not None and type:
         has_other = known.text("entityType") != type
         return replace(plan, lost=("type (the entity has another)",) if has_other else ())

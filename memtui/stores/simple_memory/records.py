@@ -27,7 +27,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import RecordEdit, SidecarEdit
+from memtui.changes import Edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.model import IMPORTANCES, Link, Memory, Place
@@ -88,7 +88,7 @@ class RecordContext(PlanContext):
 
         return self.last.get([path], read)
 
-    def record_entry_edits(self, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
+    def record_entry_edits(self, id: str, **values: Any) -> tuple[Edit, ...]:
         """The edit that sets these keys of a record's sidecar entry; none if they are set."""
         return self.entry_edits(id, SHARD, **values)
 
@@ -115,11 +115,11 @@ class RecordTarget:
     def value(self) -> Mapping[str, Any]:
         return self.named.value
 
-    def with_members(self, values: Mapping[str, Any]) -> tuple[RecordEdit, ...]:
+    def with_members(self, values: Mapping[str, Any]) -> tuple[Edit, ...]:
         """The edit that sets these keys and changes no other byte of the record."""
         return self.file.put(self.named, values)
 
-    def removal(self) -> RecordEdit:
+    def removal(self) -> Edit:
         return self.file.edit(self.named, None)
 
 

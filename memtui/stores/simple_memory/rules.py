@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from memtui.changes import Change, Edit, SidecarEdit
+from memtui.changes import Change, Edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused
 from memtui.files.json.editing import has_member
@@ -55,7 +55,7 @@ class RecordDraft:
     """Keys of the record."""
     sidecar_entry: dict[str, Any] = field(default_factory=dict)
     """Keys of the memory's sidecar entry."""
-    more: tuple[SidecarEdit, ...] = ()
+    more: tuple[Edit, ...] = ()
 
     def edits(self, target: RecordTarget) -> tuple[Edit, ...]:
         return (
