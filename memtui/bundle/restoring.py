@@ -25,7 +25,6 @@ from memtui.files.save_hooks import WriteRecorder, failpoint
 from memtui.files.sidecar_lines import FOLDER, read_entries
 from memtui.files.staging import (
     clear_leftovers,
-    emptying_folder,
     is_hidden,
     keep_stage,
     move_into_place,
@@ -86,16 +85,23 @@ def plan_restore(
 
     Args:
         document: see `read_document`.
-        place: a folder that is empty or does not exist.
+        place: a folder that does not exist, or an empty one, which is replaced.
         cancelled: asked between stores.
 
     Raises:
-        Refused: the place is not empty, or the document lacks a part of a store.
+        Refused: the place is not empty or memtui was started in it, or the document lacks a part
+            of a store.
         BundleError: a format is unknown, or the file was changed since it was read.
         Cancelled: `cancelled` returned True.
     """
     if not is_empty(place):
         raise Refused("this place is not empty and holds no store", where=str(place))
+    if place.exists() and os.path.samefile(place, os.curdir):
+        raise Refused(
+            "memtui was started in this folder, which restoring would replace",
+            where=str(place),
+            do="name a folder that does not exist",
+        )
     several = len(document.stores) > 1
     stores, tree = [], Tree({}, {})
     for store in _stores_to_restore(document):
@@ -188,10 +194,11 @@ def is_empty(place: Path) -> bool:
 
 
 def apply_tree_edit(edit: Edit, recorder: WriteRecorder, report: Report = silent) -> None:
-    """Install the stores or remove them; a folder that existed before is filled or emptied.
+    """Install the stores or remove them.
 
     Args:
-        edit: `after` is installed, else `before` is removed.
+        edit: `after` is installed, else `before` is removed (and leaves an empty folder if there
+            was one).
         recorder: gets one file for all.
         report: called with the files written.
 
@@ -282,8 +289,11 @@ def _remove(tree: Tree, place: Path, recorder: WriteRecorder, *, folder_stays: b
         with _exclusive(tree, place):
             _refuse_changed(tree, place, place)
             recorder.intend(name, pre, "")
-            with emptying_folder(place) if folder_stays else removing_folder(place) as hidden:
+            with removing_folder(place) as hidden:
                 _refuse_changed(tree, hidden, place)
+        if folder_stays:
+            with contextlib.suppress(OSError):
+                real_path(place).mkdir()
     except OSError as error:
         reason = error.strerror or str(error)
         raise SaveError(f"nothing was removed: {reason}", where=str(place)) from error

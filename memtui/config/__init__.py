@@ -5,5 +5,11 @@ and the selection between runs.
 """
 
 from memtui.config.loading import LoadedSettings, default_text, load, save_value
-from memtui.config.schema import SCHEMA
-from memtui.config.settings import Embedding, LanguageModel, ReviewSettings, Settings, StorePath
+from memtui.config.settings import (
+    SCHEMA,
+    Embedding,
+    LanguageModel,
+    ReviewSettings,
+    Settings,
+    StorePath,
+)

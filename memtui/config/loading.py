@@ -1,24 +1,21 @@
 """Read `config.toml`, and change one setting in it.
 
-A fault is reported with its line, and the default is used. When a setting is saved, a value on one
-line is replaced on that line and a new one is added below its table's header, so comments and order
-stay. Where that cannot be done (a value over several lines, an inline table) tomli-w rewrites the
-file: its comments are lost, every setting stays.
+A fault is reported with its line, and the default is used. When a setting is saved, the rest of
+the file stays as the person wrote it.
 """
 
 from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memtui import toml_file
-from memtui.config.schema import SCHEMA, Setting
-from memtui.config.settings import Settings
+from memtui.config.settings import SCHEMA, Setting, Settings
 from memtui.errors import ConfigError, did_you_mean
 from memtui.paths import sole_writer, write_private
 from memtui.text import one_line
@@ -193,13 +190,87 @@ def _change_file(path: Path, parts: tuple[str, ...], value: Any) -> None:
         ) from error
     if isinstance(value, tuple):
         value = list(value)
-    new_values = _with(values, parts, value)
-    if new_values == values:
-        return
-    # Each edit is a guess about the layout; the first with the wanted values is used.
-    edits = (edit(text, parts, value) for edit in (_changed_line, _uncommented_line, _added_line))
-    new = next((new for new in edits if _has_values(new, new_values)), _dump(new_values))
-    write_private(path, new)
+    new_values = copy.deepcopy(values)
+    _put(new_values, parts, value)
+    if new_values != values:
+        edited = _edited(text.replace("\r\n", "\n"), parts, value, new_values)
+        write_private(path, edited.replace("\n", "\r\n") if "\r\n" in text else edited)
+
+
+def _put(table: Any, parts: tuple[str, ...], value: Any) -> None:
+    """Set a value in nested tables, which are made if they are missing; None removes it."""
+    for name in parts[:-1]:
+        if not isinstance(table.get(name), dict):
+            table[name] = {}
+        table = table[name]
+    if value is None:
+        table.pop(parts[-1], None)
+    else:
+        table[parts[-1]] = value
+
+
+def _edited(text: str, parts: tuple[str, ...], value: Any, wanted: Mapping[str, Any]) -> str:
+    """Return the text with one value changed; its comments, order and line ends stay.
+
+    Where neither edit gives the wanted values, the file is written anew without its comments.
+    """
+    import tomli_w  # only who saves a setting needs it
+
+    for edit in (_uncommented, _changed):
+        if _has_values(edited := edit(text, parts, value), wanted):
+            return edited
+    return tomli_w.dumps(wanted)
+
+
+def _uncommented(text: str, parts: tuple[str, ...], value: Any) -> str:
+    """Return the text with the setting in place of its comment in the default file."""
+    import tomli_w
+
+    lines = _lines(text)
+    found = line_of("".join(line.removeprefix("#: ") for line in lines), parts)
+    if found is None or value is None or not lines[found - 1].startswith("#: "):
+        return text
+    lines[found - 1] = tomli_w.dumps({parts[-1]: value})
+    return "".join(lines)
+
+
+def _changed(text: str, parts: tuple[str, ...], value: Any) -> str:
+    """Return the text with the setting changed, added to its table, or removed.
+
+    A new setting outside tables goes before the comments of the first table.
+    """
+    import tomlkit
+
+    lines = _lines(text)
+    is_new = len(parts) == 1 and line_of(text, parts) is None
+    end = _first_table(lines) if is_new else len(lines)
+    try:
+        document = tomlkit.parse("".join(lines[:end]))
+        _put(document, parts, value)
+        head = tomlkit.dumps(document)
+    except (tomlkit.exceptions.TOMLKitError, ValueError, TypeError, RecursionError):
+        return text
+    return f"{head.rstrip()}\n\n{''.join(lines[end:])}" if end < len(lines) else head
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their ends; in TOML only a newline ends one, unlike in str.splitlines()."""
+    return StringIO(text).readlines()
+
+
+def _has_values(text: str, wanted: Mapping[str, Any]) -> bool:
+    try:
+        return toml_file.parse(text) == wanted
+    except toml_file.BadToml:
+        return False
+
+
+def _first_table(lines: Sequence[str]) -> int:
+    """Return where settings outside tables end: before the first header and its comments."""
+    at = next((at for at, line in enumerate(lines) if line.lstrip().startswith("[")), len(lines))
+    while 0 < at < len(lines) and lines[at - 1].lstrip().startswith("#"):
+        at -= 1
+    return at
 
 
 def find_setting(path: Path, key: str) -> int:
@@ -214,113 +285,6 @@ def find_setting(path: Path, key: str) -> int:
     except OSError as error:
         raise ConfigError(f"cannot be opened: {error.strerror}", where=str(path)) from error
     return line_of(text, tuple(key.split("."))) or 1
-
-
-def _with(values: Mapping[str, Any], parts: tuple[str, ...], value: Any) -> dict[str, Any]:
-    changed = copy.deepcopy(dict(values))
-    at = changed
-    for name in parts[:-1]:
-        inner = at.setdefault(name, {})
-        if not isinstance(inner, dict):
-            inner = at[name] = {}
-        at = inner
-    if value is None:
-        at.pop(parts[-1], None)
-    else:
-        at[parts[-1]] = value
-    return changed
-
-
-def _has_values(text: str, expected: Mapping[str, Any]) -> bool:
-    try:
-        return toml_file.parse(text) == expected
-    except toml_file.BadToml:
-        return False
-
-
-_COMMENT = re.compile(r"(?<!\s)\s++#.*")
-
-
-def _changed_line(text: str, parts: tuple[str, ...], value: Any) -> str:
-    """Return the text with the setting's own line changed or removed."""
-    lines = _lines(text)
-    found = line_of(text, parts)
-    if found is None:
-        return text
-    old = lines[found - 1].rstrip("\r\n")
-    end = lines[found - 1][len(old) :]
-    comment = _COMMENT.search(old, max(old.rfind('"'), old.rfind("'")) + 1)
-    indent = old[: len(old) - len(old.lstrip())]
-    changed = f"{indent}{_line(parts, value)}{comment[0] if comment else ''}{end}"
-    lines[found - 1 : found] = [] if value is None else [changed]
-    return "".join(lines)
-
-
-def _uncommented_line(text: str, parts: tuple[str, ...], value: Any) -> str:
-    """Return the text with the setting in place of its comment in the default file."""
-    mark = "#: "
-    bare = "".join(line.removeprefix(mark) for line in _lines(text))
-    found = line_of(bare, parts)
-    if found is None or value is None:
-        return text
-    lines = _lines(text)
-    lines[found - 1] = _line(parts, value) + _end(text)
-    return "".join(lines)
-
-
-def _added_line(text: str, parts: tuple[str, ...], value: Any) -> str:
-    """Return the text with a new line below the header of its table, or a new table at the end."""
-    if value is None:
-        return text
-    lines, end = _lines(text), _end(text)
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += end
-    new = _line(parts, value) + end
-    if len(parts) == 1:
-        at = _first_table(lines)
-        lines[at:at] = [new, end] if at < len(lines) else [new]
-    elif header := line_of(text, parts[:-1]):
-        lines.insert(header, new)
-    else:
-        lines += [end] if lines and lines[-1].strip() else []
-        table = _dump(_nested(parts[:-1], {})).rstrip("\n")
-        lines += [table.splitlines()[-1] + end, new]
-    return "".join(lines)
-
-
-def _line(parts: tuple[str, ...], value: Any) -> str:
-    return "" if value is None else _dump({parts[-1]: value}).rstrip("\n")
-
-
-def _dump(values: Mapping[str, Any]) -> str:
-    import tomli_w  # only who saves a setting needs it
-
-    return tomli_w.dumps(values)
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with their ends; in TOML only a newline ends one, unlike in str.splitlines()."""
-    return StringIO(text).readlines()
-
-
-def _end(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
-
-
-def _first_table(lines: list[str]) -> int:
-    """Return where settings outside tables end: before the first header and its comments."""
-    for at, line in enumerate(lines):
-        if line.lstrip().startswith("["):
-            while at and lines[at - 1].lstrip().startswith("#"):
-                at -= 1
-            return at
-    return len(lines)
-
-
-def _nested(parts: tuple[str, ...], value: Any) -> Any:
-    for name in reversed(parts):
-        value = {name: value}
-    return value
 
 
 def default_text() -> str:

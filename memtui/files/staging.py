@@ -1,11 +1,9 @@
 """Write a file or a whole folder under a hidden name, so that it appears in one step.
 
-A file that a person names (an export, a pack) is written beside its place and renamed to it. The
-staging directory of a folder that does not exist yet lies beside it and is renamed to it. An
-existing folder stays the same folder, since it may be a mount point or the working directory of a
-shell: its staging directory lies inside, and entries are moved between the two. Meanwhile the name
-ends in `-moving`, which means that its entries belong in the folder, so that after a kill the next
-memtui moves the rest. So does that of a folder that is hidden to be removed, until this is decided.
+A file that a person names (an export, a pack) is written beside its place and renamed to it, and so
+is a folder; an empty folder that is there already is replaced by that rename. A folder that is to
+be removed is renamed to a hidden name first. Until its removal is decided the name ends in
+`-moving`: after a kill the next memtui renames it back.
 
 The hidden file or directory is named like memtui's temporary files and locked while its process
 lives. One that a killed process left behind is removed by the next memtui that writes there.
@@ -32,19 +30,19 @@ from memtui.files.reading import TEMPORARY_MARK, real_path
 from memtui.files.save_hooks import failpoint
 from memtui.paths import private_folder
 
-FAILPOINTS = ("stage", "fill", "put", "move", "clear")
+FAILPOINTS = ("stage", "fill", "put", "clear")
 """Failpoints of making and removing a folder (see `memtui.files.save_hooks`)."""
 
 _LONGEST = 200
 """Bytes of the folder's own name in the hidden one."""
 _MOVING = "-moving"
-"""Suffix of a staging directory whose entries belong in the folder."""
+"""Suffix of a hidden folder that belongs in its place."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 @contextmanager
 def new_stage(place: Path) -> Iterator[Path]:
-    """Make a private staging directory on the file system of the place, and yield it.
+    """Make a private staging directory beside the place, and yield it.
 
     It is removed at the end, unless it was moved into place. Raises OSError.
     """
@@ -52,7 +50,7 @@ def new_stage(place: Path) -> Iterator[Path]:
     private_folder(place.parent)
     clear_leftovers(place)
     failpoint("stage")
-    stage = _hidden(place, place if place.is_dir() else place.parent)
+    stage = _hidden(place)
     os.mkdir(stage, 0o700)
     with _locked(stage):
         try:
@@ -62,33 +60,23 @@ def new_stage(place: Path) -> Iterator[Path]:
 
 
 def move_into_place(stage: Path, place: Path) -> None:
-    """Rename the stage to the place or, if that exists and is empty, move its entries there.
+    """Rename the stage to the place, which is an empty folder or does not exist.
 
     Raises OSError; then the stage is as it was, with what another program wrote in it meanwhile.
     """
     place = real_path(place)
+    existed = place.is_dir()
+    if existed:
+        os.chmod(stage, stat.S_IMODE(place.stat().st_mode))
     failpoint("put")
-    if stage.parent != place:
-        os.rename(stage, place)
-        try:
-            sync(place.parent)
-        except BaseException:
-            os.rename(place, stage)
-            raise
-        return
-    _require_alone(stage, place)
-    moving = _renamed(stage, stage.name + _MOVING)
-    names = os.listdir(moving)
+    os.rename(stage, place)
     try:
-        _move_all(moving, place, place)
-        sync(place)
+        sync(place.parent)
     except BaseException:
-        for name in names:
-            with contextlib.suppress(OSError):
-                rename_to_free(place / name, moving / name)
-        os.rename(moving, stage)
+        os.rename(place, stage)
+        if existed:
+            place.mkdir()
         raise
-    os.rmdir(moving)
 
 
 @contextmanager
@@ -100,7 +88,7 @@ def removing_folder(place: Path) -> Iterator[Path]:
     """
     place = real_path(place)
     clear_leftovers(place)
-    hidden = _hidden(place, place.parent)
+    hidden = _hidden(place)
     moving = hidden.with_name(hidden.name + _MOVING)
     with _locked(place):
         failpoint("put")
@@ -112,56 +100,20 @@ def removing_folder(place: Path) -> Iterator[Path]:
             try:
                 rename_to_free(moving, place)
             except OSError:
-                raise _kept(moving, place) from error
+                kept = keep_beside(place, moving)
+                reason = "another program wrote there meanwhile"
+                do = f"what was there before is kept in {kept}"
+                raise SaveError(reason, where=str(place), do=do) from error
             raise
-        _delete(moving, hidden)
-
-
-@contextmanager
-def emptying_folder(place: Path) -> Iterator[Path]:
-    """As `removing_folder` for all entries of a folder; the folder itself stays."""
-    place = real_path(place)
-    clear_leftovers(place)
-    hidden = _hidden(place, place)
-    moving = hidden.with_name(hidden.name + _MOVING)
-    os.mkdir(moving, 0o700)
-    with _locked(moving):
-        failpoint("put")
-        try:
-            _move_all(place, moving, place)
-            yield moving
-            _require_alone(moving, place)
-            sync(place)
-        except BaseException as error:
-            for name in os.listdir(moving):
-                with contextlib.suppress(OSError):
-                    rename_to_free(moving / name, place / name)
-            try:
-                os.rmdir(moving)
-            except OSError:
-                raise _kept(moving, place) from error
-            raise
-        _delete(moving, hidden)
+        with contextlib.suppress(OSError):  # what cannot be deleted is a leftover
+            os.rename(moving, hidden)
+            failpoint("clear")
+            shutil.rmtree(hidden)
 
 
 def keep_stage(stage: Path, place: Path) -> Path:
     """Give a stage that another program has written into a name that stays; returns it."""
     return keep_beside(real_path(place), stage)
-
-
-def _kept(folder: Path, place: Path) -> SaveError:
-    """The error that names a folder whose entries have no place any more."""
-    kept = keep_beside(place, folder)
-    reason = "another program wrote there meanwhile"
-    return SaveError(reason, where=str(place), do=f"what was there before is kept in {kept}")
-
-
-def _delete(moving: Path, hidden: Path) -> None:
-    """Delete what has been taken out of its place; what cannot be, is a leftover."""
-    with contextlib.suppress(OSError):
-        os.rename(moving, hidden)
-        failpoint("clear")
-        shutil.rmtree(hidden)
 
 
 def is_hidden(name: str, place: Path) -> bool:
@@ -184,41 +136,18 @@ def _clear(hidden: Path, place: Path) -> None:
     if hidden.stat().st_uid != os.geteuid():
         return
     with _locked(hidden, wait=False):
-        if hidden.name.endswith(_MOVING):
-            if hidden.parent != place:
-                rename_to_free(hidden, place)
-                return
-            _move_all(hidden, place, place)
-        shutil.rmtree(hidden)
-
-
-def _move_all(source: Path, target: Path, place: Path) -> None:
-    """Move every entry but staging directories of the place. Raises OSError, also where the target
-    has an entry of that name."""
-    for name in sorted(os.listdir(source)):
-        if not is_hidden(name, place):
-            failpoint("move")
-            rename_to_free(source / name, target / name)
-
-
-def _require_alone(hidden: Path, place: Path) -> None:
-    """Raise OSError when the place holds anything else."""
-    if any(entry != hidden for entry in place.iterdir()):
-        raise OSError(errno.ENOTEMPTY, "another program wrote there meanwhile")
-
-
-def _renamed(folder: Path, name: str) -> Path:
-    new = folder.with_name(name)
-    os.rename(folder, new)
-    return new
+        if not hidden.name.endswith(_MOVING):
+            shutil.rmtree(hidden)
+        elif hidden.parent != place:
+            rename_to_free(hidden, place)
 
 
 def _prefix(place: Path) -> str:
     return f".{os.fsdecode(os.fsencode(place.name)[:_LONGEST])}{TEMPORARY_MARK}"
 
 
-def _hidden(place: Path, folder: Path) -> Path:
-    return folder / f"{_prefix(place)}{secrets.token_hex(4)}"
+def _hidden(place: Path) -> Path:
+    return place.parent / f"{_prefix(place)}{secrets.token_hex(4)}"
 
 
 @contextmanager

@@ -241,10 +241,6 @@ def _match(query: Query, scope: Searchable, leaves: _Leaves) -> Match | None:
     by_meaning = query.order is Sort.RELEVANCE or fusion.is_meaning_only(terms)
     if scope.semantic is None or not terms or not by_meaning:
         return leaves.match(terms, query)
-    if scope.semantic.choice.fusion == fusion.WORDS and not any(map(fusion.is_meaning, terms)):
-        found = leaves.match(terms, query)
-        share = scope.weights.meaning
-        return found and scope.semantic.add_near_words(found, scope.segments, share)
     cosines = scope.semantic.cosines(query, scope.segments, len(scope.columns))
     if cosines is None:
         return leaves.match(terms, query)
@@ -255,7 +251,6 @@ def _match(query: Query, scope: Searchable, leaves: _Leaves) -> Match | None:
         cosines,
         scope.columns,
         scope.weights,
-        scope.semantic.choice.fusion,
         leaves,
         scope.semantic.floor,
     )

@@ -24,6 +24,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from memtui.changes import Act
 from memtui.child_processes import run_worker, serve
 from memtui.config import ReviewSettings
@@ -211,7 +213,7 @@ class ReviewQueue:
             "cache": str(self._cache),
             "state": str(state) if (state := library.state_folder) is not None else None,
             "now": library.now().isoformat(),
-            "settings": self._settings._asdict(),
+            "settings": msgspec.structs.asdict(self._settings),
         }
         answer = run_worker(WORKER, (), report, cancelled, stdin_text=json.dumps(task))
         try:

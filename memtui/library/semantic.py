@@ -23,8 +23,6 @@ from memtui.search import fusion, nearest_memories, vector_building
 from memtui.search.array_types import Floats
 from memtui.search.columns import Slots
 from memtui.search.embedding import Embedder
-from memtui.search.fusion import WordVectors, add_near_words, embed_words
-from memtui.search.hits import Match
 from memtui.search.index_worker import update_vectors
 from memtui.search.nearest_memories import NearWords, VectorIndex
 from memtui.search.postings import Segment
@@ -62,7 +60,6 @@ class SemanticSearch:
         self._embedder: Embedder | None = None
         self._was_chosen = False
         self._query_vectors: dict[str, tuple[Floats, ...]] = {}
-        self._word_vectors: tuple[WordVectors, ...] = ()
         self._last: tuple[VectorIndex, str, Floats] | None = None
         """State, text and cosines of the last query: while a word is typed, the embedded text stays
         the same."""
@@ -164,21 +161,6 @@ class SemanticSearch:
         cosines = state.compute_cosines(vectors, slots)
         self._last = (state, text, cosines)
         return cosines
-
-    def add_near_words(self, match: Match, segments: Sequence[Segment], weight: float) -> Match:
-        """Look for words near to those of the query too; unchanged without a static model."""
-        embedder = self.embedder
-        if embedder is None or embedder.remote or not self.state.parts:
-            return match
-        known = {id(vectors.segment): vectors for vectors in self._word_vectors}
-        try:
-            self._word_vectors = tuple(
-                known.get(id(segment)) or embed_words(segment, embedder) for segment in segments
-            )
-            return add_near_words(match, self._word_vectors, embedder, weight)
-        except (OSError, ValueError) as error:
-            log.warning("no near words: %s", error)
-            return match
 
     def find_near_words(self, query: Query, segments: Sequence[Segment], text: str) -> NearWords:
         """The words of a text that are nearest to the query in meaning, with their cosines.

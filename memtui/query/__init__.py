@@ -7,7 +7,7 @@ and `NOT` exclude, `OR`, `AND` and parentheses group, `word*`, `*part*` and `w?r
 `/…/` is a regular expression, `word~` is fuzzy, `~word` searches by meaning only. A filter is
 `field:value` or `field:one,other`; `-field:value` excludes. Filters on different fields must all
 hold. Without a status filter only current memories (active, proposed) are shown. The page is
-docs/query-language.md.
+docs/search.md.
 
 Parsing a search line never fails: what cannot be used is left out, and `Query.hint` says why.
 Commands use `parse_condition` and `parse_time`, which raise QueryError instead.

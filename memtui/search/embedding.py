@@ -1,8 +1,8 @@
 """Embedders, which turn text into vectors: a static model, and a server that config.toml names.
 
     static    the weights in the package wordllama (`pip install memtui[semantic]`)
-    ollama    an Ollama server            )  only if config.toml names it; text is sent
-    openai    an OpenAI-compatible server )  nowhere else
+    openai    an OpenAI-compatible server, Ollama included; only if config.toml names it, and text
+              is sent nowhere else
     off       no vectors
 
 The static model is a table of vectors for pieces of words. Only two files of wordllama are used: a
@@ -96,19 +96,24 @@ TIME_LIMIT = 60.0
 """Seconds for one batch; a model may have to be loaded first."""
 BATCH_TEXTS = 32
 MAX_VECTOR_SIZE = 16_384
-DEFAULT_URLS = {"ollama": "http://127.0.0.1:11434", "openai": ""}
+OLLAMA_URL = "http://127.0.0.1:11434"
+"""Of `kind = "ollama"` without an address; it answers as OpenAI does below /v1."""
+_PATH = "/embeddings"
 
 
 class EmbeddingServer:
-    """An embedding model of a server; an `Embedder`."""
+    """An embedding model of a server that speaks OpenAI's API; an `Embedder`."""
 
     remote = True
 
     def __init__(self, choice: Embedding, time_limit: float = TIME_LIMIT) -> None:
         from memtui.json_server import JsonServer  # 15 ms, for those who have a server
 
+        url = choice.url
+        if choice.kind == "ollama":  # as settings called it before
+            url = (url or OLLAMA_URL).rstrip("/").removesuffix("/v1") + "/v1"
         self._server = JsonServer(
-            choice.url or DEFAULT_URLS[choice.kind],
+            url,
             setting="search.embedding",
             error=EmbeddingError,
             time_limit=time_limit,
@@ -116,10 +121,8 @@ class EmbeddingServer:
         )
         if not choice.model:
             raise ConfigError("names the model to ask for", where="search.embedding.model")
-        self._kind = choice.kind
         self._model = choice.model
-        self._path = "/api/embed" if choice.kind == "ollama" else "/embeddings"
-        self.name = mask_urls(f"{choice.kind}:{self._server.url}:{choice.model}")
+        self.name = mask_urls(f"openai:{self._server.url}:{choice.model}")
 
     def counts(self, texts: Iterable[str]) -> PieceCounts | None:  # noqa: ARG002
         """Return None: a server needs no statistics."""
@@ -150,7 +153,7 @@ class EmbeddingServer:
             if cancelled():
                 raise Cancelled
             batch = [replace_surrogates(text) or " " for text in texts[at : at + BATCH_TEXTS]]
-            answer = self._server.post(self._path, {"model": self._model, "input": batch})
+            answer = self._server.post(_PATH, {"model": self._model, "input": batch})
             parts.append(normalize_rows(self._parse_rows(answer, len(batch))))
         if not parts:
             return np.empty((0, 0), np.float32)
@@ -160,12 +163,8 @@ class EmbeddingServer:
 
     def _parse_rows(self, answer: Any, count: int) -> Floats:
         try:
-            if self._kind == "ollama":
-                lists = answer["embeddings"]
-            else:
-                data = sorted(answer["data"], key=lambda one: int(one["index"]))
-                lists = [one["embedding"] for one in data]
-            rows = np.array(lists, np.float32)
+            data = sorted(answer["data"], key=lambda one: int(one["index"]))
+            rows = np.array([one["embedding"] for one in data], np.float32)
         except (KeyError, TypeError, ValueError, OverflowError):
             raise self._bad_response("an answer without vectors") from None
         if rows.ndim != 2 or len(rows) != count or not 0 < rows.shape[1] <= MAX_VECTOR_SIZE:
@@ -173,7 +172,7 @@ class EmbeddingServer:
         return rows
 
     def _bad_response(self, what: str) -> MemtuiError:
-        return self._server.bad_answer(what, self._path)
+        return self._server.bad_answer(what, _PATH)
 
 
 WEIGHTS_PACKAGE = "wordllama"

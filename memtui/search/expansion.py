@@ -24,8 +24,6 @@ from memtui.search import analysis, hits
 from memtui.search.array_types import Ints, Mask
 from memtui.search.postings import Segment
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
-
 
 def normalize_pattern(text: str) -> str:
     """Return a wildcard pattern in the form of the indexed words: `get_*_Id` becomes `get*id`."""
@@ -86,63 +84,31 @@ def expand_fuzzy(segment: Segment, word: str, cancelled: IsCancelled = never) ->
 
     They begin with the same letter. Raises Cancelled.
     """
-    words = segment.terms.numbered(*segment.terms.prefix_range(word[:1]))
-    is_near = compile_fuzzy(word)
-    found = [at for at, other in stoppable(words, cancelled) if is_near(other)]
-    return np.array(found, np.int32)
+    first, last = segment.terms.prefix_range(word[:1])
+    near = _find_near(segment.terms[first:last], word, max_edit_distance(word), cancelled)
+    return np.array(sorted(first + at for at in near), np.int32)
 
 
-def compile_fuzzy(word: str) -> Callable[[str], bool]:
-    """Return a predicate: within the allowed distance of this word, and with its first letter."""
-    limit, first, size = max_edit_distance(word), word[:1], len(word)
-    letters = frozenset(word)
-
-    def is_near(other: str) -> bool:
-        return (
-            -limit <= len(other) - size <= limit
-            and other[:1] == first
-            # Cheap test first: each edit leaves at most two letters that are in one word only.
-            and len(letters.symmetric_difference(other)) <= 2 * limit
-            and edit_distance(word, other, limit) <= limit
-        )
-
-    return is_near
+_CHOICES = 1 << 14
+"""Words that are compared between two checks of `cancelled`: a millisecond."""
 
 
-def edit_distance(one: str, other: str, limit: int) -> int:
-    """Return the Levenshtein distance of `one` and `other`; `limit + 1` if it is above `limit`."""
-    row = list(range(len(other) + 1))
-    for at, letter in enumerate(one, 1):
-        low, high = max(1, at - limit), min(len(other), at + limit)
-        diagonal, row[0] = row[0], at
-        if low > 1:
-            diagonal, row[low - 1] = row[low - 1], limit + 1
-        best = row[low - 1]
-        for to in range(low, high + 1):
-            diagonal, row[to] = (
-                row[to],
-                min(
-                    diagonal + (letter != other[to - 1]),
-                    row[to - 1] + 1,
-                    (row[to] if to < at + limit else limit + 1) + 1,
-                ),
-            )
-            best = min(best, row[to])
-        if best > limit:
-            return limit + 1
-    return min(row[-1], limit + 1)
+def _find_near(
+    words: Sequence[str], word: str, limit: int, cancelled: IsCancelled, *, swaps: bool = False
+) -> list[int]:
+    """The positions of the words within an edit distance; `swaps`: that of two letters is 1."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA, Levenshtein  # 20 ms, for those who misspell
 
-
-def spelling_variants(word: str) -> Iterator[str]:
-    """Every word at distance 1, swaps of neighbouring letters included."""
-    for at in range(len(word) + 1):
-        left, right = word[:at], word[at:]
-        yield from (left + letter + right for letter in _LETTERS)
-        if right:
-            yield left + right[1:]
-            yield from (left + letter + right[1:] for letter in _LETTERS)
-        if len(right) > 1:
-            yield left + right[1] + right[0] + right[2:]
+    distance = OSA.distance if swaps else Levenshtein.distance
+    found: list[int] = []
+    for first in range(0, len(words), _CHOICES):
+        if cancelled():
+            raise Cancelled
+        some = words[first : first + _CHOICES]
+        near = process.extract(word, some, scorer=distance, score_cutoff=limit, limit=None)
+        found += (first + at for _, _, at in near)
+    return found
 
 
 MIN_PART_CHARS = 3
@@ -249,7 +215,10 @@ def _misspelt(
     """The words at distance 1, else those at distance 2 with the same first letter."""
     if len(word) < MIN_PART_CHARS + 1 or word.isdigit():
         return {}
-    near = _find_held_words(spelling_variants(word), segments, alive)
+    near: Held = {}
+    for segment in segments:
+        for at in _find_near(segment.terms[:], word, 1, cancelled, swaps=True):
+            _add(near, segment, at, alive)
     if near:
         return near
     found: Held = {}
@@ -266,12 +235,15 @@ def _misspelt_beginning(
     found: Held = {}
     if len(word) < MIN_PREFIX_CHARS or word.isdigit():
         return found
+    from rapidfuzz.distance import Levenshtein
+
     size = len(word)
     for segment in segments:
         words = segment.terms.numbered(*segment.terms.prefix_range(word[:2]))
         for at, other in stoppable(words, cancelled):
             if len(other) >= size - 1 and any(
-                edit_distance(word, other[:length], 1) <= 1 for length in (size, size + 1, size - 1)
+                Levenshtein.distance(word, other[:length], score_cutoff=1) <= 1
+                for length in (size, size + 1, size - 1)
             ):
                 _add(found, segment, at, alive)
     return found

@@ -104,7 +104,6 @@ def add_meaning(
     cosines: Floats,
     columns: Columns,
     weights: Weights = DEFAULTS,
-    method: str = fusion.SUM,
     leaves: LeafMasks | None = None,
     floor: float = 0.0,
 ) -> Match:
@@ -117,7 +116,6 @@ def add_meaning(
         cosines: The cosine of each slot to the query.
         columns: The columns of all slots.
         weights: `weights.meaning` is the share of the cosines.
-        method: `fusion.SUM` or `fusion.RANK`.
         leaves: As in `filters.compile_filters`.
         floor: The cosine from which a memory without the words is added.
     """
@@ -128,7 +126,7 @@ def add_meaning(
         return fusion.match_by_meaning(cosines, allowed, floor)
     if any(term.kind is TermKind.PHRASE and not term.negated for term in query.terms):
         allowed &= match.found
-    return fusion.fuse_scores(match, cosines, allowed, weights.meaning, method, floor)
+    return fusion.fuse_scores(match, cosines, allowed, weights.meaning, floor)
 
 
 def find_hits(

@@ -11,15 +11,14 @@ well, and it would be one more compiled dependency.
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import json
 import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from threading import Thread
-from typing import IO, TYPE_CHECKING, NamedTuple
+from tempfile import TemporaryFile
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -267,36 +266,24 @@ def scan(
 
     from memtui import child_processes
 
-    data = "".join(f"{json.dumps(text)}\n" for text in (pattern, *texts)).encode("ascii")
     command = [sys.executable, "-I", "-S", "-c", _CHILD]
-    try:
-        child = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-    except (OSError, ValueError):
-        return RegexHits((), is_complete=False)
+    with TemporaryFile() as given:
+        given.writelines(f"{json.dumps(text)}\n".encode("ascii") for text in (pattern, *texts))
+        given.seek(0)
+        try:
+            child = subprocess.Popen(
+                command, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            )
+        except (OSError, ValueError):
+            return RegexHits((), is_complete=False)
     with child, child_processes.noted(child):
-        stdin, child.stdin = child.stdin, None  # or `communicate` would wait for it
-        writer = Thread(target=_write, args=(stdin, data), daemon=True)
-        writer.start()
         try:
             output = _wait(child, cancelled, time.monotonic() + time_limit)
         finally:
             child.kill()
-            writer.join()
     lines = output.decode("ascii", "replace").split("\n")[:-1]
     complete = bool(lines) and lines[-1] == "end"
     return RegexHits(tuple(int(line) for line in lines if line.isdecimal()), complete)
-
-
-def _write(stdin: IO[bytes] | None, data: bytes) -> None:
-    """Give the child its texts; it may end before it has read them."""
-    if stdin is not None:
-        with contextlib.suppress(OSError), stdin:
-            stdin.write(data)
 
 
 def _wait(child: subprocess.Popen[bytes], cancelled: IsCancelled, deadline: float) -> bytes:

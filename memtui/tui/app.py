@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,36 +13,42 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from textual import events
-from textual._compositor import CompositorUpdate
 from textual.app import App, ScreenStackError
 from textual.binding import Binding
 from textual.css.query import NoMatches
 from textual.filter import LineFilter
+from textual.strip import Strip
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
-from memtui import keymap, text
+from memtui import text
 from memtui.config import Settings
 from memtui.themes import MONO
-from memtui.tui import actions, key_bindings
-from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome, Launch
+from memtui.tui import actions, first_frame, key_bindings
+from memtui.tui.app_interface import AppInterface, Choice, Launch
 from memtui.tui.appearance import ThemeRegistry
-from memtui.tui.changed_cells import BLANK_TERMINAL, ScreenBuffer
 from memtui.tui.controllers.session import SessionState
 from memtui.tui.jobs import KEY_REST
-from memtui.tui.key_queue import KeyQueue
+from memtui.tui.key_queue import LONGEST_HOLD, KeyQueue
+from memtui.tui.output import (
+    BLANK_TERMINAL,
+    CompositorUpdate,
+    NearestColours,
+    ShownLines,
+    draw_lines,
+)
 from memtui.tui.sanitizing import OutputFilter
 from memtui.tui.screens.browse import BrowseScreen
-from memtui.tui.terminal_output import erases_background
 from memtui.tui.widgets.line_api import SelectableText, SelectingScreen, ThemedWidget
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from textual.driver import Driver
+    from textual.geometry import Size
     from textual.notifications import SeverityLevel
     from textual.screen import Screen
 
-    from memtui.config.schema import Setting
+    from memtui.config.settings import Setting
     from memtui.errors import ConfigError, MemtuiError
     from memtui.library import Library
 
@@ -78,7 +83,12 @@ class MemtuiApp(AppInterface):
     def __init__(self, launch: Launch) -> None:
         self.backstop = OutputFilter()
         """What it catches a call of `visible` has missed; tests expect nothing."""
-        self._screen_buffer = ScreenBuffer(erases=erases_background(os.environ))
+        self.shown_lines = ShownLines()
+        self.is_starting = True
+        """The first rows are not there yet; keys wait for them."""
+        self._shows_kept_frame = launch.terminal is not None and launch.terminal.has_frame
+        """The terminal shows the last session's last frame until then."""
+        self._start_size: Size | None = None
         self.launch = launch
         self.settings = launch.loaded.settings
         text.reveal_secrets(False)
@@ -87,7 +97,8 @@ class MemtuiApp(AppInterface):
         # Textual decides about NO_COLOR when it is made, before it knows our themes.
         super().__init__(ansi_color=True if first_theme == MONO else None)
         self.now = launch.now
-        self.key_queue = KeyQueue(self, super().on_event, self._draw_frame)
+        self.key_queue = KeyQueue(self, super().on_event, self.give_up)
+        self._release_keys: Callable[[], None] = lambda: None
         problems = self._use_keys()
         for theme in self.colours.textual_themes():
             self.register_theme(theme)
@@ -114,8 +125,9 @@ class MemtuiApp(AppInterface):
         return self.browse
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        """Return Textual's own line filters and `OutputFilter`."""
-        return [*super().get_line_filters(), self.backstop]
+        """Return Textual's own line filters and ours."""
+        filters = [*super().get_line_filters(), self.backstop]
+        return [*filters, NearestColours()] if self.console.color_system == "256" else filters
 
     def notify(
         self,
@@ -148,38 +160,43 @@ class MemtuiApp(AppInterface):
         return TerminalDriver
 
     def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
-        if isinstance(renderable, CompositorUpdate):
-            renderable = self._screen_buffer.reduced(renderable)
-        super()._display(screen, renderable)
+        # The only place where Textual hands over what it is about to write.
+        if not self._shows_kept_frame:
+            if isinstance(renderable, CompositorUpdate):
+                renderable = self.shown_lines.reduced(renderable)
+            super()._display(screen, renderable)
 
-    def _draw_frame(self) -> None:
-        """Draw what has changed, now: Textual draws at the next sixtieth of a second."""
-        screen = self.screen
-        for widget in screen._compositor.visible_widgets:
-            if widget._repaint_required:
-                widget._repaint_required = False
-                screen._dirty_widgets.add(widget)
-        screen._on_timer_update()
+    def end_start(self) -> None:
+        """Draw the screen in place of the kept frame, and deliver the keys typed meanwhile."""
+        self.is_starting = False
+        if self._shows_kept_frame:
+            self._shows_kept_frame = False
+            self._draw_whole()
+        self._release_keys()
 
-    def on_resize(self) -> None:
-        self._screen_buffer.forget()
+    def _draw_whole(self) -> None:
+        self.shown_lines.forget()
+        self.screen.refresh()
+
+    def on_resize(self, event: events.Resize) -> None:
+        if self._start_size not in (None, event.size):
+            self.end_start()  # the kept frame was for another size
+        self._start_size = event.size
+        self.shown_lines.forget()
 
     def _resumed(self, _: App[Any]) -> None:
-        self._screen_buffer.forget()
-        self.refresh()
+        self._draw_whole()
 
     def redraw(self) -> None:
         """Draw every widget and write every cell anew: another program may have written on the
         terminal, and nothing that was drawn before is trusted."""
-        self._screen_buffer.forget()
+        self.shown_lines.forget(BLANK_TERMINAL)
         for screen in self.screen_stack:
             for widget in screen.walk_children():
                 if isinstance(widget, ThemedWidget):
                     widget.recolour()
                 widget.refresh()
-        if self._driver is not None and not self.is_headless:
-            self._driver.write(BLANK_TERMINAL)
-        self.refresh()
+        self.screen.refresh()
 
     def action_act(self, action_id: str) -> None:
         """Run an action that works in dialogs too."""
@@ -206,6 +223,8 @@ class MemtuiApp(AppInterface):
 
     def on_mount(self) -> None:
         self.app_resume_signal.subscribe(self, self._resumed)
+        self._release_keys = self.key_queue.hold()
+        self.set_timer(LONGEST_HOLD, self.end_start)
         for problem in self._problems:
             self.notify(str(problem), title="Settings", severity="warning", timeout=12)
         self.call_after_refresh(self._painted)
@@ -240,9 +259,9 @@ class MemtuiApp(AppInterface):
         former = self.browse
         self._keep_session(last=False)
         self.sessions = SessionState(self.launch)
-        self.browse = BrowseScreen(open_library, self.sessions, self.now(), shows_cached=False)
+        self.browse = BrowseScreen(open_library, self.sessions, self.now())
         former.worker.close()
-        # Textual takes away a callback of the former screen, which the first screen has not.
+        # `switch_screen` takes a callback off the former screen; only the first screen has none.
         former._push_result_callback(former, None)
         self.switch_screen(self.browse)
         self.call_after_refresh(self.browse.worker.open)
@@ -267,8 +286,22 @@ class MemtuiApp(AppInterface):
     def _keep_session(self, *, last: bool = True) -> bool:
         """Save what the next start begins with; False when it could not be written."""
         is_saved = self.sessions.keep(self.browse, self.theme)
-        self.browse.cached_screen.keep(last=last and self.screen is self.browse)
+        if last and self.launch.cache is not None:
+            self._keep_frame(self.launch.cache)
         return is_saved
+
+    def _keep_frame(self, cache: Path) -> None:
+        """Keep what the main screen shows for the next start, unless that will show another."""
+        launch, lines = self.launch, list[Strip]()
+        if self.screen is self.browse and launch.loaded.settings.restore:
+            lines = self.browse.draw_for_next_start()
+        library = self.browse.worker.library
+        stores = [store.root for store in library.stores] if library is not None else []
+        files = [folder / f"{self.theme}.toml" for folder in launch.themes]
+        if launch.config_file is not None:
+            files.append(launch.config_file)
+        frame = draw_lines(lines, self.console)
+        first_frame.save(cache, launch.roots, frame, self.size, stores, files)
 
     def exit(
         self,
@@ -278,15 +311,10 @@ class MemtuiApp(AppInterface):
     ) -> None:
         self.is_ending = True
         self.key_queue.stop()
-        super().exit(result, return_code, message)
-
-    async def _shutdown(self) -> None:
-        """Close what is open; called at every end of the app, while its screens still exist."""
-        self.is_ending = True
         self._keep_drafts()
         if hasattr(self, "browse"):
             self.browse.worker.end_watching()
-        await super()._shutdown()
+        super().exit(result, return_code, message)
 
     def wait_for_writes(self) -> None:
         """Wait for jobs that write, once the screens are gone."""
@@ -294,7 +322,7 @@ class MemtuiApp(AppInterface):
             self.browse.worker.jobs.wait()
 
     def _keep_drafts(self) -> None:
-        for screen in self._screen_stacks.get(self._current_mode, ()):
+        for screen in self.screen_stack:
             if isinstance(screen, SelectingScreen):
                 try:
                     self.has_draft |= screen.keep_draft(last=True)
@@ -319,9 +347,6 @@ class MemtuiApp(AppInterface):
     def _handle_exception(self, error: Exception) -> None:
         """Pass an exception to `give_up`; Textual would print all variables, thus memories."""
         cause = error.error if isinstance(error, WorkerFailed) else error
-        if self._exception is None:  # where Textual's own test frame looks
-            self._exception = error
-            self._exception_event.set()
         if self.is_ending and isinstance(cause, NoMatches | ScreenStackError):
             return  # a dialog that was just being made lost its widgets
         self.give_up(cause if isinstance(cause, Exception) else error)
@@ -359,7 +384,7 @@ class MemtuiApp(AppInterface):
         picker = Picker(title, choices, several=False, **labels)
         self.ask(picker, lambda values: then(values[0]) if values else None)
 
-    def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
+    def copy_text(self, words: str, done: Callable[[bool], None]) -> None:
         from memtui.tui.terminal import copy_with_tools
 
         self.copy_to_clipboard(words)
@@ -367,7 +392,7 @@ class MemtuiApp(AppInterface):
 
     def _use_keys(self) -> Sequence[ConfigError]:
         """Use the keys of the settings; returns the faults in them."""
-        keys = keymap.resolve(
+        keys = key_bindings.resolve(
             key_bindings.default_keys(), self.settings.keys, scopes=key_bindings.key_scopes()
         )
         self.key_overrides = keys.keys

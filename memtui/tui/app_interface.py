@@ -6,23 +6,23 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from textual.app import App
 
-from memtui import text
 from memtui.config import LoadedSettings, Settings
 from memtui.dataclass import replace
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID
-from memtui.tui.first_frame import Attributes
+from memtui.tui.first_frame import TakenTerminal
 
 if TYPE_CHECKING:
     from signal import Signals
 
     from textual.screen import Screen
 
-    from memtui.config.schema import Setting
+    from memtui.config.settings import Setting
     from memtui.errors import MemtuiError
     from memtui.library import Library
     from memtui.library.store_catalog import StoreCatalog
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from memtui.tui.key_queue import KeyQueue
 
 Answer = TypeVar("Answer")
+REFUSAL_SECONDS = 4.0
+"""Seconds for which a toast says why something cannot be done."""
 
 
 def _utc_now() -> datetime:
@@ -57,17 +59,8 @@ class Launch(NamedTuple):
     roots: Sequence[Path] = ()
     """The stores, to tell their session from others'."""
     now: Callable[[], datetime] = _utc_now
-    attributes: Attributes | None = None
-    """Of the terminal before `first_frame` changed them; it then shows the alternate screen."""
-
-
-class CopyOutcome(NamedTuple):
-    """The result of copying a text."""
-
-    taken: bool
-    """A tool or the terminal is known to have taken it."""
-    refused: str = ""
-    """Why nothing took it, with what to do; empty if something did or may have."""
+    terminal: TakenTerminal | None = None
+    """As `first_frame` has left it."""
 
 
 class Choice(NamedTuple):
@@ -95,7 +88,11 @@ class AppInterface(App[None]):
     key_overrides: Mapping[str, tuple[str, ...]]
     """Action id -> its keys."""
     key_queue: KeyQueue
+    _refused: tuple[str, float] = ("", 0.0)
+    """The last refusal, and when it was shown."""
     colours: ThemeRegistry
+    is_starting: bool
+    """The first rows are not there yet; keys wait for them."""
     is_ending = False
     """The screens are about to be taken down: results of jobs are dropped."""
 
@@ -117,6 +114,7 @@ class AppInterface(App[None]):
     def clear_notifications(self) -> None:
         """Clear the toasts, also those of the screens behind a dialog, which Textual leaves."""
         super().clear_notifications()
+        self._refused = ("", 0.0)
         for screen in self.screen_stack[:-1]:
             screen.query("ToastRack").set(display=False)
 
@@ -128,8 +126,9 @@ class AppInterface(App[None]):
     def report_refusal(self, reason: str) -> None:
         """Say in a toast why something cannot be done; once, while the same is being said."""
         words = f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
-        if all(toast.message != text.visible(words) for toast in self._notifications):
-            self.notify(words, timeout=4)
+        if self._refused[0] != words or monotonic() - self._refused[1] > REFUSAL_SECONDS:
+            self._refused = (words, monotonic())
+            self.notify(words, timeout=REFUSAL_SECONDS)
 
     def report_error(self, error: MemtuiError) -> None:
         """Say in a toast what failed."""
@@ -200,12 +199,19 @@ class AppInterface(App[None]):
         """Read config.toml again and use it; returns its faults."""
 
     @abstractmethod
-    def copy_text(self, words: str, done: Callable[[CopyOutcome], None]) -> None:
-        """Copy to the clipboard in a job; `done` is called with the outcome."""
+    def copy_text(self, words: str, done: Callable[[bool], None]) -> None:
+        """Copy to the clipboard in a job; `done` gets whether a program has taken the text.
+
+        Else it was sent to the terminal, which does not say whether it took it.
+        """
 
     @abstractmethod
     def redraw(self) -> None:
         """Draw every widget and every cell of the terminal again."""
+
+    @abstractmethod
+    def end_start(self) -> None:
+        """Draw the screen, which has rows now, and deliver the keys that waited for them."""
 
     @abstractmethod
     def reopen(self, open_library: Callable[[], Library]) -> None:

@@ -7,7 +7,7 @@ the one before. Writes run in the order in which they were asked for.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from memtui import text
@@ -17,11 +17,10 @@ from memtui.errors import ForeignOwner, MemtuiError, RefError, Refused
 from memtui.library.planning import Planned
 from memtui.model import Memory
 from memtui.progress import Cancelled, Progress, Report, stoppable
-from memtui.tui.diff_lines import DiffLine, TextChange, diff_files, name_below
+from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
 from memtui.tui.messages import Progressed
-from memtui.tui.text_blocks import is_markdown
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
@@ -31,10 +30,6 @@ if TYPE_CHECKING:
     from memtui.library import Library
 
 
-MAX_TEXTS = 50
-"""Changed texts that are shown rendered."""
-LONGEST_TEXT = 20_000
-"""Characters of each; a change behind them is seen in the files."""
 Answer = TypeVar("Answer")
 Done = Callable[[Answer], object]
 Find = Callable[[str], Memory | None]
@@ -49,8 +44,6 @@ class Preview:
     lines: tuple[DiffLine, ...]
     left_out: Mapping[str, int] = field(default_factory=dict)
     """Reason -> how many memories cannot have all that was asked for because of it."""
-    texts: tuple[TextChange, ...] = ()
-    """The texts with Markdown that change."""
 
 
 def preview(library: Library, changes: Sequence[Change], job: Job) -> Preview:
@@ -103,28 +96,11 @@ def why_impossible(library: Library, change: Change) -> str:
 
 
 def preview_of(planned: Planned, library: Library | None = None, job: Job | None = None) -> Preview:
-    """Return a plan with its diffs; with a library also changed texts, and shorter paths."""
-    texts = tuple(_text_changes(library, planned)) if library else ()
+    """Return a plan with its diffs; with a library the files are named from their stores."""
     roots = {store.label: store.root for store in library.stores} if library else {}
     progress = () if job is None else (job.report, job.is_cancelled)
     diffs = name_below(planned.diffs(*progress), roots)
-    return Preview(planned, tuple(diff_files(diffs)), texts=texts)
-
-
-def _text_changes(library: Library, planned: Planned) -> Iterator[TextChange]:
-    changes = [change for plan in planned.plans if plan.has_edits for change in plan.changes]
-    for change in changes[:MAX_TEXTS]:
-        after = change.fields.get("content")
-        try:
-            before = library.get(change.ref) if change.ref else None
-        except RefError:
-            continue
-        then = before.content if before else ""
-        if not isinstance(after, str) or then == after:
-            continue
-        then, after = then[:LONGEST_TEXT], after[:LONGEST_TEXT]
-        if then != after and (is_markdown(then) or is_markdown(after)):
-            yield TextChange(before.headline if before else "New memory", then, after)
+    return Preview(planned, tuple(diff_files(diffs)))
 
 
 class ChangeWorker:

@@ -40,15 +40,6 @@ class DiffLine:
     """The same words as (changed, piece) pairs; empty when the whole line changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextChange:
-    """The text of a memory before and after a change."""
-
-    headline: str
-    before: str
-    after: str
-
-
 def diff_files(diffs: Iterable[FileDiff]) -> list[DiffLine]:
     """Diff every file that changed, one after the other, with secrets masked."""
     lines: list[DiffLine] = []
@@ -222,32 +213,28 @@ BOTH_SIDES = frozenset({"gone", "new"})
 """What `draw_text_diff` shows unless told: the words of the former text and those of the new."""
 
 
-def change_styles(palette: Palette, shown: frozenset[str]) -> dict[str, Style]:
-    """Styles of a word diff; removed words are struck out unless no added ones are shown."""
-    alone = "new" not in shown and palette.removed.color is not None
-    removed = palette.removed + Style(strike=False) if alone else palette.removed
-    return {"same": palette.text, "gone": removed, "new": palette.added}
-
-
 def shown_pieces(
     before: str, after: str, palette: Palette, shown: frozenset[str]
 ) -> list[tuple[Style, str]]:
-    """Return the word diff of two texts as styled pieces."""
-    styles = change_styles(palette, shown)
-    pieces = without_joints(diff_words(before, after), shown)
-    return [(styles[kind], piece) for kind, piece in pieces if kind == "same" or kind in shown]
+    """Return the word diff of two texts as styled pieces.
 
-
-def without_joints(
-    pieces: Sequence[tuple[str, str]], shown: frozenset[str]
-) -> list[tuple[str, str]]:
-    """Omit the space that `diff_words` puts between removed and added, unless both are shown."""
+    Removed words are struck out unless no added ones are shown. The space that `diff_words` puts
+    between removed and added is left out unless both are shown.
+    """
+    alone = "new" not in shown and palette.removed.color is not None
+    removed = palette.removed + Style(strike=False) if alone else palette.removed
+    styles = {"same": palette.text, "gone": removed, "new": palette.added}
+    pieces = diff_words(before, after)
 
     def is_joint(at: int) -> bool:
         around = [kind for kind, _ in pieces[max(0, at - 1) : at + 2]]
         return pieces[at][1] == " " and around == ["gone", "same", "new"]
 
-    return [piece for at, piece in enumerate(pieces) if shown >= BOTH_SIDES or not is_joint(at)]
+    return [
+        (styles[kind], piece)
+        for at, (kind, piece) in enumerate(pieces)
+        if (kind == "same" or kind in shown) and (shown >= BOTH_SIDES or not is_joint(at))
+    ]
 
 
 def wrap_pieces(pieces: Sequence[tuple[Style, str]], width: int) -> list[list[Segment]]:

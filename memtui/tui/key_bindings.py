@@ -1,13 +1,21 @@
-"""Keys and bindings of the registry's actions, and how they are shown."""
+"""Keys of actions: bindings, how keys are shown, and keys that `[keys]` of the settings changes.
+
+An override for an unknown action, or with a key that another action has in the same place, is
+reported, and the default stays.
+"""
 
 from __future__ import annotations
 
+import re
 import string
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from textual.binding import Binding
+from textual.keys import KEY_NAME_REPLACEMENTS, Keys
 
-from memtui.keymap import ALL_PANES, DIALOG, key_name
+from memtui.errors import ConfigError, did_you_mean
 from memtui.tui.actions import (
     ACTIONS,
     ANYWHERE,
@@ -20,6 +28,148 @@ from memtui.tui.actions import (
 )
 from memtui.tui.layout import Pane
 
+WHERE = "config.toml"
+
+_NAMES = {
+    "esc": "escape",
+    "return": "enter",
+    "del": "delete",
+    "ins": "insert",
+    "pgup": "pageup",
+    "pgdn": "pagedown",
+    "pgdown": "pagedown",
+    "bksp": "backspace",
+    " ": "space",
+}
+
+
+def _name_sign(sign: str) -> str:
+    """What Textual calls a sign."""
+    name = unicodedata.name(sign).lower().replace("-", "_").replace(" ", "_")
+    return KEY_NAME_REPLACEMENTS.get(name, name)
+
+
+_SIGNS = {sign: _name_sign(sign) for sign in string.punctuation}
+ALL_PANES = "*"
+"""Scope of keys that work in every pane, but in no dialog."""
+DIALOG = "dialog:"
+"""How the scope of keys begins that work in one dialog only."""
+_MODIFIERS = ("ctrl", "alt", "shift", "super", "meta", "hyper")
+_NAMED = {key.value for key in Keys if key.value.isalnum()} | {"space", *_SIGNS.values()}
+
+
+class Keymap(NamedTuple):
+    """The keys of every action, and the faults of the overrides."""
+
+    keys: Mapping[str, tuple[str, ...]]
+    """Action id -> its keys as Textual writes them; empty: the action has no key."""
+    problems: tuple[ConfigError, ...] = ()
+
+
+def key_name(key: str) -> str | None:
+    """Return the key as Textual writes it (`slash`, `ctrl+r`); None when it is no key."""
+    *modifiers, last = re.split(r"\+(?!$)", key.strip() or key)
+    modifiers = [modifier.strip().lower() for modifier in modifiers]
+    if any(modifier not in _MODIFIERS for modifier in modifiers):
+        return None
+    last = last.strip() or last
+    last = _SIGNS.get(last, last)
+    last = _NAMES.get(last.lower(), last)
+    if len(last) > 1:
+        last = last.lower()
+        if last not in _NAMED:
+            return None
+    elif not last.isalnum():
+        return None
+    elif modifiers == ["shift"]:  # a terminal sends the capital, not shift and the letter
+        return last.upper()
+    elif modifiers:
+        last = last.lower()
+    return "+".join([*sorted(set(modifiers), key=_MODIFIERS.index), last])
+
+
+def resolve(
+    defaults: Mapping[str, Iterable[str]],
+    overrides: Mapping[str, Iterable[str]],
+    *,
+    scopes: Mapping[str, str] | None = None,
+) -> Keymap:
+    """Return the keys to use: `defaults` (action id -> keys) with the valid `overrides`.
+
+    `scopes` names the place where an action's keys work; only actions of one place can clash,
+    those of `ALL_PANES` with every pane's, those of the place "" (everywhere) with all. An
+    override takes a key away from no other action: give that one another key in the same file.
+    Never raises.
+    """
+    scopes = scopes or {}
+    keys = {action: _known(action_keys)[0] for action, action_keys in defaults.items()}
+    accepted: dict[str, tuple[str, ...]] = {}
+    problems: list[ConfigError] = []
+    for action, action_keys in overrides.items():
+        if action not in keys:
+            problems.append(_unknown(action, keys))
+            continue
+        accepted[action], bad = _known(action_keys)
+        for key in bad:
+            problems.append(
+                ConfigError(
+                    f"{key!r} is not a key",
+                    where=f"{WHERE}: keys.{action}",
+                    do="write it like a, A, ctrl+a, f5, slash, pagedown",
+                )
+            )
+        if bad and not accepted[action]:
+            del accepted[action]
+    # A refused override gives its action the default keys back, which may be what another
+    # override took, so look again until nothing clashes.
+    while clash := _clash({**keys, **accepted}, accepted, scopes):
+        loser, other, key = clash
+        del accepted[loser]
+        problems.append(
+            ConfigError(
+                f"the key {key} already belongs to {other}",
+                where=f"{WHERE}: keys.{loser}",
+                do=f"choose another key, or give {other} another one too",
+            )
+        )
+    return Keymap({**keys, **accepted}, tuple(problems))
+
+
+def _known(key_names: Iterable[str]) -> tuple[tuple[str, ...], list[str]]:
+    names = [(key, key_name(key)) for key in key_names]
+    good = tuple(dict.fromkeys(name for _, name in names if name is not None))
+    return good, [key for key, name in names if name is None]
+
+
+def _unknown(action: str, known: Iterable[str]) -> ConfigError:
+    return ConfigError(
+        f"there is no action {action!r}",
+        where=f"{WHERE}: keys",
+        do=did_you_mean(action, known, "the help in memtui names all actions"),
+    )
+
+
+def _clash(
+    keys: Mapping[str, tuple[str, ...]],
+    accepted: Mapping[str, tuple[str, ...]],
+    scopes: Mapping[str, str],
+) -> tuple[str, str, str] | None:
+    """The first override that takes another action's key: (override, other action, key)."""
+    for action in reversed(list(accepted)):
+        for other, other_keys in keys.items():
+            if other == action or not _overlap(scopes.get(action, ""), scopes.get(other, "")):
+                continue
+            for key in keys[action]:
+                if key in other_keys:
+                    return action, other, key
+    return None
+
+
+def _overlap(scope: str, other: str) -> bool:
+    if scope == other or not scope or not other:
+        return True
+    return ALL_PANES in (scope, other) and not (scope + other).count(DIALOG)
+
 
 def default_keys() -> dict[str, tuple[str, ...]]:
     """Action id -> its keys, before any override from config.toml."""
@@ -27,7 +177,7 @@ def default_keys() -> dict[str, tuple[str, ...]]:
 
 
 def key_scopes() -> dict[str, str]:
-    """Action id -> the one place where its keys work, to find clashes (see `keymap.resolve`)."""
+    """Action id -> the one place where its keys work, to find clashes (see `resolve`)."""
     known: dict[tuple[str, ...], str] = {
         (EVERYWHERE,): "",
         (ANYWHERE,): ALL_PANES,

@@ -196,13 +196,6 @@ class MemoryShown(Replaceable, bubble=False):
 
 
 @dataclass(eq=False, repr=False)
-class MoveWaits(Message):
-    """The cursor is to go to a line of the list that cannot be shown yet."""
-
-    move: Callable[[], None]
-
-
-@dataclass(eq=False, repr=False)
 class RefChosen(Message):
     """A reference to another memory was followed."""
 

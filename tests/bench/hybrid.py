@@ -24,7 +24,7 @@ class Way(NamedTuple):
 
     name: str
     how: str
-    """`text`, `vectors`, `sum` or `rank`."""
+    """`text`, `vectors` or `sum`."""
     weight: float = 0.0
 
 
@@ -35,9 +35,8 @@ WAYS = (
     TEXT,
     VECTORS,
     *(Way(f"sum, weight {weight}", "sum", weight) for weight in WEIGHTS),
-    *(Way(f"rank, weight {weight}", "rank", weight) for weight in WEIGHTS),
 )
-CHOSEN = Way("as chosen", fusion.SUM, ranking.DEFAULTS.meaning)
+CHOSEN = Way("as chosen", "sum", ranking.DEFAULTS.meaning)
 TEXT_VARIANTS: list[tuple[str, object, str, object]] = [
     ("question words kept", analysis, "QUESTION_WORDS", frozenset()),
     ("no stemming", analysis, "stem", lru_cache(maxsize=None)(lambda word: word)),
@@ -82,4 +81,4 @@ def fused(found: Match, way: Way, cosines: Floats | None) -> Match:
     everything = np.ones(len(cosines), np.bool_)
     if way.how == "vectors":
         return fusion.match_by_meaning(cosines, everything)
-    return fusion.fuse_scores(found, cosines, everything, way.weight, way.how)
+    return fusion.fuse_scores(found, cosines, everything, way.weight)

@@ -84,10 +84,7 @@ async def test_search_as_you_type_and_leave_it(root: Path) -> None:
     async with stage(root) as on:
         await on.press("/")
         await on.type("tea")
-        assert on.headlines() == [
-            "Bob drinks tea only when the coffee is out",
-            "Alice prefers tea in the morning",
-        ] or set(on.headlines()) == {
+        assert set(on.headlines()) == {
             "Bob drinks tea only when the coffee is out",
             "Alice prefers tea in the morning",
         }
@@ -147,16 +144,10 @@ async def test_former_searches_come_back_with_up(root: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("key", "title", "words", "expected"),
-    [
-        ("t", "Filter by type", "dec", 2),
-        ("s", "Filter by status", "", None),
-        ("i", "Filter by importance", "", None),
-    ],
+    ("key", "title"),
+    [("t", "Filter by type"), ("s", "Filter by status"), ("i", "Filter by importance")],
 )
-async def test_pickers_filter(
-    root: Path, key: str, title: str, words: str, expected: int | None
-) -> None:
+async def test_pickers_filter(root: Path, key: str, title: str) -> None:
     async with stage(root) as on:
         await on.press(key)
         assert isinstance(on.app.screen, Picker)
@@ -401,7 +392,7 @@ async def test_quit(root: Path) -> None:
     async with stage(root) as on:
         await on.pilot.press("q")
         await on.pilot.pause()
-        assert not on.app.is_running or on.app._exit
+        assert on.app._exit
 
 
 async def find(on: Stage, words: str) -> None:

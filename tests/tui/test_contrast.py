@@ -11,7 +11,7 @@ from rich.color import Color
 from rich.style import Style
 
 from memtui import paths, themes
-from memtui.themes.theme import Theme
+from memtui.themes import Theme
 from memtui.tui.appearance import Palette
 
 TEXT, SIGN = 4.5, 3.0

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from memtui import paths, themes
-from memtui.themes.theme import Theme
+from memtui.themes import Theme
 
 from .stage import stage, write_store
 

@@ -16,7 +16,7 @@ from textual.widgets import Input
 
 from memtui import config, paths
 from memtui.config import Settings, session
-from memtui.config.schema import SCHEMA
+from memtui.config.settings import SCHEMA
 from memtui.errors import SaveError
 from memtui.files.staging import write_file
 from memtui.tui import actions

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from memtui import config
-from memtui.config.schema import SCHEMA
+from memtui.config.settings import SCHEMA
 from memtui.tui.dialogs.settings import SettingsScreen
 
 from .stage import Stage, stage

@@ -204,7 +204,7 @@ ACTS = ActionSupport(
     unsupported={
         Act.SUPERSEDE: _EDITED,
         Act.RETIRE: "Claude Code reads every file that is there: delete it",
-        Act.RESTORE: "nothing is ever retired here",
+        Act.RESTORE: "this format has no retired state",
         Act.MERGE: "edit one of them and delete the others",
     },
     shard_of=_shard_of,

@@ -261,7 +261,7 @@ class ChangeActions:
             summary = (*change_worker.describe_plan(planned, find), *notes)
             if len(planned.plans) > 1 and not planned.supersedes:
                 summary = (*summary, *change_worker.describe_targets(planned, find))
-            dialog = DiffScreen(planned.title, summary, found.lines, found.texts, yes=yes)
+            dialog = DiffScreen(planned.title, summary, found.lines, yes=yes)
 
             def answered(_: bool) -> None:
                 confirmed()

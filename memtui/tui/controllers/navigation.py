@@ -163,7 +163,9 @@ class NavigationActions:
     def _theme(self) -> None:
         from memtui.tui.dialogs.picker import ThemePicker
 
-        self._screen.app.push_screen(ThemePicker())
+        app = self._screen.app
+        dialog = ThemePicker(app.theme, app.colours.choices())
+        app.ask(dialog, lambda chosen: app.keep_theme(chosen[0]))
 
     def _settings(self) -> None:
         from memtui.tui.dialogs.settings import SettingsScreen

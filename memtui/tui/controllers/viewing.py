@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from memtui import text
 from memtui.model import Memory, to_record
 from memtui.tui import sanitizing
-from memtui.tui.app_interface import AppInterface, Choice, CopyOutcome
+from memtui.tui.app_interface import AppInterface, Choice
 from memtui.tui.jobs import Job
 from memtui.tui.messages import Progressed
 
@@ -303,7 +303,7 @@ def copy_text(
     masks: bool = True,
     exact_id: str = "copy.exact",
 ) -> None:
-    """Copy a text to the clipboard and say so, or why it could not be copied.
+    """Copy a text to the clipboard and say so.
 
     Args:
         app: The app.
@@ -319,11 +319,8 @@ def copy_text(
 def _send(app: AppInterface, copied: ClipboardText, exact_id: str = "copy.exact") -> None:
     what, left_out, is_masked = copied.what, copied.left_out, copied.is_masked
 
-    def done(outcome: CopyOutcome) -> None:
-        if outcome.refused:
-            app.notify(f"Not copied: {outcome.refused}.", severity="warning", timeout=8)
-            return
-        message = f"Copied {what}" if outcome.taken else f"Sent {what} to the terminal's clipboard"
+    def done(is_taken: bool) -> None:
+        message = f"Copied {what}" if is_taken else f"Sent {what} to the terminal's clipboard"
         if left_out or is_masked:
             without = " without " + text.counted(left_out, "hidden character") if left_out else ""
             masked = ", its secrets masked" if is_masked else ""

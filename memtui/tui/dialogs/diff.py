@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.segment import Segment
 from textual.app import ComposeResult
@@ -11,10 +11,9 @@ from textual.content import Content
 from memtui import text
 from memtui.errors import Conflict
 from memtui.model import Memory, empty_word
-from memtui.tui import key_bindings
 from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import FittingDialog, TextDialog
-from memtui.tui.diff_lines import DiffLine, TextChange, count_lines
+from memtui.tui.diff_lines import DiffLine, count_lines
 from memtui.tui.widgets.diff_view import DiffView, draw_text_diff, join_columns
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
@@ -27,18 +26,13 @@ class DiffScreen(FittingDialog[bool]):
 
     AUTO_FOCUS = "DiffView"
     box_classes = "full"
-    BINDINGS = [
-        ("escape,q,n", "dismiss"),
-        ("enter,y", "yes"),
-        *key_bindings.bindings_of("detail.raw"),
-    ]
+    BINDINGS = [("escape,q,n", "dismiss"), ("enter,y", "yes", "yes")]
 
     def __init__(
         self,
         title: str,
         summary: Sequence[OutcomeLine],
         diff: Sequence[DiffLine],
-        texts: Sequence[TextChange] = (),
         *,
         yes: str = "",
     ) -> None:
@@ -46,10 +40,12 @@ class DiffScreen(FittingDialog[bool]):
         self.heading = title[:1].upper() + title[1:]
         self.leave = "cancel" if yes else "back"
         self.summary, self._diff, self._yes = summary, diff, yes
-        self._texts, self._is_raw = texts, not texts
 
     def content(self) -> ComposeResult:
-        yield DiffView(self._diff, self._texts)
+        yield DiffView(self._diff)
+
+    def labels(self) -> Mapping[str, object]:
+        return {"yes": self._yes}
 
     def on_mount(self) -> None:
         files, added, removed = count_lines(self._diff)
@@ -57,25 +53,12 @@ class DiffScreen(FittingDialog[bool]):
         self.query_one(".box").border_subtitle = Content(places)
 
     def keys(self) -> list[tuple[str, str]]:
-        keys = [("enter", self._yes)] if self._yes else []
-        if self._texts:
-            keys.append((self.app.key_of("detail.raw"), "rendered" if self._is_raw else "files"))
-        return [*keys, *([("↑↓", "scroll")] if self.is_cut else [])]
+        return [*super().keys(), *[("↑↓", "scroll")] * self.is_cut]
 
     def fill(self) -> None:
         view = self.query_one(DiffView)
-        self.fit_lines(len(view.laid_out(max(12, self.inner_width - 1))))
+        self.fit(rows=len(view.laid_out(max(12, self.inner_width - 1))))
         self.update_keys()
-
-    def action_act(self, action_id: str) -> None:
-        """Show what is written to the files, or the texts that change, rendered."""
-        if self._texts and action_id == "detail.raw":
-            self._is_raw = not self._is_raw
-            self.query_one(DiffView).show(self._diff, () if self._is_raw else self._texts)
-            self.update_keys()
-            self.fill()
-        else:
-            super().action_act(action_id)
 
     def action_yes(self) -> None:
         self.dismiss(bool(self._yes))
@@ -106,9 +89,9 @@ class ConflictScreen(TextDialog[str]):
     heading = "Conflict: changed on disk"
     BINDINGS = [
         ("escape,q", "dismiss"),
-        ("t", f"choose('{THEIRS}')"),
-        ("m", f"choose('{MINE}')"),
-        ("b", f"choose('{BOTH}')"),
+        ("t", f"choose('{THEIRS}')", THEIRS),
+        ("m", f"choose('{MINE}')", MINE),
+        ("b", f"choose('{BOTH}')", BOTH),
     ]
 
     def __init__(
@@ -126,17 +109,13 @@ class ConflictScreen(TextDialog[str]):
             *([OutcomeLine(where, Tone.QUIET)] if where else []),
         )
 
-    def keys(self) -> list[tuple[str, str]]:
+    def labels(self) -> Mapping[str, object]:
         self.leave = "cancel" if self.inner_width >= 40 else ""
-        short, choices = self.app.size.width < SHORT_KEYS_BELOW, self._choices.items()
-        return [
-            *((value[0], value if short else words) for value, words in choices),
-            *super().keys(),
-        ]
-
-    def fill(self) -> None:
-        self.update_keys()
-        super().fill()
+        is_short = self.app.size.width < SHORT_KEYS_BELOW
+        return {
+            f"choose('{value}')": value in self._choices and (is_short or self._choices[value])
+            for value in (THEIRS, MINE, BOTH)
+        }
 
     def action_choose(self, value: str) -> None:
         if value in self._choices:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from textual import on
@@ -45,9 +45,9 @@ class FormScreen(FittingDialog[Planned]):
     """Dismissed with the saved plan, None if nothing was saved."""
 
     BINDINGS = [
-        Binding("ctrl+s", "save", priority=True),
-        Binding("f2", "diff", priority=True),
-        Binding("f4", "force", priority=True),
+        Binding("ctrl+s", "save", "save", priority=True),
+        Binding("f4", "force", "save anyway", priority=True),
+        Binding("f2", "diff", "diff", priority=True),
         Binding("escape", "cancel", priority=True),
         ("ctrl+c", "cancel"),
         ("enter", "submit"),
@@ -244,16 +244,24 @@ class FormScreen(FittingDialog[Planned]):
         super().say(*lines)
         self.call_after_refresh(self.update_keys)  # only then it is known what is cut
 
+    def labels(self) -> Mapping[str, object]:
+        save = self._form.save
+        return {
+            "save": not self._stopped and not self._is_line and save,
+            "force": self._stopped and f"{save} anyway",
+            "diff": self._preview and self._preview.lines,
+        }
+
     def keys(self) -> list[tuple[str, str]]:
-        diff = [("f2", "diff")] if self._preview and self._preview.lines else []
-        has_several = len(self.values()) > 1
-        key = "^s" if has_several or self.query(TextInput) else "enter"
-        save = ("f4", f"{self._form.save} anyway") if self._stopped else (key, self._form.save)
+        save = [("enter", self._form.save)] * (self._is_line and not self._stopped)
         is_taken = isinstance(self.focused, TextInput) and self.focused.max_scroll_y > 0
         more = [("pgdn", "more")][: not is_taken and self.query_one(OutcomeLines).allow_focus()]
-        following = [("⇥", "next field")][:has_several]
-        choose = [("←→", "choose")][: isinstance(self.focused, ChoiceInput)]
-        return [save, *diff, *more, *following, *choose]
+        return [*save, *super().keys(), *more, *[("⇥", "next field")] * (len(self.values()) > 1)]
+
+    @property
+    def _is_line(self) -> bool:
+        """Whether enter saves: there is one field, which is not a text."""
+        return len(self.values()) == 1 and not self.query(TextInput)
 
     # Saving
 
@@ -289,7 +297,7 @@ class FormScreen(FittingDialog[Planned]):
             targets = change_worker.describe_targets(planned, self._writer.worker.find_memory)
             summary = (*self._describe(found), *(targets if self._form.as_possible else ()))
             save = self._form.save
-            dialog = DiffScreen(planned.title, summary, found.lines, found.texts, yes=save)
+            dialog = DiffScreen(planned.title, summary, found.lines, yes=save)
             self.app.ask(dialog, lambda _: self._save(planned))
         else:
             self._save(planned)
@@ -377,7 +385,7 @@ class FormScreen(FittingDialog[Planned]):
 
     def action_diff(self) -> None:
         if (found := self._preview) is not None and found.lines:
-            self.app.push_screen(DiffScreen(found.planned.title, (), found.lines, found.texts))
+            self.app.push_screen(DiffScreen(found.planned.title, (), found.lines))
 
     def action_cancel(self) -> None:
         """Close; ask first if there are unsaved changes. While they are planned, stop that."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
 from rich.segment import Segment
@@ -13,10 +13,9 @@ from textual.app import ComposeResult
 from memtui import text
 from memtui.insight.versions import TextVersion, VersionHistory, VersionOrigin
 from memtui.model import Memory
-from memtui.tui import appearance, key_bindings
+from memtui.tui import appearance
 from memtui.tui.appearance import Palette
 from memtui.tui.dialogs.dialog import FittingDialog
-from memtui.tui.text_blocks import is_markdown
 from memtui.tui.widgets.diff_view import draw_text, draw_text_diff
 from memtui.tui.widgets.text_window import RowList
 
@@ -67,9 +66,8 @@ class HistoryScreen(FittingDialog[str]):
     leave = "back"
     BINDINGS = [
         ("escape,q,H", "dismiss"),
-        ("enter", "choose"),
-        ("r", "restore"),
-        *key_bindings.bindings_of("detail.raw"),
+        ("enter", "choose", "open"),
+        ("r", "restore", "restore this text"),
     ]
 
     def __init__(
@@ -84,20 +82,17 @@ class HistoryScreen(FittingDialog[str]):
         self._history = history
         self._now = now
         self._restore = restore
-        self._is_raw = False
 
     def content(self) -> ComposeResult:
         yield VersionList()
 
     def keys(self) -> list[tuple[str, str]]:
-        keys = [("↑↓", "version"), ("enter", "open")]
-        if len(self._history.versions) == 1:
-            keys[:1] = [("↑↓", "scroll")] if self.is_cut else []
-        if self._former_version is not None:
-            keys.append(("r", "restore this text"))
-        if any(is_markdown(version.memory.content) for version in self._history.versions):
-            keys.append((self.app.key_of("detail.raw"), "rendered" if self._is_raw else "raw"))
-        return keys
+        several = len(self._history.versions) > 1
+        moves = [("↑↓", "version" if several else "scroll")][: several or self.is_cut]
+        return [*moves, *super().keys()]
+
+    def labels(self) -> Mapping[str, object]:
+        return {"restore": self._former_version is not None}
 
     @property
     def _former_version(self) -> Memory | None:
@@ -109,14 +104,6 @@ class HistoryScreen(FittingDialog[str]):
         own = self._history.lineage.memory
         texts = (version.memory.title, version.memory.content)
         return None if texts == (own.title, own.content) else version.memory
-
-    def action_act(self, action_id: str) -> None:
-        """Show the texts as they are written, or with their Markdown rendered."""
-        if action_id == "detail.raw":
-            self._is_raw = not self._is_raw
-            self.fill()
-        else:
-            super().action_act(action_id)
 
     def action_restore(self) -> None:
         former, restore = self._former_version, self._restore
@@ -185,10 +172,10 @@ class HistoryScreen(FittingDialog[str]):
         memory = version.memory
         now = (memory.content or memory.title)[:LONGEST]
         if before is None:
-            return draw_text(now, palette, width, raw=self._is_raw)
+            return draw_text(now, palette, width)
         former = before.memory
         then = (former.content or former.title)[:LONGEST]
-        return draw_text_diff(then, now, palette, width, raw=self._is_raw)
+        return draw_text_diff(then, now, palette, width)
 
     @on(VersionList.Opened)
     def action_choose(self) -> None:

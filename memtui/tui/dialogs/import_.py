@@ -66,9 +66,8 @@ class ImportScreen(TransferScreen):
     def fields(self) -> list[tuple[str, Widget]]:
         return [("File", self._file), ("Into", self._into), ("Folder", self._folder)]
 
-    def idle_keys(self) -> list[tuple[str, str]]:
-        go = "preview" if self._plan is None else "import"
-        return [("enter", go), ("⇥", "next field"), ("←→", "choose")]
+    def labels(self) -> Mapping[str, object]:
+        return {**super().labels(), "go": "preview" if self._plan is None else "import"}
 
     def on_mount(self) -> None:
         self._show_folder()
@@ -195,9 +194,8 @@ class CopyScreen(TransferScreen):
     def fields(self) -> list[tuple[str, Widget]]:
         return [("To", self._to), ("How", self._how)]
 
-    def idle_keys(self) -> list[tuple[str, str]]:
-        go = [("enter", self._how.raw)] if self._planned else []
-        return [*go, ("←→", "choose"), ("⇥", "next field")]
+    def labels(self) -> Mapping[str, object]:
+        return {**super().labels(), "go": self._planned is not None and self._how.raw}
 
     def on_mount(self) -> None:
         self._plan_again()

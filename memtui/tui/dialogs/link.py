@@ -79,7 +79,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
     box_classes = "full"
     heading = "Link to another memory"
     BINDINGS = [
-        Binding("enter", "link", priority=True),
+        Binding("enter", "link", "link", priority=True),
     ]
 
     def __init__(self, memory: Memory, worker: LibraryWorker, now: Callable[[], datetime]) -> None:
@@ -113,8 +113,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
         yield OutcomeLines()
 
     def keys(self) -> list[tuple[str, str]]:
-        relation = [("←→", "relation")][: isinstance(self.focused, ChoiceInput)]
-        return [("enter", "link"), *relation, ("↑↓", "choose"), ("⇥", "next field")]
+        return [*super().keys(), ("↑↓", "choose"), ("⇥", "next field")]
 
     def on_mount(self) -> None:
         self._search("")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from textual import events, on
 from textual.app import ComposeResult
+from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -88,6 +89,7 @@ class LineDialog(FittingDialog[Result]):
     """Asks for one line."""
 
     AUTO_FOCUS = "Input"
+    BINDINGS = [Binding("enter", "submit", "save", priority=True)]
 
     def __init__(self, title: str, value: str, placeholder: str, accept: str) -> None:
         """`accept`: label of enter."""
@@ -98,12 +100,11 @@ class LineDialog(FittingDialog[Result]):
     def content(self) -> ComposeResult:
         yield Input(self._value, placeholder=self._placeholder, compact=True)
 
-    def keys(self) -> list[tuple[str, str]]:
-        return [("enter", self._accept)]
+    def labels(self) -> Mapping[str, object]:
+        return {"submit": self._accept}
 
-    @on(Input.Submitted)
-    def _submitted(self, event: Input.Submitted) -> None:
-        self.accept(event.value.strip())
+    def action_submit(self) -> None:
+        self.accept(self.query_one(Input).value.strip())
 
     @abstractmethod
     def accept(self, words: str) -> None:

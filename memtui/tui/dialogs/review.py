@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from rich.segment import Segment
@@ -46,39 +46,23 @@ LISTED_HERE = (
 
 
 class ReviewHost(Protocol):
-    """What the review screen calls on its controller."""
+    """What the review screen calls on its controller, which it may not import."""
 
     @property
-    def queue(self) -> Queue | None:
-        """The findings of the last scan; None before the first one."""
-
+    def queue(self) -> Queue | None: ...
     @property
-    def is_awaited(self) -> bool:
-        """Whether a scan runs that a person began, who may stop it."""
-
+    def is_awaited(self) -> bool: ...
     @property
-    def has_model(self) -> bool:
-        """Whether a language model is configured."""
-
+    def has_model(self) -> bool: ...
     def scan(self, *, is_awaited: bool) -> None: ...
-
     def stop(self) -> None: ...
-
     def look(self, proposal: Proposal, done: Callable[[ProposalDetail], None]) -> None: ...
-
     def accept(self, proposals: Sequence[Proposal], *, preview: bool) -> None: ...
-
-    def can_edit(self, proposal: Proposal) -> bool:
-        """Whether a proposal writes a text that can be edited before it is accepted."""
-
+    def can_edit(self, proposal: Proposal) -> bool: ...
     def edit(self, proposal: Proposal) -> None: ...
-
     def ask_model(self, proposal: Proposal) -> None: ...
-
     def decide(self, proposals: Sequence[Proposal], *, snooze: bool) -> None: ...
-
     def open_memories(self, proposal: Proposal) -> None: ...
-
     def undo(self) -> None: ...
 
 
@@ -91,16 +75,16 @@ class ReviewScreen(FittingDialog[None]):
     BINDINGS = [
         ("escape", "leave"),
         ("q,V", "dismiss"),
-        ("enter", "open"),
-        ("a", "accept(False)"),
-        ("A", "accept(True)"),
-        ("e", "edit"),
-        ("m", "model"),
-        ("x,d", "decide(False)"),
-        ("s", "decide(True)"),
-        ("u", "undo"),
-        ("f5,r", "scan"),
-        ("space", "whole"),
+        ("a", "accept(False)", "accept"),
+        ("A", "accept(True)", "accept all"),
+        ("e", "edit", "edit"),
+        ("x,d", "decide(False)", "decline"),
+        ("s", "decide(True)", "snooze"),
+        ("enter", "open", "go to"),
+        ("m", "model", "model"),
+        ("space", "whole", "whole"),
+        ("u", "undo", "undo"),
+        ("f5,r", "scan", "scan"),
         ("left,h", "unfold(False)"),
         ("right,l", "unfold(True)"),
         ("tab", "app.focus_next"),
@@ -184,27 +168,26 @@ class ReviewScreen(FittingDialog[None]):
             line.show(progress.what, progress.done, progress.total)
         self.update_keys()
 
+    def labels(self) -> Mapping[str, object]:
+        row, proposal, host = self._list.current, self._proposal, self._host
+        self.leave = "stop" if host.is_awaited else "back"
+        is_one = proposal is not None
+        can_accept, every = row and not row.is_hint, "" if is_one else " all"
+        return {
+            "accept(False)": is_one and can_accept,
+            "accept(True)": can_accept and row and row.count > is_one,
+            "edit": is_one and can_accept and proposal and host.can_edit(proposal),
+            "decide(False)": row and f"decline{every}",
+            "decide(True)": row and f"snooze{every}",
+            "open": row and ("go to" if is_one else "close" if row.is_open else "open"),
+            "model": proposal and host.has_model and proposal.kind in MODEL_KINDS,
+            "whole": is_one and ("queue" if self._is_whole else "whole"),
+            "scan": not host.is_awaited,
+        }
+
     def keys(self) -> list[tuple[str, str]]:
-        row, proposal = self._list.current, self._proposal
-        keys: list[tuple[str, str]] = []
-        if row is not None and proposal is not None:
-            if not row.is_hint:
-                keys.append(("a", "accept"))
-                keys += [("e", "edit")] if self._host.can_edit(proposal) else []
-            keys += [("x", "decline"), ("s", "snooze"), ("enter", "go to")]
-            if self._host.has_model and proposal.kind in MODEL_KINDS:
-                keys.append(("m", "model"))
-            if not row.is_hint and row.count > 1:
-                keys.append(("A", "all"))
-            is_small = self.app.size.height < DETAIL_FROM  # nothing else shows the proposal
-            whole = ("space", "queue" if self._is_whole else "whole")
-            keys.insert(0 if is_small else len(keys), whole)
-        elif row is not None:
-            keys.append(("enter", "close" if row.is_open else "open"))
-            keys += [] if row.is_hint else [("A", "accept all")]
-            keys += [("x", "decline all"), ("s", "snooze all")]
-        self.leave = "stop" if self._host.is_awaited else "back"
-        return [*keys, ("u", "undo"), *([] if self._host.is_awaited else [("f5", "scan")])]
+        is_small = self.app.size.height < DETAIL_FROM  # nothing else shows the proposal
+        return sorted(super().keys(), key=lambda key: is_small and key[0] != "space")
 
     # The selected line
 
@@ -322,7 +305,7 @@ class ProposalTextScreen(FittingDialog[None]):
     heading = "Edit, then accept"
     BINDINGS = [
         Binding("escape", "cancel", priority=True),
-        Binding("ctrl+s", "preview", priority=True),
+        Binding("ctrl+s", "preview", "preview", priority=True),
     ]
 
     def __init__(self, content: str, preview: Callable[[str], None]) -> None:
@@ -331,9 +314,6 @@ class ProposalTextScreen(FittingDialog[None]):
 
     def content(self) -> ComposeResult:
         yield TextInput(self._content, name="content")
-
-    def keys(self) -> list[tuple[str, str]]:
-        return [("^s", "preview")]
 
     def action_preview(self) -> None:
         self._preview(self.query_one(TextInput).raw)
@@ -358,7 +338,7 @@ class SendScreen(TextDialog[bool]):
     leave = "cancel"
     BINDINGS = [
         ("escape,q,n", "dismiss"),
-        ("enter,y", "dismiss(True)"),
+        ("enter,y", "dismiss(True)", "send"),
     ]
 
     def __init__(self, server: str, request: ModelRequest) -> None:
@@ -370,9 +350,6 @@ class SendScreen(TextDialog[bool]):
             OutcomeLine(f"{server}: {count}"),
             OutcomeLine(secrets, Tone.WARNING if masked else Tone.QUIET),
         )
-
-    def keys(self) -> list[tuple[str, str]]:
-        return [("enter", "send"), *super().keys()]
 
     def lines(self, width: int, palette: Palette) -> list[list[Segment]]:
         lines: list[list[Segment]] = []

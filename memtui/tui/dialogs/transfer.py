@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -47,11 +47,11 @@ class TransferScreen(FittingDialog[bool]):
     """Rows of the message that are kept free from the start, where a plan fills them at once."""
     BINDINGS = [
         Binding("escape", "stop", priority=True),
-        Binding("enter", "go", priority=True),
+        Binding("enter", "go", "export", priority=True),
         Binding("ctrl+s", "go", priority=True),
         ("down", "app.focus_next"),
         ("up", "app.focus_previous"),
-        ("pagedown", "move('move.page_down')"),
+        ("pagedown", "move('move.page_down')", "more"),
         ("pageup", "move('move.page_up')"),
     ]
 
@@ -79,16 +79,14 @@ class TransferScreen(FittingDialog[bool]):
         yield TextWindow()
         yield ProgressLine()
 
-    @abstractmethod
-    def idle_keys(self) -> list[tuple[str, str]]:
-        """Keys that the footer shows while no job runs."""
-
     def keys(self) -> list[tuple[str, str]]:
         self.leave = "stop" if self.working else "cancel"
         if self.working:
             return []
-        go, *others = self.idle_keys()
-        return [go, *[("pgdn", "more")] * self.is_cut, *others]
+        return [*super().keys(), ("⇥", "next field")]
+
+    def labels(self) -> Mapping[str, object]:
+        return {"move('move.page_down')": self.is_cut}
 
     def action_move(self, action_id: str) -> None:
         self.query_one(TextWindow).action_move(action_id)
@@ -213,9 +211,6 @@ class ExportScreen(TransferScreen):
 
     def fields(self) -> list[tuple[str, Widget]]:
         return [("What", self._what), ("Format", self._form), ("File", self._file)]
-
-    def idle_keys(self) -> list[tuple[str, str]]:
-        return [("enter", "export"), ("←→", "choose"), ("⇥", "next field")]
 
     def on_mount(self) -> None:
         self._find_losses()

@@ -18,7 +18,7 @@ from memtui.tui.controllers.filtering import FilterActions
 from memtui.tui.controllers.insight import InsightActions
 from memtui.tui.controllers.navigation import NavigationActions
 from memtui.tui.controllers.panes import PaneActions
-from memtui.tui.controllers.session import LONGEST_WAIT, SessionState, status_values
+from memtui.tui.controllers.session import SessionState, status_values
 from memtui.tui.controllers.stores import StoreActions
 from memtui.tui.controllers.viewing import ViewingActions
 from memtui.tui.jobs import Job
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 GARBAGE = (5_000, 4, 250)
 """Thresholds of the collector once all memories have been read."""
+LONGEST_WAIT = 5.0
+"""Seconds for which keys wait behind an action that waits for what writing needs."""
 LOOK_SECONDS = 0.05
 """Seconds between two looks for rows while the stores load."""
 
@@ -47,13 +49,9 @@ class BrowseScreen(SearchableScreen):
         open_library: Callable[[], Library],
         sessions: SessionState,
         now: datetime,
-        *,
-        shows_cached: bool = True,
     ) -> None:
-        """`shows_cached`: show what the last session showed until the stores have been read."""
         super().__init__(open_library, sessions.view(now))
         self._sessions = sessions
-        self._shows_cached = shows_cached
         self.last_seen = sessions.seen
         self._selected_before = sessions.last.selected
         self.is_ready = False
@@ -61,6 +59,8 @@ class BrowseScreen(SearchableScreen):
         self._reading = NavigationActions(self)
         self.stores = StoreActions(self)
         self._editing: EditingControllers | None = None
+        self._deferred: list[Callable[[], None]] = []
+        """The action that waits until memories can be changed."""
         self._looking: Timer | None = None
         self._revision = -1
 
@@ -79,8 +79,6 @@ class BrowseScreen(SearchableScreen):
         self.lay_out()
         self.focus_pane(self.pane)
         self.memories.explain("Opening stores…")
-        if self._shows_cached:
-            self.cached_screen.show()
 
     def use_settings(self, before: Settings, now: Settings) -> None:
         """Use settings that were changed while the screen is open."""
@@ -96,30 +94,24 @@ class BrowseScreen(SearchableScreen):
             self.set_view(view)
         self.update_keys()
 
-    def draw_as_at_start(self) -> str:
-        editing, self._editing = self._editing, None  # no keys of it before the stores are open
-        try:
-            return super().draw_as_at_start()
-        finally:
-            self._editing = editing  # results may still come in
-
     # Acts
 
     def action_act(self, action_id: str) -> None:
-        # When the rows have been read, what writing needs is there in a moment.
-        is_nearly_ready = self._editing is None and self.status_text.complete
-        if self.cached_screen.waits(action_id) or (
-            is_nearly_ready and self.refusal(action_id) == OPENING
-        ):
-            self.cached_screen.wait(lambda: self.action_act(action_id), LONGEST_WAIT)
-        else:
-            if self.refusal(action_id) == OPENING:
-                self.app.key_queue.drop_typed()
+        if self.refusal(action_id) != OPENING:
             super().action_act(action_id)
+        elif self.status_text.complete and not self._deferred:
+            # The rows have been read, so what writing needs is there in a moment. The keys that are
+            # typed next wait too: they may be text for the form that it opens.
+            release = self.app.key_queue.hold(LONGEST_WAIT)
 
-    @on(messages.MoveWaits)
-    def _move_waits(self, event: messages.MoveWaits) -> None:
-        self.cached_screen.wait(event.move)
+            def act() -> None:
+                self.action_act(action_id)
+                release()
+
+            self._deferred.append(act)
+        else:
+            self.app.key_queue.drop_typed()
+            super().action_act(action_id)
 
     @property
     def editing(self) -> EditingControllers:
@@ -168,9 +160,6 @@ class BrowseScreen(SearchableScreen):
 
     @on(messages.MemoryShown)
     def _memory_shown(self) -> None:
-        if self.cached_screen.is_unchecked:
-            self.cached_screen.show_detail()
-            return
         memory = self.memories.memory
         self._reading.note_shown(memory)
         if self.memories.serial in self.memories.fresh:
@@ -245,8 +234,9 @@ class BrowseScreen(SearchableScreen):
         self.handlers = {**self.handlers, **self._editing.handlers()}
         self.detail.render_markdown()
         self.update_keys()
-        if not self.cached_screen.is_unchecked:
-            self.cached_screen.do_waiting()
+        for act in self._deferred:
+            act()
+        self._deferred.clear()
 
     @on(messages.IndexReady)
     def _index_ready(self) -> None:

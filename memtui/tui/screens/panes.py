@@ -177,10 +177,6 @@ class PaneScreen(SelectingScreen[None]):
         self.memories.clock_advanced(before)
         self.detail.clock_advanced(before)
 
-    def _on_timer_update(self) -> None:
-        if not self.app.key_queue.is_handling:
-            super()._on_timer_update()
-
     # Acts
 
     @abstractmethod

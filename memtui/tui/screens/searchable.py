@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from rich.segment import Segment
 from textual import on
+from textual.strip import Strip
 
 from memtui import query as queries
 from memtui import text
 from memtui.model import Memory
 from memtui.tui import messages
-from memtui.tui.changed_cells import draw_lines
 from memtui.tui.controllers.panes import DetailController
-from memtui.tui.controllers.session import CachedScreenController
 from memtui.tui.jobs import JobRunner
 from memtui.tui.layout import ENTITY_MAX, Pane
 from memtui.tui.library_worker import LibraryWorker
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from memtui.library import Library, SearchResult
     from memtui.query import Query
 
+CHECKING = "checking …"
+"""Stands in the search line of a frame that the next start shows."""
 LONGEST_SEARCH = 3.0
 """Seconds for which keys wait for the rows of a search; a regular expression may take two."""
 
@@ -43,7 +45,6 @@ class SearchableScreen(PaneScreen):
         """When the stores were last open on the screen; None if unknown."""
         self.status_text = StatusText(self)
         self.detail_controller = DetailController(self, self.status_text)
-        self.cached_screen = CachedScreenController(self)
         self._number = self._shown_number = 0
         """Of the last search, and of the one whose rows are shown."""
         self._release_keys: Callable[[], None] = lambda: None
@@ -67,26 +68,23 @@ class SearchableScreen(PaneScreen):
         """Stop the planning of a change; False if none is planned."""
         return False
 
-    def draw_as_at_start(self) -> str:
-        """Show only what is known before the stores are open, as the app ends.
-
-        Returns:
-            What draws it: text, colours and positions.
-        """
-        found, self.found = self.found, None
+    def draw_for_next_start(self) -> list[Strip]:
+        """Draw what the next start shows until it has rows, as the app ends; nothing where its
+        first rows will be others."""
+        found = self.found
+        is_plain = not (found is None or found.words or text.are_secrets_revealed())
+        if not (self.is_settled and is_plain) or self.worker.past is not None:
+            return []
         self.memories.unmark()
         self.memories.fresh = set()
-        self.memories.show_findings(())
-        self.detail.show_findings({})
         self.detail.set_trail(())
-        self.detail.render_markdown(ready=False)
-        self.status_text.show_progress(None)
-        self.chips.set_review(0, 0)
         self.query("ToastRack").set(display=False)
-        self.update_keys()
-        self.found = found
-        self._compositor.reflow(self, self.size)
-        return draw_lines(self._compositor.render_strips(), self.app.console)
+        # Textual has no public way to the lines of a screen.
+        compositor = self._compositor
+        compositor.reflow(self, self.size)
+        first, *others = compositor.render_strips()
+        mark = Strip([Segment(f"{CHECKING} ", list(first)[-1].style)])
+        return [Strip.join([first.crop(0, -mark.cell_length), mark]), *others]
 
     # Asking
 
@@ -193,11 +191,8 @@ class SearchableScreen(PaneScreen):
         self.call_later(self._release_keys)
         found = event.found
         is_whole = self._is_whole or event.number >= self._whole_from
-        if not self.cached_screen.is_replaced_by(found.total, complete=is_whole):
-            return
         rows, position, before = found.rows, self.memories.position, self.found
         stays = self.memories.is_chosen and self._answered == self.view
-        stays = stays or self.cached_screen.is_shown(self.view)
         self.found, self._answered = found, self.view
         if stays:
             cursor, top = restore_cursor(position, found.slots, rows)
@@ -223,14 +218,28 @@ class SearchableScreen(PaneScreen):
         is_first = not (stays or self._is_whole) and self._selected_before
         if is_first and self.memories.go_to(self._selected_before):
             self._selected_before = ""
+        self._end_start(found.total, is_whole=is_whole)
         if self._awaited_ref and self.memories.go_to(self._awaited_ref):
             self._awaited_ref = ""
         self._is_whole = is_whole
         if self._is_whole:
             self.memories.is_chosen = True  # nothing comes in by itself any more
-        if self.cached_screen.is_unchecked:
-            self.cached_screen.checked()
         self.update_keys()
+
+    def _end_start(self, total: int, *, is_whole: bool) -> None:
+        """Show the real screen, once it has rows and the cursor is where the last session ended.
+
+        Keys that were typed meanwhile are for the memory that was under the cursor then.
+        """
+        if not self.app.is_starting:
+            return
+        if is_whole and self._selected_before and self.app.key_queue.drop_waiting():
+            self.app.notify(
+                "The memory under the cursor is no longer in the list. What you typed was dropped.",
+                severity="warning",
+            )
+        if is_whole or (total and not self._selected_before):
+            self.app.end_start()
 
     @on(messages.OverviewReady)
     def _overview_ready(self, event: messages.OverviewReady) -> None:

@@ -10,8 +10,7 @@ from rich.style import Style
 
 from memtui import text
 from memtui.tui.appearance import Palette
-from memtui.tui.diff_lines import BOTH_SIDES, DiffLine, TextChange, shown_pieces, wrap_pieces
-from memtui.tui.text_blocks import is_markdown, link_definitions, split_blocks
+from memtui.tui.diff_lines import BOTH_SIDES, DiffLine, shown_pieces, wrap_pieces
 from memtui.tui.widgets.text_window import WrappedLines
 
 _SIGNS = {"same": " ", "gone": "-", "new": "+", "note": "·"}
@@ -19,15 +18,15 @@ _CHANGED = Style(bold=True, reverse=True)
 
 
 class DiffView(WrappedLines):
-    """Shows diff lines, wrapped to the width of the widget, or the texts that change, rendered."""
+    """Shows diff lines, wrapped to the width of the widget."""
 
-    def __init__(self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = ()) -> None:
+    def __init__(self, diff: Sequence[DiffLine]) -> None:
         super().__init__()
-        self._diff, self._texts = diff, texts
+        self._diff = diff
         self._began_at = 0
 
-    def show(self, diff: Sequence[DiffLine], texts: Sequence[TextChange] = ()) -> None:
-        self._diff, self._texts, self.top, self._began_at = diff, texts, 0, 0
+    def show(self, diff: Sequence[DiffLine]) -> None:
+        self._diff, self.top, self._began_at = diff, 0, 0
         self.lay_out()
 
     def lay_out(self) -> None:
@@ -47,16 +46,7 @@ class DiffView(WrappedLines):
         return any(style + mark == style for style in styles for mark in marks)
 
     def laid_out(self, width: int) -> list[list[Segment]]:
-        """The lines of the texts, or of the diff, wrapped to `width` cells."""
-        if self._texts:
-            return [line for one in self._texts for line in self._text_lines(one, width)]
         return [line for one in self._diff for line in draw_diff(one, self.palette, width)]
-
-    def _text_lines(self, change: TextChange, width: int) -> list[list[Segment]]:
-        heading = f" {text.cut_line(change.headline, width - 1)}"
-        drawn = draw_text_diff(change.before, change.after, self.palette, width - 2)
-        body = [[Segment(" "), *line] for line in drawn]
-        return [[Segment(heading, self.palette.heading)], [], *body, []]
 
 
 def draw_diff(line: DiffLine, palette: Palette, width: int) -> list[list[Segment]]:
@@ -125,40 +115,19 @@ def join_columns(
     return lines
 
 
-def draw_text(
-    content: str, palette: Palette, width: int, *, raw: bool = False
-) -> list[list[Segment]]:
-    """Draw a text, with its Markdown rendered unless it is wanted raw."""
-    return draw_text_diff(content, content, palette, width, raw=raw)
+def draw_text(content: str, palette: Palette, width: int) -> list[list[Segment]]:
+    """A text as it is written, wrapped to `width` cells."""
+    return [[Segment(line, palette.text)] for line in text.wrap(text.visible(content), width)]
 
 
 def draw_text_diff(
-    before: str,
-    after: str,
-    palette: Palette,
-    width: int,
-    shown: frozenset[str] = BOTH_SIDES,
-    *,
-    raw: bool = False,
+    before: str, after: str, palette: Palette, width: int, shown: frozenset[str] = BOTH_SIDES
 ) -> list[list[Segment]]:
-    """Draw two versions of a text as one, with the words that differ marked.
+    """Draw two versions of a text as one, as they are written, with the words that differ marked.
 
-    `shown`: of `gone` and `new`, what is shown beside the words that both have. `raw`: show the
-    texts as they are written instead of rendering their Markdown.
+    `shown`: of `gone` and `new`, what is shown beside the words that both have.
     """
-    plain, edited = text.escaped(before), text.escaped(after)
-    before, after = text.visible(before), text.visible(after)
-    if before == after and plain != edited:  # within a secret
-        return wrap_pieces(shown_pieces(plain, edited, palette, shown), width)
-    if raw or not (is_markdown(after) or is_markdown(before)):
-        if before == after:
-            return [[Segment(line, palette.text)] for line in text.wrap(after, width)]
-        return wrap_pieces(shown_pieces(plain, edited, palette, shown), width)
-    # Imported here: most memories have no Markdown, and it takes 0.1 s.
-    from memtui.tui.markdown_diff import draw_markdown_diff
-    from memtui.tui.markdown_lines import MarkdownRenderer
-
-    if before != after:
-        return draw_markdown_diff(before, after, palette, width, shown)
-    renderer = MarkdownRenderer(palette, width, definitions=link_definitions(after))
-    return [line for block in split_blocks(after) for line in renderer.lines(block)]
+    before, after = text.escaped(before), text.escaped(after)
+    if before == after:
+        return draw_text(after, palette, width)
+    return wrap_pieces(shown_pieces(before, after, palette, shown), width)

@@ -105,7 +105,7 @@ class ChoiceInput(FocusableWidget):
     """A few values side by side, chosen with left and right."""
 
     BINDINGS = [
-        Binding("left,h", "step(-1)", show=False),
+        Binding("left,h", "step(-1)", "choose", key_display="←→"),
         Binding("right,l,space", "step(1)", show=False),
     ]
 

@@ -7,24 +7,18 @@ equal cells of two frames differ. Here the screen asks the widget instead (`Sele
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from functools import lru_cache, partial
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from functools import partial
+from typing import Protocol, TypeVar, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual._styles_cache import StylesCache
-from textual.color import Color as TextualColor
 from textual.content import Content
-from textual.css.styles import StylesBase
 from textual.errors import NoWidget
-from textual.filter import ANSIToTruecolor, LineFilter
 from textual.geometry import Offset, Region, Size
 from textual.screen import Screen
 from textual.selection import SelectEnd, Selection
 from textual.strip import Strip
-from textual.style import Style as VisualStyle
 from textual.theme import Theme
 from textual.widget import Widget
 from textual.widgets import Input
@@ -32,115 +26,6 @@ from textual.widgets import Input
 from memtui import text
 from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
-from memtui.tui.changed_cells import LineCompositor
-
-
-@lru_cache(64)
-def _inner_and_outer(below: TextualColor, background: TextualColor) -> tuple[VisualStyle, ...]:
-    """The backgrounds inside and outside of a border.
-
-    Textual remembers them for each widget's cache of lines, and with them all lines of a thousand
-    widgets that are long gone: 0.25 MiB for each dialog that was open.
-    """
-    return VisualStyle(background=below + background), VisualStyle(background=below)
-
-
-StylesCache.get_inner_outer = staticmethod(_inner_and_outer)  # type: ignore[assignment]
-
-
-class BorderedLines(StylesCache):
-    """Textual's cache of a widget's lines, which finds out the border once and not for each line.
-
-    For the widgets here only: borders and padding, no outline, tint or opacity.
-    """
-
-    _edges: tuple[Sequence[Segment], Sequence[Segment]] | None = None
-    """What stands left and right of the content in each line."""
-
-    def clear(self) -> None:
-        super().clear()
-        self._edges = None
-
-    def render(
-        self,
-        styles: StylesBase,
-        size: Size,
-        base_background: Any,
-        background: Any,
-        render_content_line: Callable[[int], Strip],
-        filters: Sequence[LineFilter],
-        *others: Any,
-        **named: Any,
-    ) -> list[Strip]:
-        """Draw the lines; a filter that changes nothing of a line makes no new one."""
-        lines = super().render(
-            styles,
-            size,
-            base_background,
-            background,
-            render_content_line,
-            (),
-            *others,
-            **named,
-        )
-        return [filter_line(line, filters, background) for line in lines]
-
-    def render_line(
-        self,
-        styles: StylesBase,
-        y: int,
-        size: Size,
-        content_size: Size,
-        padding: Any,
-        base_background: Any,
-        background: Any,
-        render_content_line: Callable[[int], Strip],
-        *others: Any,
-    ) -> Strip:
-        gutter = styles.gutter
-        is_content = gutter.top <= y < gutter.top + content_size.height
-        if is_content and self._edges is not None:
-            content = render_content_line(y - gutter.top)
-            if content.cell_length == content_size.width:
-                left, right = self._edges
-                return Strip([*left, *content, *right], size.width)
-        line = super().render_line(
-            styles,
-            y,
-            size,
-            content_size,
-            padding,
-            base_background,
-            background,
-            render_content_line,
-            *others,
-        )
-        if is_content:
-            self._edges = (
-                list(line.crop(0, gutter.left)),
-                list(line.crop(size.width - gutter.right)),
-            )
-        return line
-
-
-def filter_line(line: Strip, filters: Sequence[LineFilter], background: TextualColor) -> Strip:
-    """Return the line with the filters applied; the same one if none changes it."""
-    segments = before = list(line)
-    for line_filter in filters:
-        if not isinstance(line_filter, ANSIToTruecolor) or not all(
-            map(_is_truecolor, [style for _, style, _ in segments])
-        ):
-            segments = line_filter.apply(segments, background)
-    return line if segments is before else Strip(segments, line.cell_length)
-
-
-@lru_cache(1024)
-def _is_truecolor(style: Style | None) -> bool:
-    """Whether `ANSIToTruecolor` leaves the style as it is."""
-    if style is None:
-        return True
-    colours = (style.color, style.bgcolor)
-    return not style.dim and all(colour is None or colour.triplet for colour in colours)
 
 
 class ThemedWidget(Widget):
@@ -150,10 +35,6 @@ class ThemedWidget(Widget):
     app: AppInterface
 
     _ground: Style | None = None
-
-    def __init__(self, *, id: str | None = None, name: str | None = None) -> None:
-        super().__init__(id=id, name=name)
-        self._styles_cache = BorderedLines()
 
     @property
     def palette(self) -> Palette:
@@ -233,10 +114,6 @@ class SelectingScreen(Screen[Result]):
 
     A selection that begins in a `SelectableText` stays in it; dragged past its edge, it scrolls.
     """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._compositor = LineCompositor()
 
     def keep_draft(self, *, last: bool = False) -> bool:
         """Save unsaved input as a draft; returns whether there is any. Raises SaveError.

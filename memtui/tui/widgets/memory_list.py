@@ -18,7 +18,7 @@ from memtui.model import Memory
 from memtui.tui import appearance, key_bindings
 from memtui.tui.appearance import marked_segments
 from memtui.tui.layout import ENTITY_MAX, SIGNS_WIDTH, TYPE_MAX, Pane, RowColumns, row_columns
-from memtui.tui.messages import MemoryShown, MoveWaits
+from memtui.tui.messages import MemoryShown
 from memtui.tui.view_state import CursorPosition, follow_serials
 from memtui.tui.widgets.list_window import CACHED_STRIPS, ListWindow
 
@@ -68,8 +68,6 @@ class MemoryList(ListWindow):
         self._findings: Collection[str] = ()
         self.is_chosen = False
         """The user moved the cursor, so it stays on its memory while the list changes."""
-        self._present: range | None = None
-        """Lines that can be shown yet."""
         self._text_rows = 1
         self._dates = "ago"
 
@@ -95,14 +93,11 @@ class MemoryList(ListWindow):
         top: int = 0,
         types: int = TYPE_MAX,
         entities: int = ENTITY_MAX,
-        present: range | None = None,
     ) -> None:
         """Show memories; the cost does not depend on their number.
 
         `words` are highlighted. `types`, `entities`: columns that they want; 0 leaves them out.
-        `present`: lines that can be shown yet; None: all.
         """
-        self._present = present
         self._rows, self.slots, self._words = rows, slots, words
         self._passages.clear()
         self._types, self._entities = types, entities
@@ -140,11 +135,6 @@ class MemoryList(ListWindow):
     def position(self) -> CursorPosition:
         """The cursor's position, to restore it in another list."""
         return CursorPosition(self.serial, self.memory, self.cursor, self.top)
-
-    @property
-    def widths(self) -> tuple[int, int]:
-        """Columns that types and entities want."""
-        return self._types, self._entities
 
     def toggle_mark(self) -> None:
         """Mark or unmark the memory under the cursor, then move to the next."""
@@ -213,21 +203,6 @@ class MemoryList(ListWindow):
         slot = int(self.slots[index])
         serial = self._rows.serial(slot)
         return slot, serial in self.marked, serial in self.fresh
-
-    def _step(self, lines: int) -> None:
-        """Move the cursor; to a line that cannot be shown yet once it can."""
-        at = max(0, min(self.cursor + lines, self.last))
-        if self._present is None or at in self._present:
-            super()._step(lines)
-        else:
-            self.screen.post_message(MoveWaits(lambda: super(MemoryList, self)._step(lines)))
-
-    def scroll_lines(self, lines: int) -> None:
-        if self._present is None:
-            super().scroll_lines(lines)
-
-    def selectable(self, index: int) -> bool:
-        return self._present is None or index in self._present
 
     def cursor_moved(self) -> None:
         self.is_chosen = True

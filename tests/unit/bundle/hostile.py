@@ -14,7 +14,6 @@ import struct
 import tarfile
 import warnings
 import zipfile
-import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -160,10 +159,11 @@ def sealed(
 def framed(manifest: bytes) -> bytes:
     """A zip whose first entry is this manifest, with the sum it asks for."""
     out = io.BytesIO()
-    form = archive.ZipDirectory()
-    out.write(form.header("manifest.json", len(manifest), zlib.crc32(manifest)))
-    out.write(manifest)
-    return out.getvalue() + form.end()
+    with zipfile.ZipFile(out, "w") as file:
+        info = zipfile.ZipInfo("manifest.json")
+        info.external_attr = 0o100600 << 16
+        file.writestr(info, manifest)
+    return out.getvalue()
 
 
 def _manifest(**row: Any) -> bytes:

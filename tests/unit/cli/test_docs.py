@@ -43,5 +43,7 @@ def test_the_readme_names_every_theme_and_every_format() -> None:
         assert known.name.split("-")[0] in README.lower(), known.name
 
 
-def test_the_readme_gives_two_commands_to_set_up() -> None:
-    assert README.count("python3 -m venv") == 2
+def test_the_page_of_the_tests_shows_a_test_that_runs() -> None:
+    example = (ROOT / "tests" / "tui" / "test_first_example.py").read_text(encoding="utf-8")
+    page = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    assert f"```python\n{example}```" in page

@@ -117,12 +117,12 @@ def test_diff_tells_what_memtui_changed_with_the_text_before(
     changed, removed = ask("diff", *only)["differences"]
     assert (changed["kind"], changed["fields"], changed["by"]) == ("changed", ["content"], "memtui")
     assert changed["before"].startswith("Quarterbell looks after 214 towers")
-    assert ["gone", "214"] in changed["diff"] or "214" in str(changed["diff"])
+    assert "214" in "".join(text for kind, text in changed["diff"] if kind == "gone")
     assert (removed["kind"], removed["ref"][13:21]) == ("removed", "18223da1")
     assert call("diff", "--markdown", *only) == 0
     report = capsys.readouterr().out
     assert "## Changed" in report
-    assert "~~214~~" in report or "~~214 " in report
+    assert "~~214" in report
     assert r"\*no\*" in report
 
 

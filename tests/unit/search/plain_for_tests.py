@@ -78,7 +78,7 @@ def _ways(query_term: QueryTerm) -> Iterable[list[_Holds]]:
         case TermKind.WILDCARD:
             yield [_Holds(expansion.compile_pattern(last))]
         case TermKind.FUZZY:
-            yield [_Holds(expansion.compile_fuzzy(last))]
+            yield [_Holds(lambda word: _is_near(last, word))]
         case _:
             parts = [_forms(word) for word in before]
             if query_term.has_forms:
@@ -89,6 +89,16 @@ def _ways(query_term: QueryTerm) -> Iterable[list[_Holds]]:
                 yield [*parts, _begun(last)]
                 if before:
                     yield [_begun(query_term.compound)]
+
+
+def _is_near(word: str, other: str) -> bool:
+    """Whether it begins with the same letter, and the Levenshtein distance is allowed."""
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(word, 1):
+        before, row[0] = row[0], at
+        for to, one in enumerate(other, 1):
+            before, row[to] = row[to], min(before + (letter != one), row[to] + 1, row[to - 1] + 1)
+    return word[:1] == other[:1] and row[-1] <= expansion.max_edit_distance(word)
 
 
 def _forms(word: str) -> _Holds:

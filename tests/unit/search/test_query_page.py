@@ -1,4 +1,4 @@
-"""docs/query-language.md: each example finds what the page says, on the sample data."""
+"""docs/search.md: each example finds what the page says, on the sample data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from memtui.library import Library
 from memtui.query import parse_query
 from tests.demo_data import NOW, open_demo
 
-PAGE = Path(__file__).parents[3] / "docs" / "query-language.md"
+PAGE = Path(__file__).parents[3] / "docs" / "search.md"
 
 
 def rows_of(heading: str) -> list[list[str]]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -12,15 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memtui.model import Memory
-from memtui.progress import IsCancelled, never
 from memtui.query import Query, parse_query
 from memtui.search import columns, finder, fusion, matching, postings, ranking
 from memtui.search.array_types import Floats
 from memtui.search.documents import to_document
-from memtui.search.embedding import PieceCounts
 from memtui.search.finder import RankedHits
 from memtui.search.hits import Match
-from tests.unit.search.carrier_for_tests import GROUPS
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 TEXTS = (
@@ -37,14 +32,12 @@ MEMORIES = [
 ]
 COLUMNS = columns.build(MEMORIES)
 SEGMENT = postings.build([to_document(memory) for memory in MEMORIES])
-METHODS = (fusion.SUM, fusion.RANK)
 NEAR = np.array([0.9, 0.8, 0.7, 0.0, 0.4, -0.3], np.float32)
 
 
 def found(
     line: str,
     near: Floats = NEAR,
-    way: str = fusion.SUM,
     weights: ranking.Weights = ranking.DEFAULTS,
 ) -> tuple[Query, RankedHits]:
     query = parse_query(line, NOW)
@@ -54,25 +47,23 @@ def found(
 
     words = match(tuple(term for term in query.terms if not fusion.is_meaning(term)))
     barred = match(tuple(term for term in query.terms if term.negated))
-    fused = finder.add_meaning(query, words, barred, near, COLUMNS, weights, way)
+    fused = finder.add_meaning(query, words, barred, near, COLUMNS, weights)
     return query, finder.find_hits(query, COLUMNS, fused, NOW, weights)
 
 
-def slots(line: str, way: str = fusion.SUM) -> list[int]:
-    return list(found(line, way=way)[1].slots)
+def slots(line: str) -> list[int]:
+    return list(found(line)[1].slots)
 
 
-@pytest.mark.parametrize("way", METHODS)
-def test_what_only_the_vectors_know_is_added_below_all_words(way: str) -> None:
-    assert slots("login", way)[:2] == [0, 1]
-    assert slots("login", way)[2:] == [2, 4]
+def test_what_only_the_vectors_know_is_added_below_all_words() -> None:
+    assert slots("login")[:2] == [0, 1]
+    assert slots("login")[2:] == [2, 4]
 
 
-@pytest.mark.parametrize("way", METHODS)
-def test_what_is_near_wins_among_equal_texts(way: str) -> None:
-    assert slots("login fails flour", way).index(0) < slots("login fails flour", way).index(3)
+def test_what_is_near_wins_among_equal_texts() -> None:
+    assert slots("login fails flour").index(0) < slots("login fails flour").index(3)
     nearer = np.array([0, 0.9, 0, 0, 0, 0], np.float32)
-    assert found("login bread", nearer, way)[1].slots[0] == 1
+    assert found("login bread", nearer)[1].slots[0] == 1
 
 
 def test_what_is_far_is_not_added() -> None:
@@ -132,12 +123,10 @@ lines = st.lists(
 ).map(" ".join)
 
 
-@given(lines, cosines, st.sampled_from(METHODS), st.floats(0, 5))
-def test_parts_add_up_and_all_words_stay_first(
-    line: str, near: Floats, way: str, weight: float
-) -> None:
+@given(lines, cosines, st.floats(0, 5))
+def test_parts_add_up_and_all_words_stay_first(line: str, near: Floats, weight: float) -> None:
     weights = ranking.Weights(meaning=weight)
-    query, hits = found(line, near, way, weights)
+    query, hits = found(line, near, weights)
     if hits.scores is None or hits.match is None:
         return
     for slot, score in zip(list(hits.slots), list(hits.scores), strict=True):
@@ -171,66 +160,3 @@ def test_nothing_is_added_below_the_floor() -> None:
     match = matching.match_terms([SEGMENT], len(MEMORIES), parse_query("flour", NOW).terms)
     added = fusion.fuse_scores(match, near, everything, 1.0, floor=0.32)
     assert set(added.slots.tolist()) == {3, 4}
-
-
-class WordsByGroup:
-    """An embedder for which the words of one group mean the same."""
-
-    name, remote = "groups", False
-
-    def counts(self, _texts: Iterable[str]) -> PieceCounts:
-        return np.zeros(1, np.int32)
-
-    def embed(
-        self, texts: Sequence[str], _counts: PieceCounts | None, _cancelled: IsCancelled = never
-    ) -> Floats:
-        rows = np.zeros((len(texts), len(GROUPS)), np.float32)
-        for at, text in enumerate(texts):
-            rows[at, [text in group.split() for group in GROUPS]] = 1
-        return rows
-
-
-def expanded(line: str) -> RankedHits:
-    query = parse_query(line, NOW)
-    match = matching.match_terms([SEGMENT], len(MEMORIES), query.terms)
-    known = [fusion.embed_words(SEGMENT, WordsByGroup())]
-    match = fusion.add_near_words(match, known, WordsByGroup())
-    return finder.find_hits(query, COLUMNS, match, NOW)
-
-
-def test_memories_with_a_near_word_come_below_those_with_all_words() -> None:
-    hits = expanded("login update")
-    assert hits.slots[0] == 0
-    assert set(hits.slots) == {0, 1, 2, 4, 5}
-    query = parse_query("login update", NOW)
-    for slot, score in zip(hits.slots, hits.scores or (), strict=True):
-        parts = finder.explain_hit(query, hits, COLUMNS, slot, NOW)
-        assert sum(part.value for part in parts) == pytest.approx(score, abs=1e-5)
-        assert ("meaning" in [part.name for part in parts]) == (slot in (2, 4))
-
-
-@pytest.mark.parametrize("line", ['login -bread "login"', "flour -authentication", '"login token"'])
-def test_near_words_bring_in_nothing_that_is_excluded(line: str) -> None:
-    query = parse_query(line, NOW)
-    assert set(expanded(line).slots) == set(
-        matching.match_terms([SEGMENT], len(MEMORIES), query.terms).slots.tolist()
-    )
-
-
-def test_a_word_that_is_still_being_typed_has_no_near_words() -> None:
-    query = parse_query("login", NOW, typing=True)
-    match = matching.match_terms([SEGMENT], len(MEMORIES), query.terms)
-    known = [fusion.embed_words(SEGMENT, WordsByGroup())]
-    assert fusion.add_near_words(match, known, WordsByGroup()) is match
-
-
-def test_a_query_that_no_text_answers_has_a_few_neighbours_and_names_their_words() -> None:
-    many = [replace(MEMORIES[0], ref=f"s:{n}", id=str(n), content="login page") for n in range(60)]
-    segment = postings.build([to_document(memory) for memory in many])
-    match = matching.match_terms([segment], len(many), parse_query("authentication", NOW).terms)
-    assert match.missing == ("authentication",)
-    known = [fusion.embed_words(segment, WordsByGroup())]
-    near = fusion.add_near_words(match, known, WordsByGroup())
-    assert len(near.slots) == fusion.MAX_INSTEAD
-    assert not near.missing
-    assert [(one.typed, one.words) for one in near.substituted] == [("authentication", ("login",))]

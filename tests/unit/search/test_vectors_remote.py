@@ -75,10 +75,6 @@ def vector(text: str) -> list[float]:
     return [float(len(text)), 1.0, 0.0]
 
 
-def ollama(path: str, body: dict[str, Any]) -> tuple[int, bytes]:
-    return 200, json.dumps({"embeddings": [vector(text) for text in body["input"]]}).encode()
-
-
 def openai(path: str, body: dict[str, Any]) -> tuple[int, bytes]:
     data = [{"index": at, "embedding": vector(text)} for at, text in enumerate(body["input"])]
     return 200, json.dumps({"data": data[::-1]}).encode()  # in any order
@@ -87,15 +83,15 @@ def openai(path: str, body: dict[str, Any]) -> tuple[int, bytes]:
 Serve = Callable[[Answer], Server]
 
 
-def test_ollama_is_asked_its_own_way(serve: Serve) -> None:
-    server = serve(ollama)
+def test_ollama_is_asked_as_openai_is(serve: Serve) -> None:
+    server = serve(openai)
     rows = EmbeddingServer(Embedding("ollama", server.url, "small")).embed(
         ["abc", "", "half \ud800"]
     )
     assert rows.shape == (3, 3)
     assert rows[0].tolist() == pytest.approx([3 / 10**0.5, 1 / 10**0.5, 0])
     ((path, headers, body),) = server.asked
-    assert path == "/api/embed"
+    assert path == "/v1/embeddings"
     assert body == {"model": "small", "input": ["abc", " ", "half ?"]}
     assert "Authorization" not in headers
 
@@ -116,7 +112,7 @@ def test_openai_is_asked_with_the_key_from_the_environment(
 
 
 def test_many_texts_are_sent_in_batches_and_can_be_called_off(serve: Serve) -> None:
-    server = serve(ollama)
+    server = serve(openai)
     texts = ["x" * (n + 1) for n in range(2 * embedding.BATCH_TEXTS + 1)]
     rows = EmbeddingServer(Embedding("ollama", server.url, "m")).embed(texts)
     assert len(rows) == len(texts)
@@ -138,10 +134,18 @@ def test_many_texts_are_sent_in_batches_and_can_be_called_off(serve: Serve) -> N
         (200, b"not json", "not JSON"),
         (200, b"[" * 100_000, "not JSON"),
         (200, b"{}", "without vectors"),
-        (200, b'{"embeddings": [[1, 2], [3]]}', "without vectors"),
-        (200, b'{"embeddings": [["a"]]}', "without vectors"),
-        (200, b'{"embeddings": [[1], [2]]}', "for 1 texts"),
-        (200, b'{"embeddings": [[]]}', "for 1 texts"),
+        (
+            200,
+            b'{"data": [{"index": 0, "embedding": [1, 2]}, {"index": 1, "embedding": [3]}]}',
+            "without vectors",
+        ),
+        (200, b'{"data": [{"index": 0, "embedding": ["a"]}]}', "without vectors"),
+        (
+            200,
+            b'{"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [2]}]}',
+            "for 1 texts",
+        ),
+        (200, b'{"data": [{"index": 0, "embedding": []}]}', "for 1 texts"),
     ],
 )
 def test_an_odd_answer_is_an_error_in_one_clean_line(
@@ -154,7 +158,9 @@ def test_an_odd_answer_is_an_error_in_one_clean_line(
 
 
 def test_numbers_that_are_none_become_zero(serve: Serve) -> None:
-    server = serve(lambda path, body: (200, b'{"embeddings": [[NaN, 1, Infinity]]}'))
+    server = serve(
+        lambda path, body: (200, b'{"data": [{"index": 0, "embedding": [NaN, 1, Infinity]}]}')
+    )
     assert EmbeddingServer(Embedding("ollama", server.url, "m")).embed(["a"]).tolist() == [
         [0, 1, 0]
     ]
@@ -168,8 +174,8 @@ def test_too_long_an_answer_is_not_read(serve: Serve, monkeypatch: pytest.Monkey
 
 
 def test_texts_do_not_follow_a_redirection(serve: Serve) -> None:
-    elsewhere = serve(ollama)
-    server = serve(lambda path, body: (307, f"{elsewhere.url}/api/embed".encode()))
+    elsewhere = serve(openai)
+    server = serve(lambda path, body: (307, f"{elsewhere.url}/embeddings".encode()))
     with pytest.raises(EmbeddingError, match="307"):
         EmbeddingServer(Embedding("ollama", server.url, "m")).embed(["a"])
     assert elsewhere.asked == []

@@ -107,7 +107,7 @@ def _a_setting(folder: Path) -> None:
     path = folder / "config.toml"
     path.write_text(f'theme = "dusk"{BLANKS}\n', encoding="utf-8")
     save_value(path, "theme", "paper")
-    assert path.read_text("utf-8") == 'theme = "paper"\n'
+    assert path.read_text("utf-8").rstrip() == 'theme = "paper"'
 
 
 def _an_engram(folder: Path) -> None:
