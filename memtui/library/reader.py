@@ -25,7 +25,6 @@ from memtui.query import Query
 from memtui.search import aggregates, numbering
 from memtui.search.documents import to_document
 from memtui.search.embedding import embedded_text
-from memtui.search.finder import explain_hit
 from memtui.search.nearest_memories import NearWords, compare_to_slot
 from memtui.search.ranking import DEFAULTS, ScorePart, Weights
 from memtui.stores.base import Store, Unreadable, WritableStore
@@ -195,7 +194,7 @@ class LibraryReader:
             Cancelled: `cancelled` returned True.
         """
         with self._updates.slots_lock:
-            return finding.find(query, self._searchable(), self.loaded.slots, cancelled)
+            return finding.find(query, self._searchable(), cancelled)
 
     def passage(self, found: SearchResult, position: int) -> Passage | None:
         """Return the passage of the hit of `found` at `position` with most of the words."""
@@ -204,8 +203,7 @@ class LibraryReader:
 
     def explain(self, found: SearchResult, position: int) -> tuple[ScorePart, ...]:
         """Return the parts of the score of the hit of `found` at `position`."""
-        slot, at = found.slots[position], found.ranked_at
-        return explain_hit(found.query, found.hits, found.columns, slot, at, self.weights)
+        return found.explain(position, self.weights)
 
     def near_words(self, found: SearchResult, position: int) -> NearWords:
         """Return the words that make the hit of `found` at `position` near in meaning, if any."""
@@ -253,11 +251,12 @@ class LibraryReader:
             is_indexed=index.is_ready,
             provisional=self._index.provisional,
             exact=lambda term: self._index.search_whoosh(
-                term, self.loaded.caches, self.loaded.slots
+                term, self.loaded.caches, self.loaded.slots, loaded.columns.alive
             ),
             weights=self.weights,
             semantic=self.semantic,
             linked_to=lambda name: self.links.linked_to(name),
+            slots_of=self.loaded.slots,
             now=self.now(),
             revision=loaded.snapshot.revision,
         )

@@ -23,7 +23,6 @@ from memtui.model import IMPORTANCES, KINDS, STATUSES, Memory
 from memtui.search import salience
 from memtui.search.array_types import Ints, Mask, to_mask
 from memtui.search.documents import find_context, find_position, find_speaker
-from memtui.search.ordering import ArraySlots
 from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
@@ -107,11 +106,6 @@ class Columns:
         """The day of `when`."""
         return code_days(self.when)
 
-    @cached_property
-    def combinations(self) -> ValueCombinations:
-        """The combinations of the fields with few values."""
-        return find_combinations(self)
-
     def values_of(self, name: str) -> Sequence[str]:
         """The values that the codes of a field stand for."""
         fixed = FIXED_VALUES.get(name)
@@ -146,59 +140,6 @@ def code_days(times: NDArray[np.float64]) -> DayCodes:
 
 ARRAYS = tuple(one.name for one in fields(Columns) if one.default is one.default_factory)
 """The arrays with one value per slot: the fields without a default."""
-COMBINED_FIELDS = ("alive", "type", "importance", "status", "kind", "store", "pinned")
-"""Fields with few values: thousands of memories share one combination of them."""
-COUNTED_FIELDS = ("type", "importance", "status", "kind", "store")
-"""Those whose values are counted for each query."""
-_MAX_DIRECT = 1 << 21
-"""Up to this many possible combinations, a table finds those that occur; beyond, a sort."""
-
-
-@dataclass(frozen=True)
-class ValueCombinations:
-    """The combinations of values that occur, and the combination of each slot.
-
-    A filter is evaluated once for each combination instead of each memory, and the counts of the
-    combinations give the counts of every field.
-    """
-
-    of_slot: NDArray[np.int32]
-    """The combination of each slot."""
-    values: Mapping[str, NDArray[np.int64]]
-    """Field -> the code of each combination."""
-
-    @cached_property
-    def ends(self) -> list[int]:
-        """Return where the codes of each of `COUNTED_FIELDS` end if all are numbered in one row."""
-        sizes = [int(self.values[name].max(initial=-1)) + 1 for name in COUNTED_FIELDS]
-        return list(accumulate(sizes))
-
-    @cached_property
-    def counted(self) -> NDArray[np.int64]:
-        """Return for each of `COUNTED_FIELDS` each combination's value, numbered in that row."""
-        firsts = (0, *self.ends[:-1])
-        each = [self.values[name] + f for name, f in zip(COUNTED_FIELDS, firsts, strict=True)]
-        return np.array(each)
-
-
-def find_combinations(columns: Columns) -> ValueCombinations:
-    """Return the combinations of values that occur in these columns."""
-    sizes = {name: int(getattr(columns, name).max(initial=0)) + 1 for name in COMBINED_FIELDS}
-    every = np.zeros(len(columns), np.int64)
-    for name, size in sizes.items():
-        every *= size
-        every += getattr(columns, name)
-    possible = math.prod(sizes.values())
-    if possible <= _MAX_DIRECT:
-        occurs = np.zeros(possible, np.bool_)
-        occurs[every] = True
-        combinations = np.flatnonzero(occurs)
-        of = (np.cumsum(occurs, dtype=np.int32) - np.int32(1))[every]
-    else:
-        combinations, inverse = np.unique(every, return_inverse=True)
-        of = inverse.astype(np.int32)
-    codes = np.unravel_index(combinations, tuple(sizes.values()))
-    return ValueCombinations(of, dict(zip(sizes, codes, strict=True)))
 
 
 def build(memories: Sequence[Memory]) -> Columns:
@@ -380,8 +321,8 @@ def entities_at(columns: Columns, slots: Slots) -> tuple[NDArray[np.int32], NDAr
 
 
 def to_array(slots: Sequence[int] | Slots) -> Slots:
-    """Return slots as an array; those of a search result come in no order."""
-    return slots.unsorted if isinstance(slots, ArraySlots) else np.asarray(slots, np.int64)
+    """Return slots as an array."""
+    return np.asarray(slots, np.int64)
 
 
 def to_sorted_array(numbers: Sequence[int]) -> Slots:

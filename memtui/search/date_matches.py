@@ -68,13 +68,6 @@ class DateHits:
     timed: Longs
     """The slots whose time is in it, ascending."""
 
-    @property
-    def tiers(self) -> list[hits.TermHits]:
-        return [
-            hits.TermHits(slots, np.ones(len(slots), np.float32))
-            for slots in (self.written, self.timed)
-        ]
-
 
 def find_date_hits(
     terms: Sequence[Term], segments: Sequence[Segment], columns: Columns, now: datetime

@@ -18,7 +18,7 @@ from memtui.dataclass import replace
 from memtui.query import Term, TermKind
 from memtui.search import analysis
 from memtui.search.array_types import Floats, Longs, Mask
-from memtui.search.hits import Match
+from memtui.search.matching import Match
 from memtui.search.nearest_memories import find_nearest
 from memtui.search.postings import Segment
 

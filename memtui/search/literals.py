@@ -18,11 +18,11 @@ import numpy as np
 from memtui.model import Memory
 from memtui.progress import IsCancelled, never, stoppable
 from memtui.search import analysis, hits
-from memtui.search.array_types import Ints, Longs, Mask, to_mask
+from memtui.search.array_types import Ints, Longs, Mask
 from memtui.search.documents import to_document
-from memtui.search.hits import NO_SLOTS, Match, TermHits
+from memtui.search.hits import NO_SLOTS, TermHits
 from memtui.search.postings import FIELD_END, Segment
-from memtui.search.query_terms import QueryTerm, QueryTerms
+from memtui.search.query_terms import QueryTerm
 
 
 class SearchedRows(Protocol):
@@ -106,28 +106,6 @@ def _symbol_pattern(symbol: str) -> re.Pattern[bytes]:
     )
 
 
-_folded: tuple[object, dict[int, list[str]]] = (None, {})
-"""The rows of the last query, and the folded texts of those that were read: the next letter mostly
-reads them again. Assigned as a whole, for any thread."""
-_MAX_FOLDED = 256
-_MAX_FOLDED_CHARS = 20_000
-"""Memories that are kept, and the longest."""
-
-
-def _fold_fields(rows: SearchedRows, slot: int) -> list[str]:
-    """The folded texts of a memory."""
-    global _folded
-    of, known = _folded
-    if of is not rows or len(known) >= _MAX_FOLDED:
-        known = {}
-        _folded = rows, known
-    if (texts := known.get(slot)) is None:
-        texts = [analysis.fold_text(text) for text in to_document(rows[slot]).fields()]
-        if sum(map(len, texts)) <= _MAX_FOLDED_CHARS:
-            known[slot] = texts
-    return texts
-
-
 class LiteralSearch(NamedTuple):
     """Searches the texts of a table's memories for literal text."""
 
@@ -170,7 +148,7 @@ class LiteralSearch(NamedTuple):
         found = np.zeros((len(typed), len(slots)), np.bool_)
         numbers = {slot: number for number, slot in enumerate(slots.tolist())}
         for slot in self._iterate(numbers):
-            texts = _fold_fields(self.rows, slot)
+            texts = [analysis.fold_text(text) for text in to_document(self.rows[slot]).fields()]
             found[:, numbers[slot]] = [any(map(each.search, texts)) for each in patterns]
         return found
 
@@ -285,21 +263,3 @@ def _words_at(segment: Segment, memories: Longs, at: int) -> Ints:
     """The word of each of these memories that has so many before it."""
     words: Ints = segment.stream.take(segment.starts.take(memories) + at)
     return words
-
-
-def find_title_matches(segments: Sequence[Segment], query_terms: QueryTerms, found: Match) -> Longs:
-    """The matches whose title is exactly the words of the query.
-
-    Args:
-        segments: The postings of all memories.
-        query_terms: The analyzed query.
-        found: Its matches.
-    """
-    parts = [
-        find_titles(segment, query_terms.title_words, query_terms.last_is_prefix)
-        for segment in segments
-    ]
-    if not any(map(len, parts)):
-        return NO_SLOTS
-    titled: Longs = np.concatenate(parts)
-    return titled[to_mask(found.slots[found.all_words], found.size)[titled]]

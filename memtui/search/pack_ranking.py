@@ -16,13 +16,11 @@ from memtui.model import IMPORTANCES, KINDS
 from memtui.search import ranking
 from memtui.search.array_types import Doubles, Longs, Mask, to_mask
 from memtui.search.columns import Columns, to_array
-from memtui.search.finder import RankedHits
 from memtui.search.hits import NO_SLOTS
-from memtui.search.ordering import OrderedSlots
-from memtui.search.ranking import ScorePart
+from memtui.search.ordering import priority_parts, salience_now
+from memtui.search.ranking import RankedHits, ScorePart
 from memtui.search.salience import DEFAULTS as CONSTANTS
 from memtui.search.salience import ScoreConstants, days_since
-from memtui.search.sort_orders import priority_parts, salience_now
 
 _FACTORS = (
     *("recency", "importance_high", "importance_low", "type_wanted", "type_other", "proposed"),
@@ -48,7 +46,7 @@ def measure_relevance(hits: RankedHits, columns: Columns, now: datetime) -> tupl
     Args:
         hits: What the text found.
         columns: Of all slots.
-        now: The time, as in `find_hits`.
+        now: The time, from which recency is counted.
     """
     match = hits.match
     if match is None or not len(match.slots):
@@ -58,9 +56,9 @@ def measure_relevance(hits: RankedHits, columns: Columns, now: datetime) -> tupl
         match,
         all_words=np.zeros(len(match.slots), np.bool_),
         title=NO_SLOTS,
-        added=tuple(part for part in match.added if part.name not in _OF_ALL_WORDS),
     )
-    scores = ranking.score_matches(bare, columns, now, _TEXT_ONLY)
+    added = [part for part in hits.added if part.name not in _OF_ALL_WORDS]
+    scores = ranking.score_matches(bare, columns, now, _TEXT_ONLY, added=added)
     best = float(scores.max(initial=0.0))
     return match.slots, np.maximum(0.0, scores) / (best or 1.0)
 
@@ -79,7 +77,7 @@ def _rank(
             float(scores[at]),
             tuple(ScorePart(name, float(each[at])) for name, each in parts.items() if each[at]),
         )
-        for at in OrderedSlots(slots, scores, columns.when).positions(limit)[:limit].tolist()
+        for at in np.lexsort((slots, -columns.when.take(slots), -scores))[:limit].tolist()
     ]
 
 

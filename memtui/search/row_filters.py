@@ -16,30 +16,21 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from memtui.dataclass import dataclass
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never, stoppable
 from memtui.query import REGEX, Condition
 from memtui.search import analysis
-from memtui.search.array_types import Mask
+from memtui.search.array_types import Mask, to_mask
 from memtui.search.documents import to_document
 from memtui.search.literals import SearchedRows
 
 if TYPE_CHECKING:
     import subprocess
-
-SlotsOf = Callable[[], Mapping[str, int]]
-"""Gives ref -> slot of all living memories."""
-HasSecret = Callable[[str], bool]
-LinkedTo = Callable[[str], Iterable[str] | None]
-"""Gives the refs of the memories linked to or from what a folded name means; None: nothing has
-that name."""
 
 _MAX_CACHED = 16
 """Masks that are cached."""
@@ -59,38 +50,69 @@ _TEXTS: Mapping[str, Callable[[Memory], tuple[str, ...]]] = {
 }
 
 _cached: tuple[object, dict[Condition, Mask]] = (None, {})
-"""The rows of the last query, and masks over them; assigned as a whole, for any thread."""
+"""The rows of the last query, and masks over them, which the next letters need too: to look for
+secrets in 33,000 memories takes seconds. Assigned as a whole, for any thread."""
 
 
-class RowFilters(NamedTuple):
-    """The memories of one table, read for the filters of one query."""
+class RowsRead(NamedTuple):
+    """What was read for the filters of one query."""
+
+    masks: Mapping[Condition, Mask]
+    """The slots with one of the values, whether the condition is negated or not."""
+    remarks: Sequence[str]
+    """What the person should know about the result."""
+
+
+def read_conditions(
+    conditions: Iterable[Condition],
+    rows: SearchedRows,
+    alive: Mask,
+    slots_of: Mapping[str, int],
+    linked: Mapping[str, Iterable[str] | None],
+    cancelled: IsCancelled = never,
+) -> RowsRead:
+    """Read the memories for conditions over what is in no column.
+
+    Args:
+        conditions: Of the query.
+        rows: The memories by slot.
+        alive: For each slot whether its memory is alive.
+        slots_of: Ref -> slot of all living memories.
+        linked: Value of a `linked:` filter -> the refs of the memories linked to or from what it
+            means; None: nothing has that name.
+        cancelled: Is asked between memories.
+
+    Raises:
+        Cancelled: `cancelled` became true.
+    """
+    global _cached
+    of, known = _cached
+    if of is not rows:
+        known = {}
+    reader = _Reader(rows, alive, slots_of, linked, cancelled, [])
+    masks: dict[Condition, Mask] = {}
+    for part in conditions:
+        mask = known.get(part)
+        if mask is None or len(mask) != len(alive):
+            mask = to_mask(list(reader.find(part)), len(alive))
+        masks[part] = mask
+    if not reader.remarks:
+        _cached = (rows, {**dict(list(known.items())[-_MAX_CACHED:]), **masks})
+    return RowsRead(masks, reader.remarks)
+
+
+class _Reader(NamedTuple):
+    """Reads the memories of one table."""
 
     rows: SearchedRows
     alive: Mask
-    slots_of: SlotsOf
-    has_secret: HasSecret
+    slots_of: Mapping[str, int]
+    linked: Mapping[str, Iterable[str] | None]
     cancelled: IsCancelled
-    linked_to: LinkedTo
     remarks: list[str]
-    """What the person should know about the result."""
 
-    def mask(self, part: Condition) -> Mask:
-        """Return which slots have one of the values, negated or not. Raises Cancelled."""
-        global _cached
-        rows, masks = _cached
-        if rows is not self.rows:
-            masks = {}
-        known = masks.get(part)
-        if known is None or len(known) != len(self.alive):
-            known = np.zeros(len(self.alive), np.bool_)
-            for slot in self._find(part):
-                known[slot] = True
-            if not self.remarks:
-                newest = dict(list(masks.items())[-_MAX_CACHED + 1 :])
-                _cached = (self.rows, {**newest, part: known})
-        return known
-
-    def _find(self, part: Condition) -> Iterator[int]:
+    def find(self, part: Condition) -> Iterator[int]:
+        """The slots with one of the values. Raises Cancelled."""
         if part.field == REGEX:
             return self._find_regex(part.values[0])
         if part.field in ("id", "ref"):
@@ -127,7 +149,7 @@ class RowFilters(NamedTuple):
         return self._check(_candidates(part.values), passes)
 
     def _find_ids(self, part: Condition) -> Iterator[int]:
-        size, slots = len(self.alive), self.slots_of()
+        size, slots = len(self.alive), self.slots_of
         if part.field == "ref":
             yield from (at for ref in part.values if (at := slots.get(ref, size)) < size)
             return
@@ -154,11 +176,14 @@ class RowFilters(NamedTuple):
                     self.remarks.append("is:marked is for the screen, where space marks")
 
     def _holds_secret(self, memory: Memory) -> bool:
-        return any(self.has_secret(text) for text in to_document(memory).fields() if text)
+        from memtui.text.secrets import find_secrets  # 20 ms, for `has:secret`
+
+        texts = filter(None, to_document(memory).fields())
+        return any(next(find_secrets(text), None) is not None for text in texts)
 
     def _find_linked(self) -> Iterator[int]:
         """Memories with a link or a version, and those that such a link or version names."""
-        slots_of = self.slots_of()
+        slots_of = self.slots_of
         for pattern in (_HAS_LINKS, _HAS_HISTORY):
             for slot in self._living(pattern):
                 memory = self.rows[slot]
@@ -172,9 +197,9 @@ class RowFilters(NamedTuple):
                         yield other
 
     def _find_linked_to(self, part: Condition) -> Iterator[int]:
-        slots_of = self.slots_of()
+        slots_of = self.slots_of
         for value in part.values:
-            refs = self.linked_to(value)
+            refs = self.linked[value]
             if refs is None:
                 self.remarks.append(f"no memory and no entity is called {value!r}")
             for ref in refs or ():

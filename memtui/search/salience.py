@@ -3,7 +3,7 @@
 Recency is 1 for today and falls towards 0. agent-memory halves it every 30 days,
 `exp(-ln 2 / H x days)`, and counts whole days (retrieve-memory.sh, `recency_score`; its README's
 table says 0.871 for a week, the script and the formula give 0.851). Simple Memory divides by e
-every tau days (see `memtui.search.sort_orders`).
+every tau days (see `memtui.search.ordering`).
 
 Frequency is Simple Memory's log(1 + uses) / K. The white paper leaves K open; here it is
 log(1 + `MAX_USES`), so that the value lies in 0..1.

@@ -98,6 +98,6 @@ FORMAT = Format(
             "pipelines/*",
             "status.json",
         ),
-        convert=lazy_function("memtui.stores.agent_memory.adding", "convert"),
+        convert=lazy_function("memtui.stores.agent_memory.store", "convert"),
     ),
 )

@@ -7,8 +7,6 @@ plain line feeds (`extra` then says so, and writing puts both back).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -71,21 +69,13 @@ def read_note(path: Path, root: Path) -> NoteText:
     return parse_note(path, decode(read_bytes(path, root)))
 
 
-def _lines(text: str) -> Iterator[str]:
-    """The lines of a text, split at line feeds only, without their carriage returns."""
-    for line in text.split("\n"):
-        yield line.removesuffix("\r")
-
-
 def heading(content: str) -> str:
     """The text of the first `# heading`; empty without one."""
-    for line in _lines(content):
-        if line.startswith("#"):
-            text = line.lstrip("#")
-            if text[:1] in (" ", "\t", ""):
-                found = text.strip().rstrip("#").strip()
-                if found:
-                    return found
+    for line in content.split("\n"):
+        text = line.removesuffix("\r").lstrip("#")
+        found = text.strip().rstrip("#").strip()
+        if line.startswith("#") and text[:1] in (" ", "\t") and found:
+            return found
     return ""
 
 
@@ -95,8 +85,10 @@ def stated_type(content: str) -> str:
 
 
 def _in_head(content: str, pattern: re.Pattern[str]) -> str:
-    matches = map(pattern.match, islice(_lines(content), _HEAD_LINES))
-    return next((match[1] for match in matches if match), "")
+    for line in content.split("\n", _HEAD_LINES)[:_HEAD_LINES]:
+        if match := pattern.match(line.removesuffix("\r")):
+            return match[1]
+    return ""
 
 
 def _note(prose: NoteText, label: str, id: str, **fields: Any) -> Memory:

@@ -130,10 +130,10 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.ambient.store", "Ambient"),
     configure=lazy_function("memtui.stores.format", "configure"),
-    upkeep=lazy_function("memtui.stores.ambient.adding", "upkeep_rules"),
+    upkeep=lazy_function("memtui.stores.ambient.store", "upkeep_rules"),
     transfer=TransferSupport(
         belongings=("*.json", "*.json.migrated"),
-        convert=lazy_function("memtui.stores.ambient.importing", "convert"),
+        convert=lazy_function("memtui.stores.ambient.store", "convert"),
     ),
     document=ExchangeDocument(
         description="the JSON that Ambient's own import reads",

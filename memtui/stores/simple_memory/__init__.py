@@ -40,8 +40,6 @@ FORMAT = Format(
     detect=detect,
     open=lazy_function("memtui.stores.simple_memory.store", "SimpleMemoryStore"),
     nearby=(".", "simple-memory"),
-    upkeep=lazy_function("memtui.stores.simple_memory.rules", "upkeep_rules"),
-    transfer=TransferSupport(
-        convert=lazy_function("memtui.stores.simple_memory.adding", "convert")
-    ),
+    upkeep=lazy_function("memtui.stores.simple_memory.store", "upkeep_rules"),
+    transfer=TransferSupport(convert=lazy_function("memtui.stores.simple_memory.store", "convert")),
 )

@@ -35,7 +35,7 @@ from memtui.errors import ForeignOwner
 from memtui.files import atomic_replace, ownership, save_transaction
 from memtui.journal import Journal
 from memtui.library import Library, changing, planning
-import memtui.stores.agent_memory.editing, memtui.library.reverted_edits
+import memtui.stores.agent_memory.store, memtui.library.reverted_edits
 import memtui.files.revert_detection
 place, groups = Path(sys.argv[1]), json.loads(sys.argv[2])
 if os.geteuid() == 0:

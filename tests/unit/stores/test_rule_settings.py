@@ -8,7 +8,7 @@ import pytest
 
 from memtui.errors import ConfigError
 from memtui.stores.agent_memory.rules import FactRules as FactRules
-from memtui.stores.ambient.project_files import EventRules as EventRules
+from memtui.stores.ambient.records import EventRules as EventRules
 from memtui.stores.format import overridden
 
 

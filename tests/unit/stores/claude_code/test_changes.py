@@ -198,3 +198,14 @@ def test_a_session_is_given_the_head_of_the_index(library: Library) -> None:
     lost = {one.entry.ref for one in pack.dropped} - {""}
     assert lost == {entry.ref for entry in index.entries if entry.end > index.cut}
     assert lost.isdisjoint(pack.refs)
+
+
+def test_a_memory_without_a_project_goes_to_the_only_folder_there_is(tmp_path: Path) -> None:
+    sample = paths.bundled_folder("sample-data") / LABEL / TOWERD
+    folder = Path(shutil.copytree(sample, tmp_path / "alone" / "memory"))
+    alone = Library.open([folder], state=tmp_path / "state")
+    alone.load()
+    (store,) = alone.stores
+    planned = alone.plan([Change(Act.ADD, store.label, "", {"content": "Bells are cast warm"})])
+    alone.apply(planned)
+    assert any(b"Bells are cast warm" in data for data in contents(folder).values())

@@ -245,3 +245,20 @@ def test_a_folder_of_stores_is_no_store_itself() -> None:
     found = [known.name for known, _ in registry.detect_within(SAMPLES)]
     assert sorted(set(found)) == sorted(known.name for known in registry.own_formats())
     assert found.count("markdown-folder") == 5
+
+
+def test_tags_of_a_note_go_where_its_file_has_a_place_for_them(tmp_path: Path) -> None:
+    root = tmp_path / "vault"
+    (root / ".obsidian").mkdir(parents=True)
+    with_keys = write(root / "keys.md", "---\ntags: [old]\n---\nText.\n")
+    without = write(root / "plain.md", "Text.\n")
+    library = opened(root, tmp_path / "state")
+    (store,) = library.stores
+    for name in ("keys.md", "plain.md"):
+        change = Change(Act.EDIT, store.label, f"{store.label}:{name}", {"tags": ("bells",)})
+        library.apply(library.plan([change]))
+    assert "bells" in with_keys.read_text()
+    assert "old" not in with_keys.read_text()
+    assert without.read_text() == "Text.\n"
+    assert library.get(f"{store.label}:keys.md").tags == ("bells",)
+    assert library.get(f"{store.label}:plain.md").tags == ("bells",)
