@@ -77,14 +77,14 @@ def map_memory(
         document: the text of its whole file, where the memory is a file.
     """
     known = format_of(target.format)
-    transfer = known.transfer if known else None
-    if format == target.format or transfer is None or transfer.convert is None:
+    convert = known.transfer.convert if known else None
+    if format == target.format or convert is None:
         names = (field.name for field in fields(memory))
         values = {name: getattr(memory, name) for name in names if name not in _NOT_IMPORTED}
         if document is not None:
             values["document"] = document
         return MappedMemory(memory, _add(target, values), True)
-    converted = transfer.convert(memory)
+    converted = convert(memory)
     return MappedMemory(memory, _add(target, converted.fields), False, converted.lost)
 
 
@@ -99,7 +99,7 @@ class ExistingMemories:
         self._library = library
         self._store = store
         known = format_of(store.format)
-        self._identity = known.transfer.identity if known and known.transfer else ""
+        self._identity = known.transfer.identity if known else ""
         self._known: dict[tuple[str, str], Memory] = {}
         if self._identity:
             for memory in library.memories(store.label):

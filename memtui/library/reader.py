@@ -33,7 +33,7 @@ from memtui.text import Passage, find_passage, visible
 
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
-    from memtui.insight.link_graph import Node
+    from memtui.insight.links import Node
     from memtui.insight.timeline import Timeline, Unit
     from memtui.insight.traversal import Direction, Neighbourhood
     from memtui.library.links import StoreLinks
@@ -363,7 +363,7 @@ class LibraryReader:
 
         with self.links.reading() as index:
             return traversal.traverse(
-                index.graph,
+                index,
                 start,
                 depth=depth,
                 direction=direction or traversal.Direction.BOTH,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memtui import paths
 from memtui.changes import Act, Change
-from memtui.errors import ConfigError, Refused, StoreError
+from memtui.errors import Refused, StoreError
 from memtui.library import Library
 from memtui.library.opening import detect_store
 from memtui.stores import registry
@@ -92,11 +92,11 @@ def test_another_profile_can_be_chosen(tmp_path: Path) -> None:
     store = MarkdownFolder(tmp_path, "notes")
     assert len(store.read(store.scan().shards[0]).memories) == 1
     stamp = store.scan().shards[0].stamp
-    store.choose("basic-memory")
+    store = MarkdownFolder(tmp_path, "notes", "basic-memory")
     assert store.scan().shards[0].stamp != stamp, "it is read again"
     assert [m.kind for m in store.read(store.scan().shards[0]).memories] == ["document", "fact"]
-    with pytest.raises(ConfigError, match="profile"):
-        store.choose("nothing")
+    with pytest.raises(StoreError, match="no format"):
+        detect_store(tmp_path, "markdown-folder:nothing")
 
 
 # ---- Serena -------------------------------------------------------------------------------------
