@@ -21,7 +21,7 @@ from typing import Any
 from memtui.bundle import OpenStores
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.changes import SHARED_TEXTS, TEXTS, Act, Change, Edit, Kind, Outcome, Plan, StoreEdits
-from memtui.dataclass import dataclass, field, fields, replace
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import encode
 from memtui.model import Memory
@@ -79,7 +79,7 @@ def map_memory(
     known = format_of(target.format)
     convert = known.transfer.convert if known else None
     if format == target.format or convert is None:
-        names = (field.name for field in fields(memory))
+        names = memory.__struct_fields__
         values = {name: getattr(memory, name) for name in names if name not in _NOT_IMPORTED}
         if document is not None:
             values["document"] = document
