@@ -163,7 +163,7 @@ def _pack_whole(packed: PackedStores, library: OpenStores, store: Store) -> None
             packed.as_bytes.append(line)
         elif not any(each.startswith(f"{item.file}: ") for each in packed.left_out):
             packed.left_out.append(line)
-    times.update(_add_place_facts(packed, store, layout, known))
+    times.update(_add_place_facts(packed, store, layout))
     _add_memories(packed, store, memories, layout)
     about = _about(store, memories, whole=True, files=times, root=layout.inner)
     packed.stores.append(about)
@@ -185,7 +185,7 @@ def _layout(store: Store, files: Iterable[str]) -> StoreLayout:
 
 def _belongings(root: Path, known: Format | None) -> Iterator[str]:
     """Yield files without memories that the store's program needs."""
-    patterns = known.transfer.belongings if known and known.transfer else ()
+    patterns = known.transfer.belongings if known else ()
     for name in patterns:
         if "*" not in name and (root / name).is_file():
             yield str(root / name)
@@ -221,11 +221,10 @@ def _add_files(
 
 
 def _add_place_facts(
-    packed: PackedStores, store: Store, layout: StoreLayout, known: Format | None
+    packed: PackedStores, store: Store, layout: StoreLayout
 ) -> dict[str, dict[str, int]]:
     """Add what the place of the store tells about it; return name -> modification time."""
-    tell = known.transfer.place_facts if known and known.transfer else None
-    facts = tell(store) if tell else {}
+    facts = store.place_facts()
     if not facts:
         return {}
     name = layout.name(str(store.root / PLACE_FACTS))
@@ -238,7 +237,7 @@ def _add_memories(
     packed: PackedStores, store: Store, memories: Iterable[Memory], layout: StoreLayout
 ) -> None:
     known = format_of(store.format)
-    local = known.transfer.local_keys if known and known.transfer else ()
+    local = known.transfer.local_keys if known else ()
     lines = (
         json.dumps(_record(memory, layout, local), separators=(",", ":")) + "\n"
         for memory in sorted(memories, key=lambda memory: memory.ref)

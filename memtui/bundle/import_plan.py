@@ -71,16 +71,16 @@ def map_memory(
         document: the text of its whole file, where the memory is a file.
     """
     known = format_of(target.format)
-    transfer = known.transfer if known else None
-    native = format == target.format or transfer is None or transfer.convert is None
+    convert = known.transfer.convert if known else None
     lost: tuple[str, ...] = ()
-    if transfer is None or transfer.convert is None or native:
+    native = format == target.format or convert is None
+    if native or convert is None:
         names = (field.name for field in fields(memory))
         values = {name: getattr(memory, name) for name in names if name not in _NOT_IMPORTED}
         if document is not None:
             values["document"] = document
     else:
-        converted = transfer.convert(memory)
+        converted = convert(memory)
         values, lost = dict(converted.fields), converted.lost
     change = Change(Act.ADD, target.label, "", values, force=True)
     return MappedMemory(memory, change, native, lost)
@@ -93,7 +93,7 @@ class ExistingMemories:
         self._library = library
         self._label = store.label
         known = format_of(store.format)
-        self._identity = known.transfer.identity if known and known.transfer else ""
+        self._identity = known.transfer.identity if known else ""
         self._known: dict[tuple[str, str], Memory] = {}
         for memory in library.memories(store.label) if self._identity else ():
             if isinstance(name := memory.extra.get(self._identity), str):

@@ -219,7 +219,6 @@ def _open(stores: Sequence[KnownStore], settings: Settings) -> Library:
             {"half_life_days": settings.half_life_days, **settings.weights},
             read_constants(settings.recipe_constants, settings.salience_types),
         ),
-        rules=settings.rules,
         embedding=settings.embedding,
     )
 

@@ -306,7 +306,7 @@ def default_text() -> str:
 
 
 def _shown(setting: Setting, name: str) -> str:
-    if setting.key in ("rules", "keys", "saved"):  # tables of their own, so that lines can be added
+    if setting.key in ("keys", "saved"):  # tables of their own, so that lines can be added
         entry = setting.example[1:-1].strip()
         return f"#: [{setting.key}]\n#: {entry}\n"
     return f"#: {name} = {setting.example}\n"

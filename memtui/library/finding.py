@@ -8,8 +8,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from memtui.dataclass import dataclass, field
 from memtui.insight.statistics import Statistics, order_counts
 from memtui.library.indexing import ProvisionalIndex
@@ -29,7 +27,7 @@ from memtui.search import (
     salience,
 )
 from memtui.search.aggregates import Facets
-from memtui.search.array_types import Doubles, Longs, Mask
+from memtui.search.array_types import Doubles, Longs, Mask, slots_in
 from memtui.search.columns import Columns, build, to_array
 from memtui.search.context import add_context
 from memtui.search.date_matches import DateHits, find_date_hits
@@ -195,10 +193,7 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
     if match is not None:
         complete = match.slots[match.all_words]
         ids = _match_ids(query, scope)
-        joining = [np.array(ids, np.int64)]
-        if passed.joining is not None:
-            joining.append(passed.joining.nonzero()[0])
-        match = match.with_slots(np.concatenate(joining))
+        match = match.with_slots(slots_in(ids, passed.joining))
         matching = match.slots
     if match is None or query.order is not Sort.RELEVANCE:
         shown = match and match.narrowed(passed.passing)
@@ -208,7 +203,7 @@ def find(query: Query, scope: Searchable, cancelled: IsCancelled = never) -> Sea
     else:
         around = add_context(match, passed.passing, columns, segments, query.words, now, weights)
         shown = around.match
-        matching = np.concatenate([match.slots, around.joining])
+        matching = around.matching
         bonuses = score_complete_matches(shown, terms, segments, columns.when, literals, dates)
         added = (*around.parts, *bonuses)
         types = _preferred(query)

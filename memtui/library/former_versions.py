@@ -138,9 +138,7 @@ class FormerReader:
 def open_like(store: Store, known: Format, root: Path) -> Store:
     """Open a copy of a store at another root, with its label and its rules."""
     opened = known.open(root, store.label)
-    take_rules = getattr(opened, "take_rules", None)
-    if take_rules is not None:
-        take_rules(store)
+    opened.take_rules(store)
     return opened
 
 

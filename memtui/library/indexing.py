@@ -18,14 +18,15 @@ from memtui.library.snapshot import Rows
 from memtui.library.store_cache import StoreCache
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Report, never
-from memtui.query import Term
 from memtui.search import postings, segment_files
-from memtui.search.array_types import Mask
-from memtui.search.columns import Slots, to_sorted_array
+from memtui.search.array_types import Mask, to_mask
+from memtui.search.columns import Slots
 from memtui.search.documents import IndexedDocument, to_document
 from memtui.search.index_worker import build_index
+from memtui.search.matching import ExactAnswer
 from memtui.search.numbering import renumber_slot
 from memtui.search.postings import Segment
+from memtui.search.query_terms import QueryTerm
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,11 +206,11 @@ class Index:
                 self._whoosh[cache.store.label] = folder
 
     def search_whoosh(
-        self, term: Term, caches: Sequence[StoreCache], slots_of: SlotsOf
-    ) -> Slots | None:
-        """Look up a term that is more than words in the Whoosh indexes on disk.
+        self, term: QueryTerm, caches: Sequence[StoreCache], slots_of: SlotsOf, alive: Mask
+    ) -> ExactAnswer | None:
+        """Look up a phrase, a pattern or a fuzzy word in the Whoosh indexes on disk.
 
-        None unless they were made from exactly the rows in memory and know such terms.
+        None unless they were made from exactly the rows in memory.
         """
         with self._lock:
             folders = [self._whoosh.get(cache.store.label) for cache in caches]
@@ -220,12 +221,11 @@ class Index:
         known = slots_of()
         for folder in filter(None, folders):
             with self._whoosh_lock:
-                index = self._open_whoosh(folder.parent)
-                refs = index.search([replace(term, negated=False)], rows=folder.name)
+                refs = self._open_whoosh(folder.parent).search(term, folder.name)
             if refs is None:
                 return None
-            found.extend(slot for ref in refs if (slot := known.get(ref, -1)) >= 0)
-        return to_sorted_array(found)
+            found += (slot for ref in refs if 0 <= (slot := known.get(ref, -1)) < len(alive))
+        return ExactAnswer(to_mask(found, len(alive)), alive)
 
     def _open_whoosh(self, home: Path) -> WhooshIndex:
         from memtui.search.whoosh_index import WhooshIndex

@@ -15,14 +15,13 @@ from pathlib import Path
 from threading import RLock
 
 from memtui.errors import RefError
-from memtui.insight.link_graph import Node, NodeKind
 from memtui.insight.link_statements import (
     EdgeOrigin,
     LinkEntry,
     read_entry,
     source_refs,
 )
-from memtui.insight.links import LinkIndex, Names
+from memtui.insight.links import LinkIndex, Names, Node, NodeKind
 from memtui.library.link_files import LINKS_FILE, read_entries, write_entries
 from memtui.library.loaded_stores import LoadedStores
 from memtui.model import Memory

@@ -26,7 +26,6 @@ from memtui.stores.base import (
     Shard,
     StoreView,
     WritableStore,
-    limits_loading,
 )
 
 if TYPE_CHECKING:
@@ -269,7 +268,7 @@ class LoadedStores:
         """
         key = (self.snapshot.revision, int(now.timestamp()) // 3600)
         if self._limit_uses is None or self._limit_uses[0] != key:
-            stores = [cache.store for cache in self.caches if limits_loading(cache.store)]
+            stores = [cache.store for cache in self.caches]
             self._limit_uses = key, tuple(u for s in stores for u in s.limit_uses(view, now))
         return self._limit_uses[1]
 

@@ -33,7 +33,7 @@ from memtui.text import Passage, find_passage, visible
 
 if TYPE_CHECKING:
     from memtui.insight.lineage import Lineage
-    from memtui.insight.link_graph import Node
+    from memtui.insight.links import Node
     from memtui.insight.timeline import Timeline, Unit
     from memtui.insight.traversal import Direction, Neighbourhood
     from memtui.library.links import StoreLinks
@@ -251,7 +251,7 @@ class LibraryReader:
             is_indexed=index.is_ready,
             provisional=self._index.provisional,
             exact=lambda term: self._index.search_whoosh(
-                term, self.loaded.caches, self.loaded.slots
+                term, self.loaded.caches, self.loaded.slots, loaded.columns.alive
             ),
             weights=self.weights,
             semantic=self.semantic,
@@ -363,7 +363,7 @@ class LibraryReader:
 
         with self.links.reading() as index:
             return traversal.traverse(
-                index.graph,
+                index,
                 start,
                 depth=depth,
                 direction=direction or traversal.Direction.BOTH,

@@ -69,9 +69,9 @@ class Context(NamedTuple):
 
     match: Match
     """The matches that pass the filters, and the memories that only their context finds."""
+    matching: Longs
+    """The slots that match or that their context finds, whether they pass the filters or not."""
     parts: tuple[AddedScore, ...] = ()
-    joining: Longs = hits.NO_SLOTS
-    """The slots that their context finds, whether they pass the filters or not."""
 
 
 def add_context(
@@ -100,7 +100,7 @@ def add_context(
     shown = match.narrowed(passing)
     terms, found = shown.terms, len(shown.slots)
     if len(terms) < MIN_TERMS or not len(match.slots):
-        return Context(shown)
+        return Context(shown, match.slots)
     groups = find_groups(columns)
     spans = find_dates(" ".join(words), now)
     by_session = _score_sessions(terms, groups, weights.session)
@@ -145,7 +145,8 @@ def add_context(
     order = np.argsort(fresh)  # as `with_slots` adds them
     at = np.concatenate([at, found + np.argsort(order)])
     added = (AddedScore(name, at, values.take(kept)) for name, values in weighted.items())
-    return Context(shown.with_slots(fresh), tuple(added), slots.take(joining))
+    matching = np.concatenate([match.slots, slots.take(joining)])
+    return Context(shown.with_slots(fresh), matching, tuple(added))
 
 
 def _find_best(worth: Floats, limit: int) -> Longs:

@@ -31,8 +31,6 @@ log = logging.getLogger(__name__)
 WORKER = "memtui.search.index_worker"
 MAX_EMBEDDED_HERE = 1_000
 """Memories that are embedded without starting a process, in a third of a second."""
-_SMALL_SHARE = 0.2
-"""With more than this share changed, a new Whoosh index is built instead of a segment."""
 
 
 def build_index(
@@ -117,38 +115,14 @@ def make_arrays(generation: Path, report: Report) -> None:
 
 
 def make_whoosh(generation: Path, report: Report) -> None:
-    """Update the Whoosh index beside a generation, or build it. Raises almost anything."""
-    from memtui.search import catalog, documents, segment_files
+    """Bring the Whoosh index beside a generation to its rows. Raises almost anything."""
+    from memtui.search import catalog, documents
     from memtui.search.whoosh_index import WhooshIndex
 
     rows = catalog.load_generation(generation).rows
-    by_ref = {
-        document.ref: document
-        for document in (
-            documents.document_from_record(json.loads(rows.raw(at))) for at in range(len(rows))
-        )
-    }
+    records = (json.loads(rows.raw(at)) for at in range(len(rows)))
     with WhooshIndex(generation.parent) as index:
-        known = index.digests()
-        if known is not None:
-            changed = [
-                document
-                for ref, document in by_ref.items()
-                if known.get(ref) != documents.digest_document(document)
-            ]
-            removed = [ref for ref in known if ref not in by_ref]
-            if len(changed) + len(removed) <= _SMALL_SHARE * len(by_ref) and index.update(
-                changed, removed, report, generation.name
-            ):
-                return
-        segment = segment_files.load_segment(generation, generation.name)
-        same_rows = segment is not None and segment.count == len(by_ref)
-        index.build(
-            list(by_ref.values()),
-            report,
-            segment=segment if same_rows else None,
-            rows=generation.name,
-        )
+        index.update(map(documents.document_from_record, records), generation.name, report)
 
 
 def make_vectors(generation: Path, report: Report) -> None:

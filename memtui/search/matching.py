@@ -20,7 +20,7 @@ import numpy as np
 
 from memtui.dataclass import dataclass, field, replace
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.query import Term, TermKind
+from memtui.query import TermKind
 from memtui.search import analysis, expansion, hits, literals
 from memtui.search.array_types import Floats, Ints, Longs, Mask, sort_unique, to_mask
 from memtui.search.date_matches import DateHits
@@ -36,8 +36,18 @@ OTHER_FORM_WEIGHT = 0.75
 MAX_HIGHLIGHTS = 64
 """Words of one pattern that are highlighted."""
 
-ExactLookup = Callable[[Term], Longs | None]
-"""Finds the slots with a phrase, pattern or fuzzy word in another index; None: use the postings."""
+
+class ExactAnswer(NamedTuple):
+    """What another index says of a phrase, a pattern or a misspelt word."""
+
+    found: Mask
+    """The slots of memories that hold it."""
+    covered: Mask
+    """The slots of the memories that it knows; of the others it says nothing."""
+
+
+ExactLookup = Callable[[QueryTerm], ExactAnswer | None]
+"""Looks up a term in another index; None where there is none."""
 
 
 MAX_SUBSTITUTES_NAMED = 8
@@ -272,32 +282,25 @@ class _Search:
             if self.index.literals is not None:
                 yield count_once(self.index.literals.find(term.literal))
             return
-        found = None
-        if self.index.exact is not None and term.kind is not TermKind.WORD:
-            found = self._look_up(self.index.exact(term.term))
         match term.kind:
             case TermKind.PHRASE:
-                yield self._phrases(term, found)
-            case _ if found is not None:
-                yield found
+                yield self._phrases(term)
             case TermKind.WILDCARD:
-                yield self._expand(term, expansion.expand_wildcard, words)
+                yield self._check(term, self._expand(term, expansion.expand_wildcard, words))
             case TermKind.FUZZY:
-                yield self._expand(term, expansion.expand_fuzzy, words)
+                yield self._check(term, self._expand(term, expansion.expand_fuzzy, words))
             case _:
                 yield from self._words(term, words)
 
-    def _look_up(self, slots: Longs | None) -> TermHits | None:
-        """What another index has found, of living memories only."""
-        if slots is None:
-            return None
-        slots = sort_unique(slots[slots < self.index.size])
-        return count_once(slots if self.alive is None else slots[self.alive[slots]])
+    def _check(self, term: QueryTerm, found: TermHits) -> TermHits:
+        """The hits without those that the other index knows and does not find."""
+        answer = self.index.exact(term) if self.index.exact is not None else None
+        return found if answer is None else hits.filter_hits(found, answer.found | ~answer.covered)
 
-    def _phrases(self, term: QueryTerm, found: TermHits | None) -> TermHits:
+    def _phrases(self, term: QueryTerm) -> TermHits:
         """Memories with the words in this order and with the punctuation as typed."""
-        if found is None:
-            found = self._gather(lambda segment: literals.find_phrase(segment, term))
+        found = self._gather(lambda segment: literals.find_phrase(segment, term))
+        found = self._check(term, found)
         if self.index.literals is None or not _has_punctuation(term.literal):
             return found
         slots = self.index.literals.filter(found.slots, term.literal, is_prefix=term.last_is_prefix)

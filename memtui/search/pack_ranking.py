@@ -46,7 +46,7 @@ def measure_relevance(hits: RankedHits, columns: Columns, now: datetime) -> tupl
     Args:
         hits: What the text found.
         columns: Of all slots.
-        now: The time, as in `find_hits`.
+        now: The time, from which recency is counted.
     """
     match = hits.match
     if match is None or not len(match.slots):

@@ -21,7 +21,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, TypeGuard
+from typing import Any
 
 from memtui.changes import Edit, TextEdit, ValueEdit
 from memtui.dataclass import dataclass, field, replace
@@ -32,7 +32,7 @@ from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder
 from memtui.files.sidecar_lines import FOLDER
 from memtui.model import Memory
-from memtui.stores.base import Scan, Shard, Store, StoreView, WritableStore
+from memtui.stores.base import Scan, Shard, Store, StoreView
 from memtui.stores.scanning import CachedFile
 from memtui.stores.values import parse_json, parse_object, text_of, to_iso_seconds, whole_number
 
@@ -70,19 +70,6 @@ class AccessLog:
 
 
 NO_ACCESSES = AccessLog()
-
-
-class CountsAccesses(WritableStore, Protocol):
-    """A store that can count accesses."""
-
-    def plan_accesses(self, memories: Sequence[Memory], now: datetime) -> Sequence[Edit]:
-        """The edits that count one access of each of these memories. Raises Refused."""
-        ...
-
-
-def counts_accesses(store: Store) -> TypeGuard[CountsAccesses]:
-    """Whether the store can count accesses."""
-    return callable(getattr(store, "plan_accesses", None))
 
 
 class AccessFile:
@@ -210,7 +197,7 @@ LOCK_NAME = "accesses"
 
 def count_accesses(
     refs: Iterable[str],
-    stores: Sequence[WritableStore],
+    stores: Sequence[Store],
     view: StoreView,
     now: datetime,
     state: Path,
@@ -234,20 +221,24 @@ def count_accesses(
     counted = 0
     for store in stores:
         memories = by_store.get(store.label)
-        if memories and counts_accesses(store):
+        if memories:
             # Two that add one to the same count in the same second would write the same bytes, and
             # the second would be taken for written.
             with locked(store.root / LOCK_NAME, state):
-                _count(store, memories, now, state)
-            counted += len(memories)
+                counted += _count(store, memories, now, state)
     return counted
 
 
-def _count(store: CountsAccesses, memories: Sequence[Memory], now: datetime, state: Path) -> None:
-    for left in reversed(range(MAX_TRIES)):
+def _count(store: Store, memories: Sequence[Memory], now: datetime, state: Path) -> int:
+    """How many memories were counted: all, or none if the store counts none."""
+    tries = 0
+    while True:
+        tries += 1
         try:
-            store.apply(store.plan_accesses(memories, now), NullRecorder(state))
-            return
+            edits = store.plan_accesses(memories, now)
+            if edits:
+                store.apply(edits, NullRecorder(state))
+            return len(memories) if edits else 0
         except Conflict:
-            if not left:
+            if tries == MAX_TRIES:
                 raise

@@ -83,8 +83,7 @@ def start(
     roots = roots or ([] if callable(library) else [store.root for store in library.stores])
     with first_frame.shown(paths.cache_folder(), roots) as terminal:
         from memtui import config, themes
-        from memtui.tui.app import MemtuiApp
-        from memtui.tui.app_interface import Launch
+        from memtui.tui.app import Launch, MemtuiApp
 
         loaded = config.load(paths.config_file())
         launch = Launch(

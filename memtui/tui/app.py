@@ -6,11 +6,12 @@ import asyncio
 import gc
 import logging
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from textual import events
 from textual.app import App, ScreenStackError
@@ -22,10 +23,10 @@ from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from memtui import text
-from memtui.config import Settings
+from memtui.config import LoadedSettings, Settings
 from memtui.themes import MONO
 from memtui.tui import actions, first_frame, key_bindings
-from memtui.tui.app_interface import AppInterface, Choice, Launch
+from memtui.tui.actions import BY_ID
 from memtui.tui.appearance import ThemeRegistry
 from memtui.tui.controllers.session import SessionState
 from memtui.tui.jobs import KEY_REST
@@ -51,7 +52,12 @@ if TYPE_CHECKING:
     from memtui.config.settings import Setting
     from memtui.errors import ConfigError, MemtuiError
     from memtui.library import Library
+    from memtui.library.store_catalog import StoreCatalog
+    from memtui.tui.appearance import Palette
+    from memtui.tui.choices import Choice
+    from memtui.tui.first_frame import TakenTerminal
 
+Answer = TypeVar("Answer")
 CLOSED_DIALOGS = 10
 """Closed dialogs after which their memory, 0.3 MiB each, is collected, which takes 30 ms."""
 LONGEST_PAINT = 0.5
@@ -63,11 +69,42 @@ NOT_SAVED = "memtui: bookmarks and past searches were not saved: the state folde
 TOAST_CELLS, TOAST_LINES = 57, 6
 """Columns of a toast's text, and lines that it may have in a low window too."""
 log = logging.getLogger(__name__)
+REFUSAL_SECONDS = 4.0
+"""Seconds for which a toast says why something cannot be done."""
 _FOLDER = Path(__file__).parent
 STYLE_SHEETS = (_FOLDER / "app.tcss", _FOLDER / "screens" / "browse.tcss")
 
 
-class MemtuiApp(AppInterface):
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Launch(NamedTuple):
+    """What the app is started with."""
+
+    open_library: Callable[[], Library]
+    """Called once, in a worker."""
+    loaded: LoadedSettings = LoadedSettings()
+    config_file: Path | None = None
+    """None: settings changed on the screen are not saved."""
+    state: Path | None = None
+    """Folder of the session; None: nothing is remembered, and nothing can be written."""
+    cache: Path | None = None
+    """Folder of what can be made again; None: the screen is not kept for the next start."""
+    themes: Sequence[Path] = ()
+    """Folders of theme files, later ones over earlier ones."""
+    sixteen_colours: bool = False
+    """The terminal has no more: the theme of its own colours is used."""
+    catalog: Callable[[], StoreCatalog] | None = None
+    """The stores to choose from; called in a worker. None: there is nothing to choose."""
+    roots: Sequence[Path] = ()
+    """The stores, to tell their session from others'."""
+    now: Callable[[], datetime] = _utc_now
+    terminal: TakenTerminal | None = None
+    """As `first_frame` has left it."""
+
+
+class MemtuiApp(App[None]):
     """memtui on a terminal."""
 
     TITLE = "memtui"
@@ -79,6 +116,10 @@ class MemtuiApp(AppInterface):
     ]
     ENABLE_COMMAND_PALETTE = False
     PAUSE_GC_ON_SCROLL = True
+    key_overrides: Mapping[str, tuple[str, ...]]
+    """Action id -> its keys."""
+    is_ending = False
+    """The screens are about to be taken down: results of jobs are dropped."""
 
     def __init__(self, launch: Launch) -> None:
         self.backstop = OutputFilter()
@@ -110,6 +151,8 @@ class MemtuiApp(AppInterface):
         self.browse: BrowseScreen
         self.fault: Exception | None = None
         self._is_painted = False
+        self._refused = ("", 0.0)
+        """The last refusal, and when it was shown."""
         self._closed_dialogs = 0
         """Since garbage was collected."""
         self.has_draft = False
@@ -351,7 +394,97 @@ class MemtuiApp(AppInterface):
             return  # a dialog that was just being made lost its widgets
         self.give_up(cause if isinstance(cause, Exception) else error)
 
-    # Clipboard, settings and session
+    # Toasts and dialogs
+
+    def ask(self, dialog: Screen[Answer], then: Callable[[Answer], object]) -> None:
+        """Open a dialog; `then` gets its answer, unless it was cancelled."""
+
+        def answered(answer: Answer | None) -> None:
+            if answer is not None:
+                then(answer)
+
+        self.push_screen(dialog, answered)
+
+    def clear_notifications(self) -> None:
+        """Clear the toasts, also those of the screens behind a dialog, which Textual leaves."""
+        super().clear_notifications()
+        self._refused = ("", 0.0)
+        for screen in self.screen_stack[:-1]:
+            screen.query("ToastRack").set(display=False)
+
+    def report(self, words: str, action_id: str = "undo") -> None:
+        """Say in a toast, in place of earlier ones, what was done, and the key of an action."""
+        self.clear_notifications()
+        self.notify(f"{words}{self.hint(action_id)}", timeout=4)
+
+    def report_refusal(self, reason: str) -> None:
+        """Say in a toast why something cannot be done; once, while the same is being said."""
+        words = f"{reason[:1].upper()}{reason[1:].rstrip('. ')}."
+        if self._refused[0] != words or monotonic() - self._refused[1] > REFUSAL_SECONDS:
+            self._refused = (words, monotonic())
+            self.notify(words, timeout=REFUSAL_SECONDS)
+
+    def report_error(self, error: MemtuiError) -> None:
+        """Say in a toast what failed."""
+        self.notify(str(error), severity="error", timeout=8)
+
+    def key_of(self, action_id: str) -> str:
+        """The key of an action as the footer shows it; empty when it has none."""
+        keys = self.key_overrides[action_id]
+        return key_bindings.show_key(keys[0]) if keys else ""
+
+    def hint(self, action_id: str) -> str:
+        """The end of a toast that names a key: ` · u undo`; empty if the action has none."""
+        key = key_bindings.spell_first_key(action_id, self.key_overrides)
+        return f" · {key} {BY_ID[action_id].label}" if key else ""
+
+    def press(self, *purposes: tuple[str, str]) -> str:
+        """A sentence that names the keys of (action id, purpose) pairs; empty without keys."""
+        return key_bindings.press(self.key_overrides, *purposes)
+
+    @property
+    def palette(self) -> Palette:
+        return self.colours.palette(self.theme)
+
+    def keep_theme(self, name: str) -> None:
+        """Use a theme now and in later sessions. Raises ConfigError."""
+        self.theme = name
+        self.save_value("theme", name)
+
+    @property
+    def saved(self) -> Mapping[str, str]:
+        """Name -> query of each saved filter, as last read."""
+        return self.settings.saved
+
+    def read_saved(self) -> Mapping[str, str]:
+        """Return the saved filters; another memtui may have saved one in config.toml."""
+        if self.launch.config_file is not None:
+            from memtui.config import load
+
+            loaded = load(self.launch.config_file)
+            if loaded.settings.saved or not loaded.problems:
+                self.settings = replace(self.settings, saved=loaded.settings.saved)
+        return self.saved
+
+    def save_filter(self, name: str, query: str) -> None:
+        """Save a search under a name. Raises ConfigError."""
+        self.save_value(("saved", name), query)
+        self.settings = replace(self.settings, saved={**self.saved, name: query})
+
+    def remove_filter(self, name: str) -> None:
+        """Delete a saved search. Raises ConfigError."""
+        self.save_value(("saved", name), None)
+        others = {other: query for other, query in self.saved.items() if other != name}
+        self.settings = replace(self.settings, saved=others)
+
+    def save_value(self, key: str | tuple[str, ...], value: Any) -> None:
+        """Save a value in config.toml, where there is one. Raises ConfigError."""
+        if self.launch.config_file is not None:
+            from memtui.config import save_value
+
+            save_value(self.launch.config_file, key, value)
+
+    # Clipboard and settings
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Let the keys that copy or leave a line act only where they can."""

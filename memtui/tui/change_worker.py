@@ -20,7 +20,6 @@ from memtui.progress import Cancelled, Progress, Report, stoppable
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below
 from memtui.tui.jobs import Failed, Job
 from memtui.tui.library_worker import LibraryWorker
-from memtui.tui.messages import Progressed
 from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
@@ -204,7 +203,7 @@ def _ending_progress(work: Callable[[Library, Job], Answer], library: Library, j
     try:
         return work(library, job)
     finally:
-        job.post(Progressed(None))
+        job.end_progress()
 
 
 # ---- what a plan does, as lines ------------------------------------------------------------------

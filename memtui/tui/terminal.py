@@ -19,7 +19,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 # The driver's reader of keys has no public name.
 from textual._xterm_parser import XTermParser
@@ -30,8 +30,10 @@ from memtui import text
 from memtui.errors import SaveError
 from memtui.model import Place
 from memtui.tui import first_frame
-from memtui.tui.app_interface import AppInterface
 from memtui.tui.first_frame import TakenTerminal
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 INTERRUPTS = (signal.SIGINT, signal.SIGQUIT)
@@ -47,9 +49,9 @@ CHECK_INTERVAL = 1.0
 class TerminalDriver(LinuxDriver):
     """Textual's Unix driver that also handles a closed terminal and termination signals."""
 
-    _app: AppInterface
+    _app: MemtuiApp
 
-    def __init__(self, app: AppInterface, **options: Any) -> None:
+    def __init__(self, app: MemtuiApp, **options: Any) -> None:
         super().__init__(app, **options)
         # Textual draws on standard error, which may be a file: `memtui 2>log`. That the standard
         # output is a terminal was asked before the screen was started.
@@ -184,7 +186,7 @@ class _OutputFile:
         return self._file.fileno()
 
 
-def open_source(app: AppInterface, place: Place) -> None:
+def open_source(app: MemtuiApp, place: Place) -> None:
     """Open a memory's file in the editor, at its line, and wait for it; not a database."""
     from memtui.library.broken_files import is_database
 
@@ -196,7 +198,7 @@ def open_source(app: AppInterface, place: Place) -> None:
         run_editor(app, place.file, place.line)
 
 
-def run_editor(app: AppInterface, file: str, line: int | None = None) -> int | None:
+def run_editor(app: MemtuiApp, file: str, line: int | None = None) -> int | None:
     """Open a file in the editor and return its exit status; None, and a toast, if it cannot run."""
     from memtui.files.drafts import editor_command
 
@@ -206,7 +208,7 @@ def run_editor(app: AppInterface, file: str, line: int | None = None) -> int | N
 PAGER = "less"
 
 
-def page_text(app: AppInterface, words: str) -> None:
+def page_text(app: MemtuiApp, words: str) -> None:
     """Show a text in $PAGER, else less, and wait for it.
 
     It gets visible text on its standard input, since some pagers pass escape sequences on.
@@ -220,7 +222,7 @@ def page_text(app: AppInterface, words: str) -> None:
 
 
 def _run_reported(
-    app: AppInterface, name: str, command: Callable[[], Sequence[str]], input: str | None = None
+    app: MemtuiApp, name: str, command: Callable[[], Sequence[str]], input: str | None = None
 ) -> int | None:
     """Run a program as `run_program` does; None, and a toast that says why, if it cannot."""
     from textual.app import SuspendNotSupported
@@ -240,7 +242,7 @@ def _run_reported(
     return None
 
 
-def open_folder(app: AppInterface, path: Path) -> None:
+def open_folder(app: MemtuiApp, path: Path) -> None:
     """Show a file in its folder, in the file manager; where there is none, say where it lies."""
     folder = path if path.is_dir() else path.parent
     while not folder.is_dir() and folder != folder.parent:
@@ -271,7 +273,7 @@ def start_program(arguments: Sequence[str]) -> None:
     )
 
 
-def run_program(app: AppInterface, arguments: Sequence[str], input: str | None = None) -> int:
+def run_program(app: MemtuiApp, arguments: Sequence[str], input: str | None = None) -> int:
     """Run another program on the terminal and return its exit status.
 
     `input` is what it reads instead of the keyboard.

@@ -173,13 +173,14 @@ class PlainWhoosh:
         self.home.mkdir(mode=0o700)
 
     def build(self, documents: Sequence[IndexedDocument]) -> None:
+        self.documents = {document.ref: document for document in documents}
         with WhooshIndex(self.home) as index:
-            index.build(documents)
+            index.update(documents)
 
     def open(self) -> None:
         from whoosh import index
 
-        from memtui.search.whoosh_format import make_schema
+        from memtui.search.whoosh_index import make_schema
 
         folder = str(WhooshIndex(self.home).folder)
         self.searcher = index.open_dir(folder, schema=make_schema()).searcher()
@@ -193,8 +194,9 @@ class PlainWhoosh:
         return len(self.searcher.search(query.And(parts), limit=BEST))
 
     def change(self, changed: IndexedDocument) -> None:
+        self.documents[changed.ref] = changed
         with WhooshIndex(self.home) as index:
-            index.update([changed])
+            index.update(self.documents.values())
 
 
 class Ripgrep:

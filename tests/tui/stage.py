@@ -31,8 +31,7 @@ from memtui import paths
 from memtui.config import LoadedSettings, Settings
 from memtui.library import Library
 from memtui.tui import jobs
-from memtui.tui.app import MemtuiApp
-from memtui.tui.app_interface import Launch
+from memtui.tui.app import Launch, MemtuiApp
 from memtui.tui.key_bindings import key_name
 from memtui.tui.screens.browse import BrowseScreen
 

@@ -16,7 +16,7 @@ from memtui.library import Library, loaded_stores
 from memtui.library.time_views import read_times
 from memtui.query import Query, parse_query
 from memtui.search import catalog
-from memtui.tui import library_worker, messages
+from memtui.tui import library_worker
 from memtui.tui.layout import Pane
 from memtui.tui.screens import browse
 from memtui.tui.widgets.memory_list import MemoryList
@@ -242,7 +242,7 @@ async def test_an_answer_that_comes_late_does_not_take_the_place_of_a_newer_one(
         await on.settle()
         screen.statistics.show(())
         newest = screen._number
-        screen.post_message(messages.OverviewReady(newest, *wanted))
-        screen.post_message(messages.OverviewReady(newest - 1, *former))
+        screen.call_later(screen.show_overview, newest, *wanted)
+        screen.call_later(screen.show_overview, newest - 1, *former)
         await on.settle()
         assert f"shown {wanted[0].total}" in " ".join(on.text().split())

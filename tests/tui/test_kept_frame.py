@@ -19,7 +19,7 @@ import pytest
 from memtui.config import Settings
 from memtui.library import Library
 from memtui.tui import first_frame, library_worker
-from memtui.tui.screens.searchable import CHECKING
+from memtui.tui.screens.browse import CHECKING
 
 from .stage import FACTS, NOW, Stage, fact, stage, write_store
 

@@ -17,8 +17,7 @@ from textual._compositor import CompositorUpdate
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
-from memtui.tui.app import MemtuiApp
-from memtui.tui.app_interface import Launch
+from memtui.tui.app import Launch, MemtuiApp
 from memtui.tui.controllers.panes import RUN_SECONDS
 from memtui.tui.dialogs.unreadable import UnreadableScreen
 from tests.long_run import count

@@ -38,8 +38,8 @@ MAY_CUT_LINES = {
     "bundle/bundle_reader.py",  # lines of ASCII that are JSON each
     "config/loading.py",  # what tomli-w has just written
 }
-MAY_UNPICKLE = {"search/whoosh_format.py"}
-"""Its unpickler knows three classes (see `memtui.search.whoosh_format`)."""
+MAY_UNPICKLE = {"search/whoosh_index.py"}
+"""Its unpickler knows three classes (see `memtui.search.whoosh_index`)."""
 MAY_RUN = {
     "child_processes.py",  # memtui itself, for slow work
     "search/row_filters.py",  # Python, for a regular expression that may take for ever

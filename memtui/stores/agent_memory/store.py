@@ -55,10 +55,16 @@ from memtui.stores.agent_memory.records import (
     FactFile,
     edge_link,
 )
-from memtui.stores.agent_memory.rules import FactRules, broken_rule, contradicted, most_similar
+from memtui.stores.agent_memory.rules import (
+    FactRules,
+    broken_rule,
+    contradicted,
+    most_similar,
+    upkeep_rules,
+)
 from memtui.stores.base import LoadedText, Reading, Shard, StoreView, Unreadable, loaded_whole
 from memtui.stores.file_store import FileStore
-from memtui.stores.format import ConvertedMemory
+from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport
 from memtui.stores.importing import (
     converted_ids,
     converted_links,
@@ -636,3 +642,20 @@ def _with_advice(fault: Unreadable) -> Unreadable:
     except OSError:
         emptied = False
     return Unreadable(fault.file, f"{fault.reason} (0 bytes): {EMPTIED}") if emptied else fault
+
+
+SUPPORT = FormatSupport(
+    AgentMemory,
+    transfer=TransferSupport(
+        belongings=(
+            "entities/*",
+            "metrics/*",
+            "logs/*",
+            "checkpoints/*",
+            "pipelines/*",
+            "status.json",
+        ),
+        convert=convert,
+    ),
+    upkeep=upkeep_rules(AgentMemory.rules),
+)

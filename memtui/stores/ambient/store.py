@@ -68,7 +68,14 @@ from memtui.stores.base import (
     WriteRecorder,
 )
 from memtui.stores.file_store import FileStore
-from memtui.stores.format import Compaction, ConvertedMemory, Expiry, UpkeepRules
+from memtui.stores.format import (
+    Compaction,
+    ConvertedMemory,
+    Expiry,
+    FormatSupport,
+    TransferSupport,
+    UpkeepRules,
+)
 from memtui.stores.importing import (
     converted_ids,
     converted_links,
@@ -354,10 +361,8 @@ summarises the oldest 120 and 300: 0.8 and 0.75 of the limit."""
 EXPIRY = Expiry(days=90, archived_days=7, source="Ambient, memory guide, TTL")
 
 
-def upkeep_rules(store: Any) -> UpkeepRules:
-    """The rules for tidying the events of an open store."""
-    rules: EventRules = store.rules
-
+def upkeep_rules(rules: EventRules) -> UpkeepRules:
+    """The rules for tidying events."""
     words = lru_cache(maxsize=4096)(partial(keywords, rules=rules))
 
     def replaces(older: Memory, newer: Memory) -> str:
@@ -953,3 +958,10 @@ def _age(record: NamedRecord, now: datetime) -> str:
 
 
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+SUPPORT = FormatSupport(
+    Ambient,
+    transfer=TransferSupport(belongings=("*.json", "*.json.migrated"), convert=convert),
+    upkeep=upkeep_rules(Ambient.rules),
+)

@@ -297,7 +297,7 @@ def _distinct(names: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def upkeep_rules(_store: object) -> UpkeepRules:
+def upkeep_rules() -> UpkeepRules:
     """The rules for tidying observations: never across projects, scopes or topic keys."""
     return UpkeepRules(
         scope=lambda memory: f"{memory.extra.get('project', '')}/{memory.extra.get('scope', '')}",

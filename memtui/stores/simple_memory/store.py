@@ -26,7 +26,7 @@ from memtui.files.json.editing import has_member
 from memtui.model import CURRENT, Memory
 from memtui.stores.base import Reading, Shard, StoreView
 from memtui.stores.file_store import FileStore
-from memtui.stores.format import ConvertedMemory, UpkeepRules
+from memtui.stores.format import ConvertedMemory, FormatSupport, TransferSupport, UpkeepRules
 from memtui.stores.importing import (
     described_memory,
     entity_parts,
@@ -636,7 +636,7 @@ _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)?\s*(?:%|[^\W\d]{1,8}|°[CF])?")
 """A measured value, with its unit."""
 
 
-def upkeep_rules(_store: object) -> UpkeepRules:
+def upkeep_rules() -> UpkeepRules:
     """The rules for tidying facts."""
     return UpkeepRules(
         merge_key=lambda memory: text_of(memory.extra.get("time")) if _is_measured(memory) else "",
@@ -660,3 +660,8 @@ def _contradicts(older: Memory, newer: Memory) -> str:
     if _is_measured(older) and _is_measured(newer):
         return ""  # measurements of different days
     return f"both say what {text_of(new.get('s'))} {text_of(new.get('p'))}, and differ"
+
+
+SUPPORT = FormatSupport(
+    SimpleMemoryStore, transfer=TransferSupport(convert=convert), upkeep=upkeep_rules()
+)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from memtui.tui.context_packs import BuiltPack, PackRequest
     from memtui.tui.controllers.changes import Selection
     from memtui.tui.jobs import Failed, Job
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 
 ANY_STORE = "prime"
@@ -26,7 +26,7 @@ class ContextActions:
     """Implements `PackHost`: what the context screen needs of the library and the browse screen."""
 
     def __init__(
-        self, screen: ScreenInterface, selection: Selection, refusal: Callable[[str], str]
+        self, screen: BrowseScreen, selection: Selection, refusal: Callable[[str], str]
     ) -> None:
         self._screen = screen
         self._selection = selection

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.files import drafts
-from memtui.tui.app_interface import Choice
 from memtui.tui.change_forms import UNCHANGED
 from memtui.tui.change_worker import ChangeWorker
+from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.context import ContextActions
 from memtui.tui.controllers.forms import FormActions
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from memtui.files.drafts import FormDraft
     from memtui.journal import JournalAction
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 
 _TRANSFER = frozenset({"export", "import", "copy.to", "compare.stores"})
@@ -38,7 +38,7 @@ _JOURNAL = frozenset({"undo", "redo", "log", "again"})
 class EditingControllers:
     """The controllers that write, as the browse screen sees them."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
+    def __init__(self, screen: BrowseScreen) -> None:
         writer = ChangeWorker(
             screen.worker, screen.search_again, self._note_change, self._ask_owner
         )

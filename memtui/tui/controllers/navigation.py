@@ -13,13 +13,13 @@ from memtui.tui import terminal
 if TYPE_CHECKING:
     from memtui.insight.versions import VersionHistory
     from memtui.tui.actions import ActionHandlers
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 
 class NavigationActions:
     """Moves between memories, marks them, opens what only shows; nothing is written."""
 
-    def __init__(self, screen: ScreenInterface) -> None:
+    def __init__(self, screen: BrowseScreen) -> None:
         self._screen = screen
         self.jumps = JumpList()
 

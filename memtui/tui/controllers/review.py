@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.errors import MemtuiError, WorkerError
-from memtui.tui.app_interface import Choice
 from memtui.tui.change_worker import Preview
+from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import HEADLINE_CELLS, ChangeActions, WritingController
 from memtui.tui.controllers.recovery import JournalActions
 from memtui.tui.diff_lines import DiffLine, diff_files, name_below

@@ -14,9 +14,9 @@ from memtui.tui.layout import Pane, Sizes
 from memtui.tui.view_state import ViewState
 
 if TYPE_CHECKING:
-    from memtui.tui.app_interface import Launch
+    from memtui.tui.app import Launch
     from memtui.tui.jobs import JobRunner
-    from memtui.tui.screen_interface import ScreenInterface
+    from memtui.tui.screens.browse import BrowseScreen
 
 
 SIZE_NAMES = frozenset(Sizes._fields)
@@ -54,7 +54,7 @@ class SessionState:
         except ValueError:
             return None
 
-    def restore(self, screen: ScreenInterface) -> None:
+    def restore(self, screen: BrowseScreen) -> None:
         """Restore focus, zoom and search history."""
         if self.last.focus in list(Pane):
             screen.pane = Pane(self.last.focus)
@@ -111,7 +111,7 @@ class SessionState:
 
         return session.update(self._launch.state, self._key, merge)
 
-    def keep(self, screen: ScreenInterface, theme: str) -> bool:
+    def keep(self, screen: BrowseScreen, theme: str) -> bool:
         """Save the state of the screen; False when it could not be written."""
         now = screen.now()
         memory = screen.memories.memory

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from memtui import text
 from memtui.tui.actions import ActionHandlers
-from memtui.tui.app_interface import Choice
+from memtui.tui.choices import Choice
 from memtui.tui.controllers.changes import WritingController
 from memtui.tui.library_worker import read_slots
 

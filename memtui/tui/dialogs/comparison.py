@@ -23,8 +23,8 @@ from memtui.insight.comparison import (
 )
 from memtui.library.time_views import compare_times
 from memtui.query import Query, TimeCondition
-from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette, wrapped
+from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import PageDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import TimePrompt, ask_file

@@ -17,7 +17,7 @@ from memtui.context import Pack, PackEntry, Recipe
 from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK
-from memtui.tui.app_interface import Choice
+from memtui.tui.choices import Choice
 from memtui.tui.context_packs import (
     BuiltPack,
     ItemKind,

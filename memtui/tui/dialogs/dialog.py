@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from rich.segment import Segment
 from textual import on
@@ -22,11 +22,13 @@ from textual.widgets import Static
 
 from memtui import text
 from memtui.tui import key_bindings
-from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
 from memtui.tui.widgets.line_api import SelectingScreen
 from memtui.tui.widgets.status_lines import KeyLine
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, RowList, TextWindow, drawn
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
 
 Answer = TypeVar("Answer")
 Result = TypeVar("Result")
@@ -48,7 +50,7 @@ class Dialog(SelectingScreen[Result], ModalScreen[Result]):
     """A modal screen, dismissed once; keys of the browse screen do not reach through."""
 
     BINDINGS = [("ctrl+c", "app.simulate_key('escape')"), ("escape", "dismiss")]
-    app: AppInterface
+    app: MemtuiApp
     _is_answered = False
     _filled_for = Size(0, 0)
     """Size of the terminal that `fill` was called for."""

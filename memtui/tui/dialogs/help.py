@@ -15,8 +15,8 @@ from memtui.model import STATUSES
 from memtui.paths import bundled_folder
 from memtui.tui import appearance, key_bindings, terminal
 from memtui.tui.actions import ACTIONS, ANYWHERE, EVERYWHERE, MOVING, SEARCH, Action
-from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette
+from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import TextDialog
 from memtui.tui.layout import Pane
 from memtui.tui.widgets.inputs import FilterInput

@@ -18,7 +18,6 @@ from memtui import text
 from memtui.changes import Act, Change
 from memtui.errors import MemtuiError
 from memtui.library import Library
-from memtui.library.guarded_store import link_relations
 from memtui.model import Memory
 from memtui.tui import change_worker
 from memtui.tui.change_worker import Preview, preview
@@ -98,7 +97,7 @@ class LinkScreen(FittingDialog[tuple[str, str]]):
 
     def content(self) -> ComposeResult:
         library = self._worker.library
-        allowed = link_relations(library.store(self._memory.store)) if library else ()
+        allowed = library.store(self._memory.store).relations if library else ()
         used = [link.relation for link in self._memory.links]
         known = list(dict.fromkeys([*used, *RELATIONS]))
         headline = text.one_line(self._memory.headline, text.MAX_READ)

@@ -12,8 +12,8 @@ from textual.content import Content
 from textual.widgets import Input, Static
 
 from memtui import text
-from memtui.tui.app_interface import Choice
 from memtui.tui.appearance import Palette, wrapped
+from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import FRAME_COLUMNS, WIDTH_SHARE, FittingDialog, TextDialog
 from memtui.tui.widgets.inputs import ChoiceList, FilterInput
 

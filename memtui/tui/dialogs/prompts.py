@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -20,10 +21,12 @@ from memtui.dataclass import dataclass
 from memtui.errors import MemtuiError
 from memtui.files.staging import write_file
 from memtui.query import TimeCondition, parse_time, parse_time_end
-from memtui.tui.app_interface import AppInterface
 from memtui.tui.dialogs.dialog import FittingDialog, Result
 from memtui.tui.jobs import JobRunner
 from memtui.tui.widgets.text_window import OutcomeLine, OutcomeLines, Tone
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
 
 EXAMPLES = "2026-03-01, 2026-03, yesterday, 7d, 24h, last month"
 
@@ -190,7 +193,7 @@ class TimePrompt(LineDialog[TimeCondition]):
             self.dismiss(self._parse(words, self._now))
 
 
-def write_after_asking(app: AppInterface, path: Path, write: Callable[[], object]) -> None:
+def write_after_asking(app: MemtuiApp, path: Path, write: Callable[[], object]) -> None:
     """Call `write`; if there is a file at the path already, only once that was confirmed."""
     if path.exists():
         body = (OutcomeLine(f"{text.file_name(str(path))} already exists."),)
@@ -201,7 +204,7 @@ def write_after_asking(app: AppInterface, path: Path, write: Callable[[], object
 
 
 def ask_file(
-    app: AppInterface,
+    app: MemtuiApp,
     jobs: JobRunner,
     title: str,
     name: str,

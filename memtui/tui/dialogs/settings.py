@@ -17,7 +17,7 @@ from memtui.config.settings import Setting
 from memtui.errors import MemtuiError
 from memtui.model import Place
 from memtui.tui import terminal
-from memtui.tui.app_interface import Choice
+from memtui.tui.choices import Choice
 from memtui.tui.dialogs.dialog import FittingDialog
 from memtui.tui.dialogs.picker import Picker
 from memtui.tui.dialogs.prompts import PromptDialog

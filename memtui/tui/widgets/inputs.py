@@ -18,7 +18,7 @@ from textual.suggester import SuggestFromList
 from textual.widgets import Input, TextArea
 
 from memtui import text
-from memtui.tui.app_interface import Choice
+from memtui.tui.choices import Choice
 from memtui.tui.sanitizing import InputSanitizer
 from memtui.tui.widgets.line_api import FocusableWidget
 from memtui.tui.widgets.text_window import RowList

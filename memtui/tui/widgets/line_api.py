@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from rich.segment import Segment
 from rich.style import Style
@@ -24,15 +24,17 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from memtui import text
-from memtui.tui.app_interface import AppInterface
 from memtui.tui.appearance import Palette
+
+if TYPE_CHECKING:
+    from memtui.tui.app import MemtuiApp
 
 
 class ThemedWidget(Widget):
     """Has the palette of the theme, and redraws when the theme changes."""
 
     ALLOW_SELECT = False
-    app: AppInterface
+    app: MemtuiApp
 
     _ground: Style | None = None
 

@@ -470,23 +470,6 @@ def test_completion_knows_the_commands(run: Run) -> None:
     assert "search" in run(**words).stdout
 
 
-def test_the_rules_of_a_store_can_be_set(run: Run, home: Path, tmp_path: Path) -> None:
-    text = "Alice leads the tide tables team now"
-    assert (
-        run("add", "--store", home, text, "-e", "people/alice", "--dry-run").stdout[:6] == "DEDUPE"
-    )
-    (tmp_path / "config").mkdir()
-    settings = tmp_path / "config" / "config.toml"
-    settings.write_text("[rules.agent-memory]\nsimilar = 0.95\n", encoding="utf-8")
-    assert (
-        run("add", "--store", home, text, "-e", "people/alice", "--dry-run").stdout[:5] == "ADDED"
-    )
-    settings.write_text("[rules.agent-memory]\nsimlar = 0.95\n", encoding="utf-8")
-    refused = run("list", "--store", home)
-    assert refused.returncode == 1
-    assert "known: shortest, similar" in refused.stderr
-
-
 @pytest.mark.slow
 def test_a_locale_that_is_not_utf_8_shows_what_it_can(home: Path, tmp_path: Path) -> None:
     """`memtui list` is what the screen advises there; it ended with an internal error."""

@@ -19,7 +19,7 @@ from memtui.library import Library
 from memtui.model import Link, Memory, Place
 from memtui.query import parse_query
 from memtui.stores import agent_memory
-from memtui.stores.base import LoadedText, Reading, Shard, Store, loads_at_session_start
+from memtui.stores.base import LoadedText, Reading, Shard, Store
 
 from .stores_for_tests import agent_memory as write_store
 
@@ -152,7 +152,6 @@ def test_a_session_start_that_fails_is_not_an_empty_one(tmp_path: Path) -> None:
     library = Library([broken])
     library.load()
     (guarded,) = library.stores
-    assert loads_at_session_start(guarded)
     with pytest.raises(Refused, match="ZeroDivisionError"):
         guarded.session_start(library, "", datetime.now(UTC))
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from memtui.changes import Act, Change
-from memtui.insight.link_graph import Edge, Node, NodeKind
 from memtui.insight.link_statements import read_entry
-from memtui.insight.links import LinkIndex
+from memtui.insight.links import Edge, LinkIndex, Node, NodeKind
 from memtui.library import Library, loaded_stores, slots
 from memtui.library import links as store_links
 from memtui.library.links import LINKS_FILE

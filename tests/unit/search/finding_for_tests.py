@@ -37,8 +37,10 @@ def match(
     exact: ExactLookup | None = None,
     alive: Mask | None = None,
     literals: LiteralSearch | None = None,
+    *,
+    as_written: bool = False,
     **options: object,
 ) -> Match:
     """What the terms find in the segments."""
     index = TextIndex(segments, size, alive, literals, exact, **options)  # type: ignore[arg-type]
-    return match_terms(index, analyze_terms(terms))
+    return match_terms(index, analyze_terms(terms), as_written=as_written)

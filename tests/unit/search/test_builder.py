@@ -15,6 +15,7 @@ from memtui.model import Memory
 from memtui.query import parse_query
 from memtui.search import catalog, columns, segment_files
 from memtui.search.index_worker import build_index
+from memtui.search.query_terms import analyze_terms
 from memtui.search.whoosh_index import WhooshIndex
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -31,7 +32,8 @@ def generation(home: Path, memories: list[Memory]) -> Path:
 
 def found(home: Path, text: str) -> set[str]:
     with WhooshIndex(home) as index:
-        return set(index.search(parse_query(text, NOW).terms) or ())
+        (term,) = analyze_terms(parse_query(text, NOW).terms).optional
+        return set(index.search(term) or ())
 
 
 def test_arrays_are_made_and_progress_is_told(tmp_path: Path) -> None:

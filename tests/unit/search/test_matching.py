@@ -14,7 +14,7 @@ from memtui.progress import Cancelled
 from memtui.query import parse_query
 from memtui.search import columns, postings, ranking
 from memtui.search.documents import to_document
-from memtui.search.matching import Match
+from memtui.search.matching import ExactAnswer, Match
 from memtui.search.ordering import order_by_score
 from tests.unit.search.finding_for_tests import match
 from tests.unit.search.memories_for_tests import NOW, memory
@@ -143,15 +143,12 @@ def test_cancelled() -> None:
         match([segment], 1, parse_query("word", NOW).terms, cancelled=lambda: True)
 
 
-def test_another_index_may_answer_phrases() -> None:
+def test_another_index_says_which_of_the_memories_that_it_knows_hold_a_phrase() -> None:
     segment = postings.build([to_document(memory(n, "one two")) for n in range(3)])
-    terms = parse_query('"two one"', NOW).terms
-    assert match([segment], 3, terms, exact=lambda term: np.array([2])).found.tolist() == [
-        0,
-        0,
-        1,
-    ]
-    assert not match([segment], 3, terms, exact=lambda term: None).found.any()
+    terms = parse_query('"one two"', NOW).terms
+    answer = ExactAnswer(np.array([True, False, False]), np.array([True, True, False]))
+    assert match([segment], 3, terms, exact=lambda term: answer).found.tolist() == [1, 0, 1]
+    assert match([segment], 3, terms, exact=lambda term: None).found.all()
 
 
 def test_all_words_come_first_however_good_the_rest() -> None:

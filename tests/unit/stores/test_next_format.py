@@ -16,7 +16,7 @@ from memtui.files.json.editing import put_member
 from memtui.model import Memory, Place
 from memtui.stores.base import Reading, Shard
 from memtui.stores.file_store import FileStore
-from memtui.stores.format import Format
+from memtui.stores.format import Format, FormatSupport
 from memtui.stores.json_file import named_records, read_json
 from memtui.stores.plans import ActionSupport, PlanContext, plan_one
 from memtui.stores.scanning import FoundShard, as_unreadable
@@ -87,7 +87,7 @@ FORMAT = Format(
     title="Jotter: one file of jottings",
     places=(),
     detect=lambda path: path if (path / FILE).is_file() else None,
-    open=Jotter,
+    load=lambda: FormatSupport(Jotter),
 )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from memtui.context import draft_pack, list_recipes, read_settings
-from memtui.insight.link_graph import Node, NodeKind
+from memtui.insight.links import Node, NodeKind
 from memtui.library import Library
 from memtui.library.past_library import PastViews
 from memtui.model import to_record

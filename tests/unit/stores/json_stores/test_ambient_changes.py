@@ -419,7 +419,7 @@ def test_decisions_with_more_than_the_limit_in_common_replace_each_other(
     other = ambient.event(texts[0], type="task-update", importance="high")
     ambient.project(SHOP, "shop", *events, other)
     opened = open_ambient(ambient.root)
-    rules = upkeep_rules(opened.store)
+    rules = upkeep_rules(EventRules())
     first, second, third = (opened.by_id(event["id"]) for event in events)
     update = opened.by_id(other["id"])
     assert rules.replaces is not None
