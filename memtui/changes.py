@@ -182,7 +182,7 @@ def invert_edits(edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
 def _inverse(edit: Edit) -> Edit:
     if isinstance(edit, SidecarEdit):
         return replace(edit, before=edit.after, after=edit.before, undoes=not edit.undoes)
-    return replace(edit, before=edit.after, after=edit.before)  # type: ignore[arg-type]
+    return replace(edit, before=edit.after, after=edit.before)
 
 
 # ---- edits as text -------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from pathlib import Path
 from memtui.bundle import OpenStores
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.changes import Act, Change, Edit, Outcome, Plan, SidecarEdit, StoreEdits, TextEdit
-from memtui.dataclass import dataclass, field, fields, replace
+from memtui.dataclass import dataclass, field, replace
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import encode
 from memtui.model import Memory
@@ -75,7 +75,7 @@ def map_memory(
     lost: tuple[str, ...] = ()
     native = format == target.format or convert is None
     if native or convert is None:
-        names = (field.name for field in fields(memory))
+        names = memory.__struct_fields__
         values = {name: getattr(memory, name) for name in names if name not in _NOT_IMPORTED}
         if document is not None:
             values["document"] = document

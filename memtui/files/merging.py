@@ -11,11 +11,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 from memtui.changes import RecordEdit, TextEdit, ValueEdit
+from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files import text_items
 from memtui.files.json import editing as spans

@@ -166,8 +166,7 @@ class FileSave:
 
     def _exchange(self, disk: bytes, new: bytes) -> bytes:
         """Give the file its new content; returns what it was at that instant."""
-        owner = self._recorder.accepts_owner(self._path)
-        self._outs.append(atomic_replace.replace(self._path, disk, new, accept_owner=owner))
+        self._outs.append(atomic_replace.replace(self._path, disk, new))
         self._own.append(new)
         return self._look(disk, self._edits.is_complete)
 

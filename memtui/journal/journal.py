@@ -113,9 +113,6 @@ class Recording:
     def state(self) -> Path:
         return self._journal.state
 
-    def accepts_owner(self, path: Path) -> bool:
-        return path in self._journal.owned
-
     def report_to(self, report: Report, parts: Sequence[StoreEdits]) -> None:
         """Report each file that is written, of those that these edits name."""
         self._report = report
@@ -178,8 +175,6 @@ class Journal:
 
     def __init__(self, state: Path, *, renames_damaged: bool = True) -> None:
         self.state = state
-        self.owned: set[Path] = set()
-        """Files of other owners that the person accepts to become their own by a save."""
         self._database = JournalDatabase(state, renames_damaged=renames_damaged)
 
     def close(self) -> None:

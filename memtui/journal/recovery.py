@@ -181,7 +181,7 @@ def _outcome_by_edits(data: bytes | None, edits: Sequence[Edit]) -> WriteOutcome
             return WriteOutcome.UNSURE
         target = edit_target(edit)
         known = combined.get(target, edit)
-        combined[target] = replace(known, after=edit.after)  # type: ignore[arg-type]
+        combined[target] = replace(known, after=edit.after)
     ours = tuple(combined.values())
     written = _is_fixed_point(data, ours)
     if written == _is_fixed_point(data, invert_edits(ours)):

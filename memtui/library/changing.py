@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from memtui.changes import Edit, RecordEdit, RowEdit, StoreEdits, TextEdit, TreeEdit
+from memtui.dataclass import replace
 from memtui.errors import Conflict, MemtuiError, Refused, SaveError, StoreError
 from memtui.files.reading import decode, read_bytes
 from memtui.files.save_hooks import NullRecorder
@@ -65,10 +65,6 @@ class ChangeWriter:
             self._apply_parts(restoration.parts, recording, report)
         self._restored.update(store_edits.store for store_edits in restoration.parts)
         return self._action(recording.action)
-
-    def accept_ownership(self, path: Path) -> None:
-        """Allow saves to change the owner of this file."""
-        self._journal.owned.add(path)
 
     def undo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from dataclasses import replace
 from typing import Any
 
 from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder

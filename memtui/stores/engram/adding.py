@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 from memtui.changes import Change, Outcome, Plan, RowEdit
+from memtui.dataclass import replace
 from memtui.errors import RefError, Refused
 from memtui.model import Memory
 from memtui.stores.base import StoreView

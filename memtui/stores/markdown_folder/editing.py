@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import posixpath
-from dataclasses import replace
 from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.model import Memory
 from memtui.stores.format import ConvertedMemory

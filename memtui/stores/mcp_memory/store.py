@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused
 from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, GraphRecord, parse_graph

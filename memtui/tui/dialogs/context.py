@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from textual import on
@@ -14,6 +13,7 @@ from textual.widgets import Input, Static
 
 from memtui import text
 from memtui.context import Pack, PackEntry, Recipe
+from memtui.dataclass import replace
 from memtui.errors import MemtuiError
 from memtui.tui import key_bindings
 from memtui.tui.actions import BY_ID, PACK

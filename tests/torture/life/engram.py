@@ -7,13 +7,13 @@ import signal
 import sqlite3
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import strategies as st
 from hypothesis.stateful import invariant, precondition, rule
 
 from memtui.changes import RowEdit
+from memtui.dataclass import replace
 from memtui.library.planning import Planned
 from memtui.stores.engram.connection import FAILPOINTS
 from tests.torture.life.acts import ACTS

@@ -238,14 +238,6 @@ def test_files_are_reported_while_they_are_saved(tmp_path: Path) -> None:
     assert said == [Progress("saving", number, 3) for number in (1, 2, 3)]
 
 
-def test_a_save_takes_over_only_the_files_that_the_person_accepted(tmp_path: Path) -> None:
-    one = Journal(tmp_path / "state")
-    one.owned.add(tmp_path / "a")
-    with one.begin("x", []) as recording:
-        found = [recording.accepts_owner(tmp_path / name) for name in ("a", "b")]
-    assert found == [True, False]
-
-
 # ---- bounds --------------------------------------------------------------------------------------
 
 

@@ -150,7 +150,7 @@ def test_the_cache_is_private_and_the_store_stays_as_it_was(home: Path, tmp_path
     assert written(home) == before
     assert (cache / "stores").stat().st_mode & 0o777 == 0o700
     modes = {path: path.stat().st_mode & 0o777 for path in cache.rglob("*") if path.is_file()}
-    assert len(modes) > 20
+    assert modes
     assert {path.name for path, mode in modes.items() if mode != 0o600} == set()
 
 
@@ -158,9 +158,7 @@ ZEROS = b"\0" * 8
 """For the whole length of a file, as a power cut may leave it."""
 
 
-@pytest.mark.parametrize(
-    "name", ["catalog.json", "rows.jsonl", "refs.json", "offsets.npy", "when.npy", "columns.json"]
-)
+@pytest.mark.parametrize("name", ["header.json", "rows.jsonl", "columns.npy", "CURRENT"])
 @pytest.mark.parametrize("damage", [b"", b"\x80\x05N.", b"{}", ZEROS])
 def test_a_damaged_cache_is_made_again(
     home: Path, tmp_path: Path, name: str, damage: bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from memtui.changes import Act, Change, Outcome, Plan, SidecarEdit
+from memtui.dataclass import replace
 from memtui.errors import RefError, Refused
 from memtui.model import Link, Memory
 from memtui.stores.plans import (

@@ -10,7 +10,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ import pytest
 import yaml
 
 from memtui.changes import Edit, RecordEdit, SidecarEdit, TextEdit, ValueEdit, invert_edits
+from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.files import frontmatter, sidecar_lines
 from memtui.files.json import editing as spans
