@@ -20,7 +20,7 @@ from pathlib import Path
 
 from memtui.bundle import OpenStores
 from memtui.bundle.bundle_reader import ImportDocument
-from memtui.changes import Act, Change, Edit, Outcome, Plan, SidecarEdit, StoreEdits, TextEdit
+from memtui.changes import SHARED_TEXTS, TEXTS, Act, Change, Edit, Kind, Outcome, Plan, StoreEdits
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import MemtuiError, RefError, Refused
 from memtui.files.reading import encode
@@ -265,7 +265,7 @@ class _Planner:
     plans: list[Plan] = field(default_factory=list)
     edits: dict[str, list[Edit]] = field(default_factory=dict)
     _files: dict[str, str | None] = field(default_factory=dict)
-    _sidecar_edits: dict[tuple[str, str], SidecarEdit] = field(default_factory=dict)
+    _sidecar_edits: dict[tuple[str, str], Edit] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[StoreEdits, ...]:
@@ -336,26 +336,26 @@ class _Planner:
         """Add the plan's edits. Raises Refused when they contradict earlier ones."""
         new_edits = [edit for edit in plan.edits if not self._is_planned(edit)]
         for edit in new_edits:
-            if isinstance(edit, TextEdit) and edit.after is not None:
+            if edit.kind in TEXTS and edit.after is not None:
                 encode(edit.after)
         for edit in new_edits:
-            if isinstance(edit, TextEdit):
+            if edit.kind in TEXTS:
                 self._files[edit.path] = edit.after
-            elif isinstance(edit, SidecarEdit):
-                self._sidecar_edits[edit.root, edit.id] = edit
+            elif edit.kind is Kind.SIDECAR:
+                self._sidecar_edits[edit.path, edit.id] = edit
         self.plans.append(plan)
         self.edits.setdefault(label, []).extend(new_edits)
 
     def _is_planned(self, edit: Edit) -> bool:
         """Whether an earlier memory makes this edit. Raises Refused when it makes another one."""
-        if isinstance(edit, SidecarEdit):
-            known = self._sidecar_edits.get((edit.root, edit.id))
+        if edit.kind is Kind.SIDECAR:
+            known = self._sidecar_edits.get((edit.path, edit.id))
             if known is not None and known != edit:
                 raise Refused("another memory of the import has the same id")
             return known is not None
-        if not isinstance(edit, TextEdit) or edit.path not in self._files:
+        if edit.kind not in TEXTS or edit.path not in self._files:
             return False
-        if edit.by_lines and edit.before == self._files[edit.path]:
+        if edit.kind in SHARED_TEXTS and edit.before == self._files[edit.path]:
             return False  # it adds to what earlier memories have written there
         if self._files[edit.path] != edit.after:
             raise Refused("another imported memory has the same file", where=edit.path)

@@ -1,8 +1,8 @@
 """Restore whole stores into an empty place: the same files, bytes and times.
 
-A database is rebuilt from its rows. The restoration is one action of the journal (a `TreeEdit`); it
-is made in one step and undone in one step. A store that was written to since is not removed, so
-that nothing newer is lost.
+A database is rebuilt from its rows. The restoration is one action of the journal, an edit of a
+folder; it is made in one step and undone in one step. A store that was written to since is not
+removed, so that nothing newer is lost.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from memtui.bundle.bundle_reader import ImportDocument
 from memtui.bundle.bundle_writer import ACCESSES, quote_name
-from memtui.changes import StoreEdits, TreeEdit
+from memtui.changes import Edit, StoreEdits, folder_edit
 from memtui.dataclass import dataclass, field
 from memtui.errors import BundleError, Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace
@@ -72,7 +72,8 @@ class Restoration:
     def parts(self) -> tuple[StoreEdits, ...]:
         """One edit that makes all of it; every store is named, so that the journal lists the action
         for each of them."""
-        edit = TreeEdit(str(self.place.absolute()), None, self.tree.record(), self.existed)
+        place = str(self.place.absolute())
+        edit = folder_edit(place, None, self.tree.record(), existed=self.existed)
         first, *others = (str(placed.root) for placed in self.stores)
         return (StoreEdits(first, (edit,)), *(StoreEdits(root, ()) for root in others))
 
@@ -151,7 +152,7 @@ class Tree:
     """Name of the format, and rows."""
 
     def record(self) -> dict[str, Any]:
-        """Return it as a `TreeEdit` holds it."""
+        """Return it as an edit of a folder holds it."""
         return {
             "files": {name: list(file) for name, file in self.files.items()},
             "databases": {name: list(rows) for name, rows in self.databases.items()},
@@ -188,7 +189,7 @@ def is_empty(place: Path) -> bool:
         return False
 
 
-def apply_tree_edit(edit: TreeEdit, recorder: WriteRecorder, report: Report = silent) -> None:
+def apply_tree_edit(edit: Edit, recorder: WriteRecorder, report: Report = silent) -> None:
     """Install the stores or remove them.
 
     Args:
@@ -206,7 +207,7 @@ def apply_tree_edit(edit: TreeEdit, recorder: WriteRecorder, report: Report = si
     if edit.after is not None:
         _install(Tree.from_record(edit.after), place, recorder, report)
     elif edit.before is not None:
-        _remove(Tree.from_record(edit.before), place, recorder, folder_stays=edit.existed)
+        _remove(Tree.from_record(edit.before), place, recorder, folder_stays=bool(edit.key))
 
 
 # ---- installing ---------------------------------------------------------------------------------
