@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from memtui.bundle import OpenStores
 from memtui.bundle.bundle_reader import ImportDocument
@@ -51,12 +51,6 @@ class MappedMemory:
     """Names of what the target cannot store."""
 
 
-def count_lost(items: Iterable[MappedMemory]) -> dict[str, int]:
-    """Name of each thing lost -> how many memories lose it, the most frequent first."""
-    found = Counter(name for item in items for name in item.lost)
-    return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
-
-
 def guess_format(label: str) -> str:
     """Return the format that a store's label suggests; "" if none."""
     for known in registry.formats():
@@ -78,18 +72,18 @@ def map_memory(
     """
     known = format_of(target.format)
     convert = known.transfer.convert if known else None
-    if format == target.format or convert is None:
+    lost: tuple[str, ...] = ()
+    native = format == target.format or convert is None
+    if native or convert is None:
         names = memory.__struct_fields__
         values = {name: getattr(memory, name) for name in names if name not in _NOT_IMPORTED}
         if document is not None:
             values["document"] = document
-        return MappedMemory(memory, _add(target, values), True)
-    converted = convert(memory)
-    return MappedMemory(memory, _add(target, converted.fields), False, converted.lost)
-
-
-def _add(target: Store, values: Mapping[str, Any]) -> Change:
-    return Change(Act.ADD, target.label, "", values, force=True)
+    else:
+        converted = convert(memory)
+        values, lost = dict(converted.fields), converted.lost
+    change = Change(Act.ADD, target.label, "", values, force=True)
+    return MappedMemory(memory, change, native, lost)
 
 
 class ExistingMemories:
@@ -97,15 +91,13 @@ class ExistingMemories:
 
     def __init__(self, library: OpenStores, store: Store) -> None:
         self._library = library
-        self._store = store
+        self._label = store.label
         known = format_of(store.format)
         self._identity = known.transfer.identity if known else ""
         self._known: dict[tuple[str, str], Memory] = {}
-        if self._identity:
-            for memory in library.memories(store.label):
-                name = memory.extra.get(self._identity)
-                if isinstance(name, str):
-                    self._known[self._identity, name] = memory
+        for memory in library.memories(store.label) if self._identity else ():
+            if isinstance(name := memory.extra.get(self._identity), str):
+                self._known[self._identity, name] = memory
 
     def _key(self, item: MappedMemory) -> tuple[str, str]:
         """`TransferSupport.identity` and its value, or "" and the id that the memory would get."""
@@ -118,12 +110,10 @@ class ExistingMemories:
     def find(self, item: MappedMemory) -> Memory | None:
         """Return the memory with the id (or `TransferSupport.identity`) that this one would get."""
         identity, id = key = self._key(item)
-        if key in self._known:
-            return self._known[key]
-        try:
-            return None if identity or not id else self._library.get(f"{self._store.label}:{id}")
-        except RefError:
-            return None
+        if key not in self._known and id and not identity:
+            with suppress(RefError):
+                return self._library.get(f"{self._label}:{id}")
+        return self._known.get(key)
 
     def add(self, item: MappedMemory) -> None:
         """Count this memory of the file as existing: an earlier part of the import adds it."""
@@ -210,8 +200,11 @@ class ImportPlan:
 
     @property
     def lost(self) -> dict[str, int]:
-        """Name of each thing the targets cannot store -> how many memories lose it."""
-        return count_lost(item for store_import in self.imports for item in store_import.new)
+        """Name of each thing the targets cannot store -> how many memories lose it, the most
+        frequent first."""
+        items = (item for store_import in self.imports for item in store_import.new)
+        found = Counter(name for item in items for name in item.lost)
+        return dict(sorted(found.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def plan_import(
@@ -328,13 +321,11 @@ class _Planner:
                 found = self.library.get(plan.refs[0])
             except RefError:
                 return None
-        differs: tuple[str, ...] = (plan.reason or "it already exists",)
-        if found is not None:
-            fields = list_differences(item, found)
-            if plan.refs and not fields:
-                return None
-            differs = fields or differs
-        return ImportConflict(item.memory, found.ref if found else "", differs)
+        differs = list_differences(item, found) if found is not None else ()
+        if found is not None and plan.refs and not differs:
+            return None
+        reason = plan.reason or "it already exists"
+        return ImportConflict(item.memory, found.ref if found else "", differs or (reason,))
 
     def _report(self, subject: str, done: int, total: int) -> None:
         if self.cancelled():
@@ -383,14 +374,17 @@ class _Planner:
         plan = document.plan_import(target, text)
         self._add_plan(target.label, plan)
         existing = ExistingMemories(self.library, target)
-        items = [map_memory(memory, incoming.format, target) for memory in incoming.memories]
-        found = [(item, existing.find(item)) for item in items]
-        pairs = [(item, known) for item, known in found if known is not None]
-        compared = [(item.memory, k.ref, list_differences(item, k)) for item, k in pairs]
-        new = tuple(item for item, known in found if known is None)
-        unchanged = tuple(memory for memory, _, differs in compared if not differs)
-        conflicts = tuple(ImportConflict(*values) for values in compared if values[2])
-        lists = (new, unchanged, conflicts)
+        new, unchanged, conflicts = [], [], []
+        for memory in incoming.memories:
+            item = map_memory(memory, incoming.format, target)
+            if (found := existing.find(item)) is None:
+                new.append(item)
+                continue
+            if differs := list_differences(item, found):
+                conflicts.append(ImportConflict(memory, found.ref, differs))
+            else:
+                unchanged.append(memory)
+        lists = (tuple(new), tuple(unchanged), tuple(conflicts))
         return StoreImport(incoming.label, target.label, *lists, reason=plan.reason)
 
 
