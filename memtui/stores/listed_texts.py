@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import IS_EMPTY, safe_join
@@ -91,8 +91,8 @@ class ListFile(ABC):
     others.
     """
 
-    form = ""
-    """How other programs' changes are merged, see `TextEdit.items`."""
+    form = Kind.LINES
+    """How other programs' changes are merged, see `memtui.changes.Kind`."""
     unreadable = "this text would not be read as one item", "put it on fewer lines"
     """What is said of a text that the syntax cannot hold, and what to do."""
 
@@ -213,7 +213,7 @@ class ListFile(ABC):
         """The edit that gives the file this text."""
         if after == self.before:
             return ()
-        return (TextEdit(str(self.path), self.before, after, by_lines=True, items=self.form),)
+        return (text_edit(str(self.path), self.before, after, kind=self.form),)
 
 
 # ---- a store of such files ----------------------------------------------------------------------
