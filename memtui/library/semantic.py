@@ -21,7 +21,6 @@ from memtui.progress import IsCancelled, Report
 from memtui.query import Query, TermKind
 from memtui.search import fusion, nearest_memories, vector_building
 from memtui.search.array_types import Floats
-from memtui.search.columns import Slots
 from memtui.search.embedding import Embedder
 from memtui.search.index_worker import update_vectors
 from memtui.search.nearest_memories import NearWords, VectorIndex
@@ -88,9 +87,9 @@ class SemanticSearch:
         if embedder is None:
             return
         places = [
-            (cache.home, cache.catalog.folder, cache.slots_of_catalog())
+            (cache.home, cache.generation, cache.saved_slots)
             for cache in caches
-            if cache.home is not None and cache.catalog is not None
+            if cache.home is not None and cache.generation is not None
         ]
         self._set(vector_building.load_vector_index(places, embedder.name, slots))
 
@@ -104,20 +103,6 @@ class SemanticSearch:
         except (OSError, ValueError, MemtuiError) as error:
             log.warning("changed memories have no vectors yet: %s", error)
 
-    def copied(self, rows: int) -> SemanticSearch:
-        """Return a search over the vectors that the first `rows` slots have now; it does not
-        follow later changes of this one."""
-        copy = SemanticSearch(self.choice)
-        with self._lock:
-            copy._embedder, copy._was_chosen = self._embedder, self._was_chosen
-            copy.state = VectorIndex(self.state.parts, self.state.row_of[:rows])
-        return copy
-
-    def renumber(self, kept_slots: Slots) -> None:
-        """Follow a compaction of the table to these slots."""
-        if len(self.state.row_of):
-            self._set(self.state.keep_slots(kept_slots))
-
     def _set(self, state: VectorIndex) -> None:
         with self._lock:
             self.state = state
@@ -127,7 +112,7 @@ class SemanticSearch:
     def embed(
         self, folder: Path, label: str, report: Report, cancelled: IsCancelled
     ) -> EmbeddingResult:
-        """Compute the missing vectors of one catalog generation. Raises EmbeddingError, OSError."""
+        """Compute the missing vectors of one generation of rows. Raises EmbeddingError, OSError."""
         embedder = self.embedder
         if embedder is None:
             raise EmbeddingError("there is no model", do="pip install memtui[semantic]")

@@ -5,7 +5,6 @@ Work that is stopped continues with the next batch later (see `memtui.search.vec
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from memtui.config import Embedding
 from memtui.dataclass import replace
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, stoppable
-from memtui.search import catalog, documents, vectors
-from memtui.search.catalog import CachedRows
+from memtui.search import documents, saved_rows, vectors
 from memtui.search.embedding import (
     Embedder,
     EmbeddingServer,
@@ -42,7 +40,7 @@ MAX_ROWS_PER_TEXT = 2
 
 
 StorePlace = tuple[Path, Path, Sequence[int]]
-"""Of one store: cache folder, catalog generation, and the slot of each of its rows (-1: none)."""
+"""Of one store: cache folder, generation, and the slot of each of its rows (-1: none)."""
 
 
 def choose_embedder(choice: Embedding) -> Embedder | None:
@@ -126,7 +124,7 @@ def embed_missing(
     """Embed what has no vector yet in this process; otherwise as `index_worker.update_vectors`.
 
     Args:
-        generation: The folder of the catalog generation.
+        generation: The folder of the generation.
         embedder: Makes the vectors.
         report: Is given the number of texts embedded.
         cancelled: Is asked between batches.
@@ -138,7 +136,7 @@ def embed_missing(
         EmbeddingError, Cancelled, OSError: What was done until then stays.
     """
     home = generation.parent
-    rows = catalog.load_generation(generation).rows
+    rows = saved_rows.load_rows(generation)
     with vectors.locked(home):
         keys = _read_keys(generation, rows, cancelled)
         stored = vectors.load(home, embedder.name)
@@ -176,7 +174,7 @@ def _drop_unused_rows(home: Path, stored: StoredVectors, needed_keys: Keys) -> S
 
 def _embed(
     home: Path,
-    rows: CachedRows,
+    rows: Sequence[Memory],
     keys: Keys,
     todo: Sequence[int] | np.ndarray[tuple[int], np.dtype[np.int64]],
     embedder: Embedder,
@@ -201,11 +199,11 @@ def _embed(
     report(Progress("embedding", len(todo), len(todo)))
 
 
-def _read_text(rows: CachedRows, row: int) -> str:
-    return embedded_text(documents.document_from_record(json.loads(rows.raw(row))))
+def _read_text(rows: Sequence[Memory], row: int) -> str:
+    return embedded_text(documents.to_document(rows[row]))
 
 
-def _read_keys(generation: Path, rows: CachedRows, cancelled: IsCancelled) -> Keys:
+def _read_keys(generation: Path, rows: Sequence[Memory], cancelled: IsCancelled) -> Keys:
     """The key of each row, computed once for each generation."""
     known = vectors.load_row_keys(generation)
     if known is not None and len(known) == len(rows):

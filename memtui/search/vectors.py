@@ -216,7 +216,7 @@ def _size(stream: Any) -> int:
 
 
 def load_row_keys(generation: Path) -> Keys | None:
-    """Return the key of each row of a catalog generation; None if they are not saved."""
+    """Return the key of each row of a generation; None if they are not saved."""
     try:
         keys: Keys = np.load(generation / "vector_keys.npy", allow_pickle=False)
     except (OSError, ValueError, EOFError):
@@ -225,7 +225,7 @@ def load_row_keys(generation: Path) -> Keys | None:
 
 
 def save_row_keys(generation: Path, keys: Keys) -> None:
-    """Save the `keys` of the rows of a catalog `generation`. Raises OSError."""
+    """Save the `keys` of the rows of a `generation`. Raises OSError."""
     fresh = generation / "vector_keys.new.npy"
     cache_files.save_array(fresh, keys)
     fresh.replace(generation / "vector_keys.npy")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +14,7 @@ from textual.binding import Binding
 from textual.content import Content
 
 from memtui import text
-from memtui.dataclass import dataclass
+from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, RefError
 from memtui.insight import graph_export
 from memtui.insight.link_statements import EdgeOrigin

@@ -14,7 +14,7 @@ from memtui.config import Embedding
 from memtui.errors import EmbeddingError
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, never
-from memtui.search import catalog, columns, embedding, vector_building, vectors
+from memtui.search import columns, embedding, saved_rows, vector_building, vectors
 from memtui.search.array_types import Floats
 from memtui.search.embedding import PieceCounts
 from memtui.search.index_worker import build_index
@@ -37,10 +37,8 @@ def memory(number: int, content: str, **values: str) -> Memory:
 
 def generation(home: Path, memories: Sequence[Memory]) -> Path:
     home.mkdir(exist_ok=True)
-    shard = catalog.ShardEntry("all", "stamp", 0, len(memories))
-    return catalog.save(
-        home, [shard], map(catalog.encode_row, memories), columns.build(memories)
-    ).folder
+    shard = saved_rows.SavedShard("all", "stamp", len(memories), (), True)
+    return saved_rows.save(home, [shard], memories, columns.build(memories))
 
 
 def words(*names: str) -> list[Memory]:
@@ -239,7 +237,7 @@ def test_nothing_is_ever_unpickled(tmp_path: Path) -> None:
     assert vectors.load(home, "letters") is None
 
 
-def test_a_catalog_generation_leaves_the_vectors_alone(tmp_path: Path) -> None:
+def test_a_generation_leaves_the_vectors_alone(tmp_path: Path) -> None:
     home = tmp_path / "home"
     run(generation(home, words("one")), Noting())
     generation(home, words("two"))
