@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from memtui.changes import Kind
 from memtui.cli.options import DEFAULT_LIMIT, json_option, limit_option, store_option
 from memtui.cli.output import print_journal_fault, print_json, write_action
 from memtui.cli.store_selection import open_library
@@ -70,7 +71,7 @@ def log(limit: int, void: bool, stores: Sequence[str], as_json: bool) -> None:
                     "state": str(action.state),
                     "note": action.note,
                     "put_back": action.id in overwritten,
-                    "files": sorted({getattr(edit, "path", "") for edit in action.edits} - {""}),
+                    "files": sorted({e.path for e in action.edits if e.kind is not Kind.SIDECAR}),
                 }
                 for action in actions
             ]
