@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from memtui.changes import Edit, RowEdit, SidecarEdit, StoreEdits, TextEdit, TreeEdit, invert_edits
+from memtui.changes import Edit, Kind, StoreEdits, invert_edits
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused, SaveError, UnreadableFile
 from memtui.files import atomic_replace, backups
@@ -113,19 +113,10 @@ class Recording:
     def state(self) -> Path:
         return self._journal.state
 
-    def accepts_owner(self, path: Path) -> bool:
-        return path in self._journal.owned
-
     def report_to(self, report: Report, parts: Sequence[StoreEdits]) -> None:
         """Report each file that is written, of those that these edits name."""
         self._report = report
-        self._total = len(
-            {
-                edit.root if isinstance(edit, SidecarEdit) else edit.path
-                for made in parts
-                for edit in made.edits
-            }
-        )
+        self._total = len({edit.path for made in parts for edit in made.edits})
 
     def intend(self, path: str, pre: str, post: str) -> None:
         self._before[path] = pre
@@ -178,8 +169,6 @@ class Journal:
 
     def __init__(self, state: Path, *, renames_damaged: bool = True) -> None:
         self.state = state
-        self.owned: set[Path] = set()
-        """Files of other owners that the person accepts to become their own by a save."""
         self._database = JournalDatabase(state, renames_damaged=renames_damaged)
 
     def close(self) -> None:
@@ -265,7 +254,7 @@ class Journal:
             elif stored.in_effect:
                 edits.update((stored.position, edit) for edit in invert_edits((stored.edit,)))
         for edit in edits.values():
-            if isinstance(edit, TreeEdit):
+            if edit.kind is Kind.FOLDER:
                 clear_leftovers(Path(edit.path))  # first: it may complete the folder
         writes = self.writes(action)
         saves = [
@@ -457,7 +446,7 @@ class Journal:
                 wanted = f"{where} AND id IN (SELECT action FROM edits WHERE {of_files})"
             rows: dict[int, list[EditRow]] = {}
             for row in edit_rows.read_rows(db, of_actions, numbers):
-                if not isinstance(row.outline, TreeEdit):  # a new store is its programs' own
+                if row.outline.kind is not Kind.FOLDER:  # a new store is its programs' own
                     rows.setdefault(row.action, []).append(row)
             actions = self._actions_in(db, f"{wanted} ORDER BY {order}", tuple(numbers))
             for action in actions:
@@ -545,7 +534,7 @@ def _is_as_written(db: sqlite3.Connection, step: StoredStep) -> bool:
     """Whether the file of a text is as this step left it; not asked of a file with several
     memories, whose older edits have histories of their own."""
     edit, row = step.row.outline, step.row
-    if not isinstance(edit, TextEdit) or edit.items or edit.by_lines:
+    if edit.kind is not Kind.FILE:
         return False
     try:
         data = atomic_replace.read_if_exists(real_path(Path(edit.path)))
@@ -602,8 +591,7 @@ def _text(packed: object) -> str:
 def _paths(parts: Iterable[StoreEdits]) -> set[Path]:
     """Return the files these edits change."""
     edits = [edit for store_edits in parts for edit in store_edits.edits]
-    roots = {edit.root for edit in edits if isinstance(edit, SidecarEdit)}
-    paths = {edit.path for edit in edits if not isinstance(edit, SidecarEdit | RowEdit)}
-    return {
-        real_path(p) for p in (*(sidecar_path(Path(root)) for root in roots), *map(Path, paths))
-    }
+    roots = {edit.path for edit in edits if edit.kind is Kind.SIDECAR}
+    others = {edit.path for edit in edits if edit.kind not in (Kind.SIDECAR, Kind.ROW)}
+    paths = (*(sidecar_path(Path(root)) for root in roots), *map(Path, others))
+    return {real_path(path) for path in paths}

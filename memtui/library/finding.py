@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from memtui.dataclass import dataclass, field
@@ -132,12 +133,12 @@ class SearchResult:
         return expansion.mask_with_parts(self.segments, len(self.columns), parts)
 
     def ref_of(self, slot: int) -> str:
-        """The ref of a memory; one from the cache is not decoded for it."""
-        return self.rows.ref_of(slot)
+        """The ref of a memory."""
+        return self.rows[slot].ref
 
     def slots_of_refs(self, refs: Collection[str]) -> set[int]:
         """The slots of memories with one of these refs."""
-        return {slot for slot, ref in self.rows.find_refs() if ref in refs}
+        return {slot for slot, memory in enumerate(self.rows) if memory.ref in refs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +170,8 @@ class Searchable(NamedTuple):
     linked_to: Callable[[str], Collection[str] | None] = lambda _: None
     """Gives the refs of the memories linked to or from what a folded name means; None: nothing has
     that name."""
-    slots_of: Callable[[], Mapping[str, int]] = dict
-    """Gives ref -> slot of all living memories."""
+    slot_of: Mapping[str, int] = MappingProxyType({})
+    """Ref -> slot of all living memories."""
     now: datetime = datetime.max
     """From which recency, and `yesterday` in a query, are counted."""
     revision: int = 0
@@ -253,10 +254,8 @@ def _read_filters(
         for value in part.values
         if part.field == "linked"
     }
-    needs_refs = any(part.field not in ("title", "content", "file") for part in conditions)
-    slots_of = scope.slots_of() if needs_refs else {}
     alive = scope.columns.alive
-    rows = read_conditions(conditions, scope.rows, alive, slots_of, linked, index.cancelled)
+    rows = read_conditions(conditions, scope.rows, alive, scope.slot_of, linked, index.cancelled)
     masks: dict[Node, Mask] = dict(rows.masks.items())
     for term in _terms_of_groups(query):
         dates = find_date_hits((term,), index.segments, scope.columns, scope.now)
@@ -395,9 +394,8 @@ def _match_ids(query: Query, scope: Searchable) -> list[int]:
         return []
     return sorted(
         slot
-        for ref, slot in scope.slots_of().items()
-        if (ref == term.text or ref.partition(":")[2].startswith(term.text))
-        and slot < len(scope.columns)  # the row may be newer than the columns
+        for ref, slot in scope.slot_of.items()
+        if term.text in ref and (ref == term.text or ref.partition(":")[2].startswith(term.text))
     )
 
 

@@ -203,10 +203,6 @@ class Library(LibraryReader):
         self.refresh()
         return counted
 
-    def accept_ownership(self, path: Path) -> None:
-        """Allow saves to change the owner of this file (see `ForeignOwner`) until `close`."""
-        self._change_writer.accept_ownership(path)
-
     def undo(
         self, number: int | None = None, *, anywhere: bool = False, report: Report = silent
     ) -> JournalAction:
@@ -405,13 +401,13 @@ class Library(LibraryReader):
 
         rows = self.numbered_memories() if rows is None else rows
         texts = self.text_checks.of(rows, report, cancelled)
-        stores = self.loaded.state.snapshot.stores
+        stores = self.snapshot.stores
         unreadable = [item for state in stores for item in state.unreadable]
         reverted = reverted_edits.findings(self.peek_reverted())
         rules = {store.label: registry.upkeep_rules_of(store) for store in self.stores}
         return [*reverted, *checks.check_all(list(rows.values()), texts, unreadable, rules)]
 
     def numbered_memories(self) -> dict[int, Memory]:
-        """Every memory by the number of its row, which changes when the memory does."""
+        """Every memory by its slot, which changes when the memory does."""
         present = self.current_memories()
-        return present.rows.with_serials(present.serials.tolist())
+        return present.take(present.slots)

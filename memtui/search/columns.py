@@ -1,9 +1,8 @@
 """The fields that filters, orders and counts need of every memory, as arrays over slots.
 
 A **slot** is the number of a memory's row in the table. A changed memory gets a new slot, and its
-old one is no longer alive; now and then dead slots are removed and slots are renumbered
-(`memtui.search.numbering`). Columns are immutable; a change makes new ones with `concat`, which
-copies the arrays and reads no memory.
+old one is no longer alive; no slot is used again. Columns are immutable; a change makes new ones
+with `concat`, which copies the arrays and reads no memory.
 """
 
 from __future__ import annotations
@@ -27,6 +26,8 @@ from memtui.search.salience import DAY_SECONDS as DAY_SECONDS
 
 Slots = NDArray[np.int64]
 
+NO_SLOTS: Slots = np.empty(0, np.int64)
+
 FIXED_VALUES: Mapping[str, Sequence[str]] = {
     "status": STATUSES,
     "importance": IMPORTANCES,
@@ -49,8 +50,8 @@ class Columns:
     """Arrays with one value per slot; codes are indices into the vocabularies."""
 
     alive: Mask
-    place: Ints
-    """The order of reading: a shard that was read again keeps the place of its first slot then."""
+    place: NDArray[np.float64]
+    """The order of reading: what was read again has fractions after the place that it had."""
     when: NDArray[np.float64]
     """Seconds since 1970 of the last change, else of creation; nan if neither is known."""
     created: NDArray[np.float64]
@@ -118,6 +119,33 @@ class Columns:
         alive[np.asarray(slots, np.int64)] = False
         return replace(self, alive=alive)
 
+    def with_positions(self, slots: Sequence[int], positions: Sequence[int]) -> Columns:
+        """Return columns in which these slots have these positions."""
+        position = self.position.copy()
+        position[np.asarray(slots, np.int64)] = positions
+        return replace(self, position=position)
+
+    def with_places(self, shards: Iterable[tuple[Sequence[int], Sequence[int]]]) -> Columns:
+        """Return columns in which the slots of each pair come, in their order, where its second
+        slots were."""
+        place = self.place.copy()
+        for slots, former in shards:
+            first = np.floor(place[np.asarray(former, np.int64)].min())
+            place[np.asarray(slots, np.int64)] = first + np.arange(len(slots)) / len(slots)
+        return replace(self, place=place)
+
+    def slots_of_store(self, label: str) -> list[int]:
+        """The live slots of the store with this label, in the order of reading."""
+        if label not in self.stores:
+            return []
+        slots = np.flatnonzero(self.alive & (self.store == self.stores.index(label)))
+        found: list[int] = slots[np.argsort(self.place[slots], kind="stable")].tolist()
+        return found
+
+    def live_slots(self) -> Slots:
+        """The slots that are alive, ascending."""
+        return np.flatnonzero(self.alive)
+
 
 class DayCodes(NamedTuple):
     """Times by day. Divided once: for each letter that took 45 ms at a million memories."""
@@ -174,7 +202,7 @@ def build(memories: Sequence[Memory]) -> Columns:
             known.append(other)
     return Columns(
         alive=np.ones(size, np.bool_),
-        place=np.arange(size, dtype=np.int32),
+        place=np.arange(size, dtype=np.float64),
         when=np.array(when, np.float64),
         created=np.array([_seconds(memory.created) for memory in memories], np.float64),
         position=np.array([find_position(memory.origin) for memory in memories], np.int32),
@@ -253,7 +281,7 @@ def concat(parts: Sequence[Columns]) -> Columns:
         joined[vocabulary] = tuple(known)
     joined["place"] = np.concatenate(
         [
-            part.place + np.int32(first)
+            part.place + first
             for part, first in zip(parts, accumulate(map(len, parts), initial=0), strict=False)
         ]
     )
@@ -273,6 +301,22 @@ def concat(parts: Sequence[Columns]) -> Columns:
     )
 
 
+def diff_slots(before: Slots, after: Slots) -> tuple[Slots, Slots]:
+    """The slots only in `before`, and those only in `after`; both ascend."""
+    removed = np.setdiff1d(before, after, assume_unique=True)
+    return removed, np.setdiff1d(after, before, assume_unique=True)
+
+
+def without_slots(slots: Slots, removed: Slots) -> Slots:
+    """Return the `slots` without the `removed` ones; all ascend."""
+    return np.setdiff1d(slots, removed, assume_unique=True)
+
+
+def with_slots(slots: Slots, added: Slots) -> Slots:
+    """Return the `slots` and the `added` ones, ascending."""
+    return np.union1d(slots, added)
+
+
 def take(columns: Columns, selection: Sequence[int] | Slots) -> Columns:
     """Select and renumber slots; unused values leave the vocabularies.
 
@@ -290,7 +334,6 @@ def take(columns: Columns, selection: Sequence[int] | Slots) -> Columns:
     also = columns.also[moved[columns.also[:, 0]] >= 0]
     also[:, 0] = moved[also[:, 0]]
     taken: dict[str, Any] = {name: getattr(columns, name)[slots] for name in ARRAYS}
-    taken["place"] = np.unique(taken["place"], return_inverse=True)[1].astype(np.int32)
     for name, vocabulary in VOCABULARY_OF.items():
         used = taken[name]
         if vocabulary == "entities":

@@ -6,7 +6,7 @@
     python -m memtui.search.index_worker whoosh GENERATION    update the Whoosh index beside it
     python -m memtui.search.index_worker vectors GENERATION   embed what has no vector yet
 
-The process reads the rows of one catalog generation (see `memtui.search.catalog`) and prints the
+The process reads the rows of one generation (see `memtui.search.saved_rows`) and prints the
 lines of a worker (see `memtui.child_processes`). Arrays and index become valid only by a file that
 is renamed last, so those of a child that died are never used.
 """
@@ -39,7 +39,7 @@ def build_index(
     report: Report = silent,
     cancelled: IsCancelled = never,
 ) -> bool:
-    """Build arrays, Whoosh index or vectors of one catalog generation, and wait for them.
+    """Build arrays, Whoosh index or vectors of one generation, and wait for them.
 
     Args:
         what: What to build.
@@ -63,13 +63,21 @@ def build_index(
     return False
 
 
+def whoosh_rows(home: Path) -> str:
+    """The name of the rows that the Whoosh index in this folder is of; empty without an index."""
+    try:
+        return str(json.loads((home / "whoosh.json").read_bytes())["rows"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
 def update_vectors(
     generation: Path, embedder: Embedder, report: Report, cancelled: IsCancelled = never
 ) -> tuple[int, int]:
     """Embed what has no vector yet; long local work runs in a process of its own.
 
     Args:
-        generation: The folder of a catalog generation.
+        generation: The folder of a generation.
         embedder: What makes the vectors.
         report: Is given the texts embedded and the texts to embed.
         cancelled: Is asked before each batch.
@@ -80,9 +88,9 @@ def update_vectors(
     Raises:
         Cancelled, EmbeddingError, OSError: The batches finished before are kept.
     """
-    from memtui.search import catalog, vector_building, vectors
+    from memtui.search import saved_rows, vector_building, vectors
 
-    if embedder.remote or len(catalog.load_generation(generation).rows) <= MAX_EMBEDDED_HERE:
+    if embedder.remote or len(saved_rows.load_rows(generation)) <= MAX_EMBEDDED_HERE:
         return vector_building.embed_missing(generation, embedder, report, cancelled)
 
     def count_vectors() -> int:
@@ -100,29 +108,28 @@ def update_vectors(
 
 def make_arrays(generation: Path, report: Report) -> None:
     """Build the arrays of a generation and save them in it. Raises almost anything."""
-    from memtui.search import catalog, documents, postings, segment_files
+    from memtui.search import documents, postings, saved_rows, segment_files
 
-    rows = catalog.load_generation(generation).rows
+    rows = saved_rows.load_rows(generation)
     total = len(rows)
 
     def read() -> Iterator[documents.IndexedDocument]:
         for at in range(total):
             if at % 1024 == 0:
                 report(Progress("indexing", at, total))
-            yield documents.document_from_record(json.loads(rows.raw(at)))
+            yield documents.to_document(rows[at])
 
     segment_files.save_segment(postings.build(read()), generation, generation.name)
 
 
 def make_whoosh(generation: Path, report: Report) -> None:
     """Bring the Whoosh index beside a generation to its rows. Raises almost anything."""
-    from memtui.search import catalog, documents
+    from memtui.search import documents, saved_rows
     from memtui.search.whoosh_index import WhooshIndex
 
-    rows = catalog.load_generation(generation).rows
-    records = (json.loads(rows.raw(at)) for at in range(len(rows)))
+    found = map(documents.to_document, saved_rows.load_rows(generation))
     with WhooshIndex(generation.parent) as index:
-        index.update(map(documents.document_from_record, records), generation.name, report)
+        index.update(found, generation.name, report)
 
 
 def make_vectors(generation: Path, report: Report) -> None:

@@ -1,17 +1,15 @@
 """Find text in memories exactly as it was typed: phrases, titles, symbols, punctuation.
 
-The index holds words only. Symbols are found by reading the texts: those in memory one by one,
-cached rows by a search through the bytes of their file, of which only the hits are decoded. White
-space matches any white space; case, accents and compatibility forms make no difference.
+The index holds words only. Symbols are found by reading the texts. White space matches any white
+space; case, accents and compatibility forms make no difference.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,15 +21,6 @@ from memtui.search.documents import to_document
 from memtui.search.hits import NO_SLOTS, TermHits
 from memtui.search.postings import FIELD_END, Segment
 from memtui.search.query_terms import QueryTerm
-
-
-class SearchedRows(Protocol):
-    """Memories by slot, with a way to search the bytes of those that are cached."""
-
-    def __len__(self) -> int: ...
-    def __getitem__(self, index: int, /) -> Memory: ...
-    def candidate_slots(self, pattern: re.Pattern[bytes]) -> Iterable[int]:
-        """The slots whose cached record may match, ascending; all slots of rows not cached."""
 
 
 @lru_cache(maxsize=64)
@@ -71,45 +60,10 @@ def _is_only_symbols(typed: str) -> bool:
     )
 
 
-def _record_pattern(typed: str) -> re.Pattern[bytes]:
-    """A pattern that every ASCII JSON record with this text matches; others may match it too.
-
-    Only the ASCII symbols and letters count, because accents may be written in several ways.
-    """
-    runs = re.findall(r"[!-~]+", typed)
-    longest = max(runs, key=len, default="")
-    if longest:
-        return re.compile(re.escape(json.dumps(longest)[1:-1].encode()), re.IGNORECASE)
-    symbols = [char for char in typed if not char.isspace() and not char.isalpha()]
-    escaped = json.dumps(symbols[0])[1:-1].encode() if symbols else b""
-    return re.compile(re.escape(escaped), re.IGNORECASE)
-
-
-_STRUCTURE = frozenset(":,{}[]-.+")
-"""Symbols that stand in every record, between its fields or in its times."""
-
-
-def _symbol_pattern(symbol: str) -> re.Pattern[bytes]:
-    """A pattern for the records with this symbol; one of `_STRUCTURE` must be in an indexed field.
-
-    Otherwise a search for a colon alone would decode every record: 1 s at 33,000.
-    """
-    if symbol not in _STRUCTURE:
-        return _record_pattern(symbol)
-    mark = re.escape(symbol.encode())
-    plain = rb'[^"\\%s]*+' % mark
-    before = rb"%s(?:\\.%s)*+" % (plain, plain)
-    listed = rb'\[(?:"(?:[^"\\]|\\.)*+",)*?"'
-    return re.compile(
-        rb'"(?:(?:title|content|entity|type|source)":"|(?:tags|also_entities)":%s)%s%s'
-        % (listed, before, mark)
-    )
-
-
 class LiteralSearch(NamedTuple):
     """Searches the texts of a table's memories for literal text."""
 
-    rows: SearchedRows
+    rows: Sequence[Memory]
     alive: Mask | None = None
     cancelled: IsCancelled = never
 
@@ -125,11 +79,9 @@ class LiteralSearch(NamedTuple):
         pattern = compile_literal(typed, whole_words=whole_words)
         if _is_only_symbols(typed):
             symbol = typed.strip()
-            slots = self.rows.candidate_slots(_symbol_pattern(symbol))
-            return np.array(
-                [at for at in self._iterate(slots) if self._has_symbol(at, symbol)], np.int64
-            )
-        return self._check(self.rows.candidate_slots(_record_pattern(typed)), pattern)
+            slots = self._iterate(range(len(self.rows)))
+            return np.array([at for at in slots if self._has_symbol(at, symbol)], np.int64)
+        return self._check(range(len(self.rows)), pattern, longest_run(typed))
 
     def has_begun(self, slots: Longs, typed: Sequence[str]) -> Mask:
         """Read the texts of memories for what is still being typed.
@@ -159,8 +111,8 @@ class LiteralSearch(NamedTuple):
         """
         return self._check(map(int, slots), compile_literal(typed, is_prefix=is_prefix))
 
-    def _check(self, slots: Iterable[int], pattern: re.Pattern[str]) -> Longs:
-        matching = [slot for slot in self._iterate(slots) if self._holds(slot, pattern)]
+    def _check(self, slots: Iterable[int], pattern: re.Pattern[str], run: str = "") -> Longs:
+        matching = [slot for slot in self._iterate(slots) if self._holds(slot, pattern, run)]
         return np.array(matching, np.int64)
 
     def _iterate(self, slots: Iterable[int]) -> Iterator[int]:
@@ -183,12 +135,23 @@ class LiteralSearch(NamedTuple):
             or any(symbol in text for text in (*memory.tags, *memory.also_entities))
         )
 
-    def _holds(self, slot: int, pattern: re.Pattern[str]) -> bool:
+    def _holds(self, slot: int, pattern: re.Pattern[str], run: str) -> bool:
         return any(
             pattern.search(analysis.fold_text(text)) is not None
             for text in to_document(self.rows[slot]).fields()
-            if text
+            if text and may_hold(text, run)
         )
+
+
+def longest_run(typed: str) -> str:
+    """The longest part of a text without white space or foreign letters, in small letters."""
+    return max(re.findall(r"[!-~]+", typed), key=len, default="").lower()
+
+
+def may_hold(text: str, run: str) -> bool:
+    """Whether a folded text may hold a `longest_run`: folding every text takes ten times as long,
+    but what is not ASCII may fold to anything."""
+    return not text.isascii() or run in text.lower()
 
 
 def word_ranges(

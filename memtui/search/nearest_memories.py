@@ -47,6 +47,8 @@ class StoreVectors:
     """The piece counts with which a query for these rows is embedded."""
     keys: Keys
     """The key of the text of each row."""
+    is_saved: bool = True
+    """Whether they are in the store's cache folder; else they were made since."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,46 +74,15 @@ class VectorIndex:
             row -= len(part.rows)
         return None
 
-    def keep_slots(self, slots: Longs) -> VectorIndex:
-        """Return the index of these slots only (ascending), renumbered.
-
-        Parts of which most rows became unused drop these rows.
-        """
-        row_of = self.row_of[slots[slots < len(self.row_of)]]
-        used = np.zeros(sum(len(part.rows) for part in self.parts), np.bool_)
-        used[row_of[row_of >= 0]] = True
-        parts: list[StoreVectors] = []
-        first = 0
-        for part in self.parts:
-            last = first + len(part.rows)
-            is_used = used[first:last]
-            if 2 * np.count_nonzero(is_used) > len(is_used):
-                is_used[:] = True
-            else:
-                part = StoreVectors(part.rows[is_used], part.counts, part.keys[is_used])
-            parts.append(part)
-            first = last
-        moved = np.cumsum(used) - 1
-        known = np.where(row_of >= 0, moved.take(row_of, mode="clip"), -1) if len(moved) else row_of
-        return VectorIndex(tuple(parts), known)
-
     def append_part(self, part: StoreVectors) -> tuple[StoreVectors, ...]:
-        """Return `parts` with a further part.
-
-        It is joined with preceding ones of the same counts unless they are far longer, because each
-        part costs time in every query.
-        """
-        parts = [*self.parts]
-        while parts and parts[-1].counts is part.counts:
-            if len(parts[-1].rows) > 2 * len(part.rows):
-                break
-            former = parts.pop()
-            part = StoreVectors(
-                np.concatenate([former.rows, part.rows]),
-                part.counts,
-                np.concatenate([former.keys, part.keys]),
-            )
-        return (*parts, part)
+        """Return `parts` with a further part that is not saved; there is one of these at most,
+        because each part costs time in every query."""
+        *parts, last = self.parts
+        if last.is_saved:
+            return (*self.parts, part)
+        rows = np.concatenate([last.rows, part.rows])
+        keys = np.concatenate([last.keys, part.keys])
+        return (*parts, StoreVectors(rows, part.counts, keys, is_saved=False))
 
     def compute_cosines(self, query_vectors: Sequence[Floats], slots: int) -> Floats:
         """The cosine of each slot to the query; 0 for a slot without a vector.

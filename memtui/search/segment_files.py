@@ -57,7 +57,7 @@ def save_segment(segment: Segment, folder: Path, stamp: str) -> None:
 
     Args:
         segment: A complete one.
-        folder: The folder of the catalog generation.
+        folder: The folder of the generation.
         stamp: Identifies what was indexed; `load_segment` must be given the same.
 
     Raises:

@@ -23,7 +23,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, TextEdit, ValueEdit
+from memtui.changes import Edit, text_edit, value_edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, RefError, Refused
 from memtui.files.json.editing import raw_value
@@ -94,7 +94,7 @@ class AccessFile:
             groups: dict[str, dict[str, Any]] = {}
             for key, entry in entries.items():
                 groups.setdefault(key.group, {})[key.key] = entry
-            return (TextEdit(str(self.path), None, f"{_to_json(groups, 0)}\n"),)
+            return (text_edit(str(self.path), None, f"{_to_json(groups, 0)}\n"),)
         text = decode(read_bytes(self.path, self._root))
         top = parse_json(text)
         if not isinstance(top, dict):
@@ -114,8 +114,8 @@ class AccessFile:
                 edits.append(self._edit((group, name), before, _to_json(entry, 2)))
         return tuple(edits)
 
-    def _edit(self, pointer: tuple[str, ...], before: str, after: str) -> ValueEdit:
-        return ValueEdit(str(self.path), pointer, before, after)
+    def _edit(self, pointer: tuple[str, ...], before: str, after: str) -> Edit:
+        return value_edit(str(self.path), pointer, before, after)
 
     def _entry(self, key: AccessKey, log: AccessLog, now: datetime) -> dict[str, Any]:
         known = log.counts.get((key.group, key.key))

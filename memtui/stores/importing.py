@@ -12,10 +12,10 @@ import re
 import unicodedata
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from memtui.changes import Change
+from memtui.dataclass import replace
 from memtui.model import Link, Memory
 from memtui.stores.sidecar import link_to_json
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import IS_EMPTY, safe_join
@@ -45,7 +45,7 @@ from memtui.stores.plans import (
     plan_one,
     successor_warnings,
 )
-from memtui.stores.scanning import FoundShard, planned_text
+from memtui.stores.scanning import FoundShard, as_refused, planned_text
 from memtui.stores.sidecar import Sidecar, entry_links, is_kept, kept_value
 from memtui.stores.values import (
     RATING_OF,
@@ -91,8 +91,8 @@ class ListFile(ABC):
     others.
     """
 
-    form = ""
-    """How other programs' changes are merged, see `TextEdit.items`."""
+    form = Kind.LINES
+    """How other programs' changes are merged, see `memtui.changes.Kind`."""
     unreadable = "this text would not be read as one item", "put it on fewer lines"
     """What is said of a text that the syntax cannot hold, and what to do."""
 
@@ -110,9 +110,18 @@ class ListFile(ABC):
     def parse(self, text: str) -> Iterable[ListedText]:
         """The texts of a file in order, without ids. Raises UnreadableFile."""
 
+    def spelled(self, text: str) -> str:
+        """A text as it is written in the file, where line feeds and the like have a form of their
+        own."""
+        return text
+
     def line_of(self, text: str, group: str) -> str:
-        """The line that holds a new text."""
+        """The line that holds a new text, which is `spelled` already."""
         raise NotImplementedError
+
+    def head_of(self, group: str) -> str:  # noqa: ARG002
+        """The line above the first text of a list; "" where lists have none."""
+        return ""
 
     @property
     def prefix(self) -> str:
@@ -147,7 +156,8 @@ class ListFile(ABC):
         """Replace a text. Raises Refused."""
         text = self.before or ""
         expected = [new_text if each is item else each.text for each in self.items]
-        return self.checked(text[: item.start] + new_text + text[item.end :], expected)
+        after = text[: item.start] + self.spelled(new_text) + text[item.end :]
+        return self.checked(after, expected)
 
     def remove(self, removed: Sequence[ListedText]) -> str:
         """Remove texts. Raises Refused."""
@@ -162,16 +172,25 @@ class ListFile(ABC):
         text = self.before or ""
         own = [number for number, each in enumerate(self.items, 1) if each.group == group]
         number = own[-1] if own else len(self.items)
-        end = text.find("\n", self.items[number - 1].end) + 1 if number else len(text)
+        end = text.find("\n", self.items[number - 1].end) + 1 if own else len(text)
         head, tail = (text[:end], text[end:]) if end else (text, "")
         head += "\n" if head and not head.endswith("\n") else ""
+        if not own and (title := self.head_of(group)):
+            head += f"\n{title}\n" if head else f"{title}\n"
         expected = [each.text for each in self.items]
-        after = f"{head}{self.line_of(new_text, group)}\n{tail}"
-        return self.checked(after, [*expected[:number], new_text, *expected[number:]])
+        after = f"{head}{self.line_of(self.spelled(new_text), group)}\n{tail}"
+        self.checked(after, [*expected[:number], new_text, *expected[number:]])
+        if list(self.parse(after))[number].group != group:
+            raise Refused("the file cannot hold a list of this name", where=group)
+        return after
 
     def checked(self, after: str, expected: Sequence[str]) -> str:
         """The text, if exactly these texts are read from it. Raises Refused."""
-        if [each.text for each in self.parse(after)] != list(expected):
+        try:
+            is_read = [each.text for each in self.parse(after)] == list(expected)
+        except UnreadableFile:
+            is_read = False
+        if not is_read:
             raise Refused(self.unreadable[0], do=self.unreadable[1])
         return after
 
@@ -194,7 +213,7 @@ class ListFile(ABC):
         """The edit that gives the file this text."""
         if after == self.before:
             return ()
-        return (TextEdit(str(self.path), self.before, after, by_lines=True, items=self.form),)
+        return (text_edit(str(self.path), self.before, after, kind=self.form),)
 
 
 # ---- a store of such files ----------------------------------------------------------------------
@@ -224,11 +243,8 @@ class ListStore(TextFileStore["ListContext"]):
         return {"entity": item.group}
 
     def file_of(self, key: str) -> Path:
-        """The file of a shard. Raises Refused if it leads outside the store."""
-        file = self.root
-        for name in key.split("/"):
-            file = safe_join(file, name)
-        return file
+        """The file of a shard, which need not exist."""
+        return self.root / key
 
     def is_cut_off(self, key: str, text: str) -> bool:  # noqa: ARG002
         return not text.strip()
@@ -241,15 +257,17 @@ class ListStore(TextFileStore["ListContext"]):
 
     def open_list(self, key: str, view: StoreView) -> ListFile:
         """The file as it is after the changes planned so far. Raises Refused."""
-        path = self.file_of(key)
-        text = planned_text(path, self.folder, view)
-        if text is not None and self.is_cut_off(key, text):
-            raise Refused(IS_EMPTY, where=str(path), do="fix the file first")
+        file = self.file_of(key)
         try:
+            path = self.folder
+            for name in file.relative_to(path).parts:
+                path = safe_join(path, name)
+            text = planned_text(path, self.folder, view)
+            if text is not None and self.is_cut_off(key, text):
+                raise UnreadableFile(IS_EMPTY)
             return self.parse(key, path, text, self.sidecar.current())
         except UnreadableFile as error:
-            why = f"the file cannot be read, so it is not written: {error.what}"
-            raise Refused(why, where=str(path)) from None
+            raise as_refused(error, file) from None
 
     def plan_context(self, view: StoreView) -> ListContext:
         return ListContext(**self.context_fields(view), store=self)

@@ -7,7 +7,6 @@ import gc
 import logging
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -24,6 +23,7 @@ from textual.worker import WorkerFailed
 
 from memtui import text
 from memtui.config import LoadedSettings, Settings
+from memtui.dataclass import replace
 from memtui.themes import MONO
 from memtui.tui import actions, first_frame, key_bindings
 from memtui.tui.actions import BY_ID

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from threading import Event
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, TypeVar
 
+from memtui.dataclass import replace
 from memtui.errors import EmbeddingBusy, MemtuiError, Refused
 from memtui.model import Memory
 from memtui.progress import Cancelled, IsCancelled, Progress, Report, never, silent, stoppable
@@ -111,22 +111,21 @@ class LibraryWorker:
         """The shown library: the stores as they are now, or as of a time."""
         return self.past or self.present
 
-    def read_rows(self, serials: Iterable[int]) -> list[Memory]:
-        """The memories of the rows with these serials that are still there, in slot order."""
-        return self.reader(serials)()
+    def read_rows(self, slots: Iterable[int]) -> list[Memory]:
+        """The memories in these slots, in their order."""
+        return self.reader(slots)()
 
-    def reader(self, serials: Iterable[int]) -> Callable[..., list[Memory]]:
+    def reader(self, slots: Iterable[int]) -> Callable[..., list[Memory]]:
         """Return what reads the memories of these rows as they are now, in slot order.
 
         Reading thousands takes long, so it is done in a job; it takes `report` and `cancelled`.
         """
         if self.library is None:
             return lambda *_, **__: []
-        rows, wanted = self.library.snapshot.rows, frozenset(serials)
+        rows, wanted = self.library.snapshot.rows, sorted(slots)
 
         def read(report: Report = silent, cancelled: IsCancelled = never) -> list[Memory]:
-            slots = [slot for serial in sorted(wanted) if (slot := rows.slot(serial)) >= 0]
-            return read_slots(rows, slots, report, cancelled)
+            return read_slots(rows, wanted, report, cancelled)
 
         return read
 
@@ -138,10 +137,6 @@ class LibraryWorker:
             return None
 
     # As of a time
-
-    def prepare_past(self) -> None:
-        """Read ahead what `go_to` needs."""
-        self.run("past", lambda library, job: self.past_views(library, job).prepare(), present=True)
 
     def go_to(self, at: TimeCondition, done: Callable[[object], object]) -> None:
         """Show the stores as of a time; calls `done` once they are shown."""
@@ -270,14 +265,15 @@ class LibraryWorker:
             self._offer_vocabulary(library, job)
         if news or self._has_own_change:
             self._has_own_change = False
+            library.follow_changes()
             library.back_up_files(job.rest)
 
     def _show_news(self, library: Library, job: Job) -> None:
         """Show the present rows, and which of them are new."""
         before, self._last_memories = self._last_memories, library.current_memories()
-        removed_serials, added_serials = library.diff_memories(before, self._last_memories)
-        removed = before.rows.with_serials(removed_serials) if before is not None else {}
-        added = self._last_memories.rows.with_serials(added_serials)
+        gone, come = library.diff_memories(before, self._last_memories)
+        removed = before.take(gone) if before is not None else {}
+        added = self._last_memories.take(come)
         fresh = view_state.find_changed(removed, added)
         again = view_state.map_replaced(removed, added)
         job.call(self._screen.rows_changed, fresh, again)

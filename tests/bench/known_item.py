@@ -17,12 +17,12 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from memtui.config import Embedding
+from memtui.dataclass import replace
 from memtui.library import Library
 from memtui.query import parse_query
 from memtui.search import context, ranking

@@ -17,13 +17,14 @@ import argparse
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from memtui.dataclass import replace
 from memtui.library.finding import Searchable, find
 from memtui.library.snapshot import Rows
 from memtui.model import Memory

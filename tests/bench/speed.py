@@ -12,13 +12,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from memtui.dataclass import replace
 from memtui.query import parse_query
 from memtui.search import columns as columns_module
 from memtui.search import postings

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
-from memtui.library.snapshot import Rows
 from memtui.tui.terminal import copy_with_tools
 
-from .stage import Stage, fact, stage, write_store
+from .stage import Stage, stage
 
 HOSTILE = "森 \x1b[2J 'quoted' $(x)\nline\u200b"
 VARIABLES = ("DISPLAY", "WAYLAND_DISPLAY", "TMUX", "STY", "TERM_PROGRAM", "WSL_DISTRO_NAME")
@@ -58,47 +53,6 @@ def test_a_terminal_is_no_proof() -> None:
 
 def said(on: Stage) -> str:
     return [toast.message for toast in on.app._notifications][-1]
-
-
-@contextmanager
-def reads_here() -> Iterator[list[str]]:
-    """Collect the memories that are read on the thread of the screen."""
-    read: list[str] = []
-    code = Rows.__getitem__.__code__
-
-    def note(frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and frame.f_code is code:
-            read.append(str(frame.f_locals["index"]))
-
-    sys.setprofile(note)
-    try:
-        yield read
-    finally:
-        sys.setprofile(None)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("key", ["y", "Y", "x"])
-async def test_many_marked_memories_are_read_in_a_job(tmp_path: Path, key: str) -> None:
-    """10,000 held the screen for a second."""
-    facts = [fact(n, f"ship {n} passed", "2026-03-02") for n in range(3_000)]
-    root = write_store(tmp_path, {"port": facts})
-    async with stage(root, (80, 24), state=tmp_path / "state", toasts=True) as on:
-        await on.press("a")
-        assert len(on.browse.memories.marked) == 3_000
-        with reads_here() as read:
-            await on.press(key)
-        assert len(read) < 2_000, "the keys ask some of them"
-        if key == "x":
-            await on.press("tab", "down", "ctrl+u")
-            await on.type(str(tmp_path / "out.zip"))
-            with reads_here() as read:
-                await on.press("enter")
-            assert len(read) < 2_000, "the keys ask some of them"
-            assert "Exported 3,000 memories" in said(on)
-        else:
-            assert "3,000 memories" in said(on)
-            assert on.app.clipboard.count("passed") == 3_000
 
 
 async def test_the_toast_says_what_took_the_text(

@@ -28,7 +28,7 @@ MAY_WRITE = {
     "stores/ambient/backup.py",  # a temporary folder of its own
     "library/former_versions.py",  # the same
     "search/cache_files.py",  # from here on: the cache
-    "search/catalog.py",
+    "search/saved_rows.py",
     "search/segment_files.py",
     "search/vectors.py",
     "search/whoosh_index.py",

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Plan, text_edit
 from memtui.dataclass import dataclass
 from memtui.files.json.locating import BYTE_ORDER_MARK
 from memtui.files.reading import decode, read_bytes
@@ -140,7 +140,7 @@ def edit_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
     if "content" in changed:
         path = str(prose.path)
         check_unchanged(memory, prose.content, path, changed["content"])
-        edits = (TextEdit(path, before, note_to_text(content_of(change), prose)),)
+        edits = (text_edit(path, before, note_to_text(content_of(change), prose)),)
     if "tags" in changed:
         edits += tag_edits(context.sidecar_entry(memory), changed["tags"])
     return plan_one(change, memory, edits)
@@ -151,7 +151,7 @@ def delete_note(change: Change, memory: Memory, context: PlanContext) -> Plan:
     path = str(prose.path)
     check_unchanged(memory, prose.content, path, None)
     edits: tuple[Edit, ...] = (
-        TextEdit(path, before, None),
+        text_edit(path, before, None),
         *context.sidecar_entry(memory).removal(),
     )
     return plan_one(change, memory, edits)

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Plan, RecordEdit, SidecarEdit
+from memtui.changes import Edit, Kind, Plan
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, UnreadableFile
 from memtui.files.json.locating import load
@@ -171,11 +171,11 @@ class FactContext(PlanContext):
         files = (folder / ITEMS, folder / SUMMARY)
         return self.last.get(files, lambda: read_fact_file(self.root, slug, self.label), slug)
 
-    def fact_entry_edits(self, slug: str, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
+    def fact_entry_edits(self, slug: str, id: str, **values: Any) -> tuple[Edit, ...]:
         """The edit that sets these keys of a fact's sidecar entry; none when they are set."""
         return self.entry_edits(id, shard_key(slug), **values)
 
-    def successor_edits(self, slug: str, id: str, by: str) -> tuple[SidecarEdit, ...]:
+    def successor_edits(self, slug: str, id: str, by: str) -> tuple[Edit, ...]:
         """The edit that adds a successor to a fact's sidecar entry."""
         known = texts_of(self.sidecar.entry(id).get("superseded_by"))
         return self.fact_entry_edits(slug, id, superseded_by=list(dict.fromkeys([*known, by])))
@@ -219,7 +219,7 @@ class FactFile:
             edit.after
             for plan in planned
             for edit in plan.edits
-            if isinstance(edit, RecordEdit) and edit.path == path and edit.before is None
+            if edit.kind is Kind.RECORD and edit.path == path and edit.before is None
         ]
         values = [load(raw) for raw in raws if raw is not None]
         return [

@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
 from memtui.dataclass import replace
 from memtui.errors import RefError, Refused, UnreadableFile
 from memtui.files.json.editing import put_member
@@ -252,7 +252,7 @@ def _add_note(change: Change, context: FactContext) -> Plan:
         return plan_duplicate(change, "this note")
     has_bom = extra.get("byte_order_mark") is True
     like = NoteText(path, "", has_bom=has_bom, crlf=extra.get("line_endings") == "crlf")
-    edit = TextEdit(str(path), None, note_to_text(content_of(change), like))
+    edit = text_edit(str(path), None, note_to_text(content_of(change), like))
     return Plan((change,), (edit,), Outcome.ADDED, f"Added {id}", (context.ref(id),))
 
 

@@ -25,7 +25,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, RecordEdit, TextEdit, ValueEdit
+from memtui.changes import Edit, Kind, text_edit, value_edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.json.editing import raw_value
@@ -124,7 +124,7 @@ class EventCopy:
             str(self.where.file.path), self.named.record.line, self.where.file.key(self.named.index)
         )
 
-    def set(self, after: str | None) -> RecordEdit:
+    def set(self, after: str | None) -> Edit:
         """The edit that gives this copy another text, or removes it."""
         return self.where.file.edit(self.named, after)
 
@@ -393,7 +393,7 @@ def last_active_edits(files: Iterable[EventFile], now: int) -> tuple[Edit, ...]:
         if "lastActive" in file.file.top and not file.is_archived:
             before = raw_value(file.file.text, ("lastActive",))
             path = str(file.file.path)
-            edits.append(ValueEdit(path, ("lastActive",), before, str(now), book_keeping=True))
+            edits.append(value_edit(path, ("lastActive",), before, str(now), kind=Kind.COUNTER))
     return tuple(edits)
 
 
@@ -504,7 +504,7 @@ def branch_head(key: str, branch: str, now: int, *, archived: bool = False) -> d
 def _new_file(path: Path, head: Mapping[str, Any], event: Mapping[str, Any] | None) -> list[Edit]:
     text = to_json_text({**head, "events": []})
     if event is None:
-        return [TextEdit(str(path), None, text)]
+        return [text_edit(str(path), None, text)]
     return [*new_json_file(path, EVENTS, text).insert(event, INDENT)]
 
 

@@ -29,7 +29,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit, ValueEdit
+from memtui.changes import Act, Change, Edit, Kind, Outcome, Plan, text_edit
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp, safe_join
@@ -749,8 +749,8 @@ def _archive(change: Change, memory: Memory, context: EventContext) -> Plan:
     own_records = files.own.records if files.own else ()
     known = {text_of(record.value.get("content")) for record in own_records}
     edits: list[Edit] = [
-        TextEdit(str(target), None, with_members(branch.file.text, {"archived": True})),
-        TextEdit(str(branch.file.path), branch.file.text, None),
+        text_edit(str(target), None, with_members(branch.file.text, {"archived": True})),
+        text_edit(str(branch.file.path), branch.file.text, None),
     ]
     promoted = 0
     for named in branch.records:
@@ -842,8 +842,8 @@ class Ambient(FileStore[EventContext]):
 
         Raises Conflict or SaveError.
         """
-        once = dict.fromkeys(edit for edit in edits if isinstance(edit, ValueEdit))
-        others = [e for e in edits if not isinstance(e, ValueEdit) or once.pop(e, 1) is None]
+        once = dict.fromkeys(edit for edit in edits if edit.kind is Kind.COUNTER)
+        others = [e for e in edits if e.kind is not Kind.COUNTER or once.pop(e, 1) is None]
         super().apply(others, recorder)
 
     def _marked_at(self, time: datetime) -> int:

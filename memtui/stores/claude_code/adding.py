@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from dataclasses import replace
 from typing import Any
 
-from memtui.changes import Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Change, Edit, Outcome, Plan, text_edit
+from memtui.dataclass import replace
 from memtui.errors import Refused
 from memtui.model import CURRENT, Memory
 from memtui.stores.claude_code import INDEX, INSTRUCTIONS, SUFFIX, MemoryFolder
@@ -86,7 +86,7 @@ def plan_files(
     index = context.open_list(folder.key)
     line = index_line(title, file, "" if hook == title else hook)
     edits: tuple[Edit, ...] = (
-        TextEdit(str(path), None, text),
+        text_edit(str(path), None, text),
         *index.edit(index.insert("", line)),
     )
     refs = (context.ref(id), context.ref(f"{folder.prefix}{INDEX}#{file}"))

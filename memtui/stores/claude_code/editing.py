@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import posixpath
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 from memtui.changes import Act, Change, Edit, Outcome, Plan
+from memtui.dataclass import replace
 from memtui.errors import RefError, Refused
 from memtui.model import Link, Memory
 from memtui.stores import listed_texts

@@ -24,7 +24,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import Act, Change, Edit, Outcome, Plan, text_edit
 from memtui.dataclass import dataclass, replace
 from memtui.errors import Refused
 from memtui.files.reading import file_stamp
@@ -267,14 +267,14 @@ def _not_on(act: Act, memory: Memory) -> str:
     return "" if memory.status in CURRENT else f"a note about it is {PENDING}"
 
 
-def new_note(text: str, about: str, context: PlanContext) -> tuple[str, TextEdit]:
+def new_note(text: str, about: str, context: PlanContext) -> tuple[str, Edit]:
     """The id and the edit of a new note. Raises Refused."""
     stamp = context.now.strftime("%Y-%m-%dT%H-%M-%S")
     slug = file_stem(about)[:LONGEST_SLUG].strip("-_") or "note"
     for number in range(1, 1000):
         path = f"{NOTES}/{stamp}-{slug}{'' if number == 1 else f'-{number}'}{SUFFIX}"
         if context.ref(path) not in context.planned_refs and not (context.root / path).exists():
-            return path, TextEdit(str(new_file(context.root, path)), None, text)
+            return path, text_edit(str(new_file(context.root, path)), None, text)
     raise Refused("there are too many notes of this name", where=slug)
 
 
@@ -321,7 +321,7 @@ def _restore(change: Change, memory: Memory, context: PlanContext) -> Plan:
         path = context.root / str(id)
         if is_note(str(id)) and path.parent == context.root / NOTES and path.exists():
             before = planned_text(path, context.root, context.view)
-            edits.append(TextEdit(str(path), before, None))
+            edits.append(text_edit(str(path), before, None))
             edits += context.entry_edits(str(id), str(id), supersedes=None)
             refs.append(context.ref(id))
     edits += context.sidecar_entry(memory).set(

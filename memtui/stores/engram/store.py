@@ -10,7 +10,7 @@ from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
-from memtui.changes import Act, Change, Edit, Plan, RowEdit
+from memtui.changes import Act, Change, Edit, Kind, Plan
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Refused, StoreError
 from memtui.model import Memory
@@ -280,7 +280,7 @@ class EngramStore(Store):
         """New observations of the same action that are planned and not made yet."""
         edits = (edit for plan in planned_before(view) for edit in plan.edits)
         return sum(
-            isinstance(edit, RowEdit)
+            edit.kind is Kind.ROW
             and (edit.path, edit.table) == (str(self.file), "observations")
             and edit.before is None
             for edit in edits
@@ -291,8 +291,8 @@ class EngramStore(Store):
 
         Raises Conflict, Refused or SaveError.
         """
-        rows = [edit for edit in edits if isinstance(edit, RowEdit)]
-        beside = [edit for edit in edits if not isinstance(edit, RowEdit)]
+        rows = [edit for edit in edits if edit.kind is Kind.ROW]
+        beside = [edit for edit in edits if edit.kind is not Kind.ROW]
         if not rows:
             from memtui.files import save_transaction
 
@@ -305,7 +305,7 @@ class EngramStore(Store):
             if edit is not planned
         }
         new_rows = iter(written)
-        every = (next(new_rows) if isinstance(edit, RowEdit) else edit for edit in edits)
+        every = (next(new_rows) if edit.kind is Kind.ROW else edit for edit in edits)
         return Written(tuple(every), refs) if refs else None
 
 

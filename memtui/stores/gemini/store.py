@@ -8,12 +8,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import TEXTS, Act, Change, Edit, Outcome, Plan, text_edit
+from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.files.reading import decode, file_stamp, read_bytes
 from memtui.model import Memory, Place
@@ -127,17 +127,17 @@ def _accept(change: Change, memory: Memory, context: ListContext) -> Plan:
         if not target or targets:
             raise Refused("the patch changes a file that is not its own", where=", ".join(names))
         file = context.root / target
-        if any(isinstance(edit, TextEdit) and edit.path == str(file) for edit in edits):
+        if any(edit.kind in TEXTS and edit.path == str(file) for edit in edits):
             raise Refused("the patch names a file twice", where=target)
         before = planned_text(file, context.root, context.view)
         after = apply_patch(before, each, target)
-        edits.append(TextEdit(str(file), before, after))
+        edits.append(text_edit(str(file), before, after))
         ids = [
             {item.id for item in MarkdownList(target, file, note, context.sidecar).items}
             for note in (before, after)
         ]
         refs |= dict.fromkeys(context.ref(id) for id in sorted(ids[0] ^ ids[1]))
-    edits.append(TextEdit(memory.origin.file, text, None))
+    edits.append(text_edit(memory.origin.file, text, None))
     return Plan((change,), tuple(edits), Outcome.DONE, "Applies the patch", tuple(refs))
 
 
@@ -145,7 +145,7 @@ def _decline(change: Change, memory: Memory, context: ListContext) -> Plan:
     """Remove the patch from the inbox; the sidecar stores it."""
     text = _patch_text(memory, context)
     former = replace(memory, status="retired", pinned=False)
-    edits: tuple[Edit, ...] = (TextEdit(memory.origin.file, text, None),)
+    edits: tuple[Edit, ...] = (text_edit(memory.origin.file, text, None),)
     edits += context.sidecar_entry(memory).set(kept=kept_value(former))
     plan = plan_one(change, memory, edits)
     return replace(plan, supersedes=(memory.ref,), reason="removed from the inbox, kept by memtui")
@@ -154,7 +154,7 @@ def _decline(change: Change, memory: Memory, context: ListContext) -> Plan:
 def _restore(change: Change, memory: Memory, context: ListContext) -> Plan:
     if not _is_proposal(memory):
         return listed_texts.plan_restore(change, memory, context)
-    edits: tuple[Edit, ...] = (TextEdit(memory.origin.file, None, memory.content),)
+    edits: tuple[Edit, ...] = (text_edit(memory.origin.file, None, memory.content),)
     return plan_one(change, memory, edits + context.sidecar_entry(memory).set(kept=None))
 
 

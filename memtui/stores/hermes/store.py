@@ -18,12 +18,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, TextEdit
+from memtui.changes import TEXTS, Act, Change, Edit, Kind, text_edit
 from memtui.errors import Refused
 from memtui.files.frontmatter import BadYaml, read_yaml
 from memtui.files.locking import make_foreign_lock
 from memtui.files.reading import file_stamp
-from memtui.files.text_items import DELIMITER, ENTRIES, entry_spans, insert_entry, remove_entry
+from memtui.files.text_items import DELIMITER, entry_spans, insert_entry, remove_entry
 from memtui.model import Memory
 from memtui.stores.base import (
     LimitUse,
@@ -117,7 +117,7 @@ def _usage(size: int, limit: int) -> str:
 class EntryFile(ListFile):
     """One memory file."""
 
-    form = ENTRIES
+    form = Kind.ENTRIES
     unreadable = "Hermes would not read this as one entry", "remove the § line"
     limit = LIMITS[MEMORY][1]
 
@@ -148,7 +148,7 @@ class EntryFile(ListFile):
         """A file without entries is removed: Hermes reads both the same."""
         if after or self.before is None:
             return super().edit(after)
-        return (TextEdit(str(self.path), self.before, None, items=self.form),)
+        return (text_edit(str(self.path), self.before, None, kind=self.form),)
 
 
 class HermesStore(ListStore):
@@ -243,7 +243,7 @@ class HermesStore(ListStore):
 
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> None:
         """Make the edits under Hermes's lock, a lock file beside each file."""
-        for file in {edit.path for edit in edits if isinstance(edit, TextEdit)}:
+        for file in {edit.path for edit in edits if edit.kind in TEXTS}:
             if os.path.basename(file) in NAMES:
                 make_foreign_lock(Path(file))
         super().apply(edits, recorder)

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Act, Change, Edit, Plan, TextEdit
+from memtui.changes import TEXTS, Act, Change, Edit, Plan
 from memtui.errors import Refused
 from memtui.files.reading import digest
 from memtui.model import Memory
@@ -85,7 +85,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
         """As `FileStore.plan`; what the hook of the folder's program would refuse is refused."""
         plan = super().plan(change, view)
         for edit in plan.edits if self.profile.described else ():
-            if isinstance(edit, TextEdit) and edit.after is not None:
+            if edit.kind in TEXTS and edit.after is not None:
                 path = os.path.relpath(edit.path, self.root).replace(os.sep, "/")
                 if why := memfs_fault(path, edit.after):
                     raise Refused(why, where=path, do="fix its frontmatter first")
@@ -159,7 +159,7 @@ class MarkdownFolder(TextFileStore[NoteContext]):
     def apply(self, edits: Sequence[Edit], recorder: WriteRecorder) -> Written | None:
         """Make the edits, and commit the files where the folder's program does."""
         super().apply(edits, recorder)
-        files = sorted({edit.path for edit in edits if isinstance(edit, TextEdit)})
+        files = sorted({edit.path for edit in edits if edit.kind in TEXTS})
         if not files or not self.profile.commits:
             return None
         from memtui.files.git_repository import commit_files

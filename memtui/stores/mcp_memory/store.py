@@ -13,15 +13,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from memtui.changes import Act, Change, Edit, Outcome, Plan, TextEdit
+from memtui.changes import TEXTS, Act, Change, Edit, Kind, Outcome, Plan
+from memtui.dataclass import replace
 from memtui.errors import Conflict, Refused
 from memtui.files.json.editing import put_member, splice
 from memtui.files.json.graph import ENTITY, RELATION, Graph, GraphRecord, parse_graph
-from memtui.files.text_items import GRAPH
 from memtui.model import Link, Memory, Place
 from memtui.stores import listed_texts
 from memtui.stores.base import Unreadable
@@ -84,7 +83,7 @@ def entity_notes(graph: Graph) -> list[EntityNote]:
 class GraphFile(ListFile):
     """One graph file: the lists are the entities, their texts the observations."""
 
-    form = GRAPH
+    form = Kind.GRAPH
     prefix = ""
 
     def parse(self, text: str) -> Iterator[ListedText]:
@@ -228,7 +227,7 @@ def _plan_import(change: Change, context: ListContext) -> Plan:
     assert isinstance(file, GraphFile)
     known = file.entity(str(change.fields.get("entity") or "").strip())
     type = str(change.fields.get("type") or "")
-    is_written = any(isinstance(edit, TextEdit) for edit in plan.edits)
+    is_written = any(edit.kind in TEXTS for edit in plan.edits)
     if is_written and CONVERTED in extra_in(change) and known is not None and type:
         has_other = known.text("entityType") != type
         return replace(plan, lost=("type (the entity has another)",) if has_other else ())

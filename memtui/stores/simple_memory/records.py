@@ -27,7 +27,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from memtui.changes import Edit, SidecarEdit
+from memtui.changes import Edit
 from memtui.dataclass import dataclass, field, replace
 from memtui.errors import Conflict, Refused, UnreadableFile
 from memtui.model import IMPORTANCES, Link, Memory, Place
@@ -166,7 +166,7 @@ class RecordContext(PlanContext):
 
         return self.last.get([path], read)
 
-    def record_entry_edits(self, id: str, **values: Any) -> tuple[SidecarEdit, ...]:
+    def record_entry_edits(self, id: str, **values: Any) -> tuple[Edit, ...]:
         """The edit that sets these keys of a record's sidecar entry; none if they are set."""
         return self.entry_edits(id, SHARD, **values)
 

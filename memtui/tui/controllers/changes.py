@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from memtui import text
 from memtui.changes import DESTRUCTIVE, Act, Change
+from memtui.dataclass import replace
 from memtui.errors import Conflict, MemtuiError, Refused
 from memtui.library.planning import count_memories
 from memtui.model import Memory

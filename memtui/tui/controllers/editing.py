@@ -21,10 +21,8 @@ from memtui.tui.controllers.forms import FormActions
 from memtui.tui.controllers.recovery import JournalActions, RepairActions
 from memtui.tui.controllers.review import ReviewActions
 from memtui.tui.controllers.transfer import TransferActions
-from memtui.tui.widgets.text_window import OutcomeLine, Tone
 
 if TYPE_CHECKING:
-    from memtui.errors import ForeignOwner
     from memtui.files.drafts import FormDraft
     from memtui.journal import JournalAction
     from memtui.tui.actions import ActionHandlers
@@ -39,9 +37,7 @@ class EditingControllers:
     """The controllers that write, as the browse screen sees them."""
 
     def __init__(self, screen: BrowseScreen) -> None:
-        writer = ChangeWorker(
-            screen.worker, screen.search_again, self._note_change, self._ask_owner
-        )
+        writer = ChangeWorker(screen.worker, screen.search_again, self._note_change)
         self._screen = screen
         self.changes = ChangeActions(screen, writer)
         self.selection = self.changes.selection
@@ -97,18 +93,6 @@ class EditingControllers:
 
         if action.title.startswith(ACCEPTED):  # its count would be old until the next scan is due
             self.review.scan()
-
-    def _ask_owner(self, error: ForeignOwner, answered: Callable[[bool], None]) -> None:
-        """Ask whether a file may get another owner, which saving it would change."""
-        from memtui.tui.dialogs.prompts import ConfirmDialog, Reply
-
-        body = (
-            OutcomeLine(text.file_name(str(error.path))),
-            OutcomeLine(f"{error.what[:1].upper()}{error.what[1:]}.", Tone.WARNING),
-        )
-        replies = (Reply("y", "change it and save", "yes"),)
-        dialog = ConfirmDialog("Change the owner of the file?", body, replies, "do not save")
-        self._screen.app.push_screen(dialog, lambda answer: answered(answer is not None))
 
 
 class DraftActions(WritingController):

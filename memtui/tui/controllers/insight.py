@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.dataclass import replace
 from memtui.tui.choices import Choice
 from memtui.tui.layout import Pane
 
@@ -85,7 +85,6 @@ class InsightActions:
         if screen.worker.past is not None:
             screen.leave_past()
             return
-        screen.worker.prepare_past()
 
         def chosen(time: TimeCondition) -> None:
             screen.search_bar.set_activity("going back …")

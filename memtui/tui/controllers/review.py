@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from memtui import text
+from memtui.dataclass import replace
 from memtui.errors import MemtuiError, WorkerError
 from memtui.tui.change_worker import Preview
 from memtui.tui.choices import Choice

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from memtui import query as queries
 from memtui.config import session
 from memtui.config.session import Session
+from memtui.dataclass import replace
 from memtui.tui.layout import Pane, Sizes
 from memtui.tui.view_state import ViewState
 

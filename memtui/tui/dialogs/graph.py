@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +14,7 @@ from textual.binding import Binding
 from textual.content import Content
 
 from memtui import text
-from memtui.dataclass import dataclass
+from memtui.dataclass import dataclass, replace
 from memtui.errors import MemtuiError, RefError
 from memtui.insight import graph_export
 from memtui.insight.link_statements import EdgeOrigin
@@ -362,7 +361,6 @@ class GraphScreen(PageDialog[str]):
         memory = self.links.memory_of(node)
         if memory is None and step is not None:
             memory = self.links.find_memory(step.edge.stated_by)
-        self._detail.display = memory is not None
         self._detail.show(memory, ())
         edges = [edge for edge in self._found.edges if node in (edge.source, edge.target)]
         own = [edge for edge in edges if edge.relation != ABOUT]  # the fields name its entities

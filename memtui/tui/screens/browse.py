@@ -306,7 +306,7 @@ class BrowseScreen(PaneScreen):
         if stays:
             cursor, top = restore_cursor(position, found.slots, rows)
         elif self._is_whole and before and not _has_other_words(before.query, found.query):
-            cursor, top = keep_selected(position, found.slots, rows)
+            cursor, top = keep_selected(position, found.slots)
         else:
             cursor, top = 0, 0
         self.memories.is_chosen = stays
@@ -394,8 +394,7 @@ class BrowseScreen(PaneScreen):
         if library is None:
             return []
         rows = library.snapshot.rows
-        slots = (rows.slot(serial) for serial in sorted(self.memories.marked))
-        return [rows.ref_of(slot) for slot in slots if slot >= 0]
+        return [rows[slot].ref for slot in sorted(self.memories.marked)]
 
     def chosen_entity(self) -> str:
         """The one entity that is filtered by; empty when there is none."""
@@ -414,7 +413,7 @@ class BrowseScreen(PaneScreen):
     def _memory_shown(self) -> None:
         memory = self.memories.memory
         self._reading.note_shown(memory)
-        if self.memories.serial in self.memories.fresh:
+        if self.memories.slot in self.memories.fresh:
             self.memories.looked_at()
         self.show_memory(memory)
 
@@ -535,10 +534,10 @@ class BrowseScreen(PaneScreen):
 
         def find(library: Library, _: Job) -> frozenset[int]:
             found = library.find(queries.Query(since=since))
-            return frozenset(map(found.rows.serial, found.slots))
+            return frozenset(map(int, found.slots))
 
-        def show(serials: frozenset[int]) -> None:
-            self.memories.fresh |= serials
+        def show(slots: frozenset[int]) -> None:
+            self.memories.fresh |= slots
             self.memories.redraw()
             self.update_keys()
 

@@ -70,7 +70,7 @@ def printed(done: subprocess.CompletedProcess[str]) -> Any:
 def test_list_json_has_every_memory_once_with_the_fields_of_memory(run: Run, home: Path) -> None:
     records = printed(run("list", "--store", home, "--all", "--json"))
     assert len(records) == len({record["ref"] for record in records}) == 3
-    assert set(records[0]) == set(Memory.__dataclass_fields__)
+    assert set(records[0]) == set(Memory.__struct_fields__)
 
 
 def test_list_all_leaves_no_memory_out_whatever_its_status(run: Run, home: Path) -> None:

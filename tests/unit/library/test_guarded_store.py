@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from memtui.changes import Act, Change
+from memtui.dataclass import replace
 from memtui.errors import MemtuiError, Refused
 from memtui.library import Library
 from memtui.model import Link, Memory, Place

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memtui import query as queries
+from memtui.dataclass import replace
 from memtui.model import Link, Memory
 from memtui.query import (
     Condition,

@@ -26,7 +26,7 @@ def find_in(
     weights: Weights = DEFAULTS,
     memories: Sequence[Memory] = (),
 ) -> SearchResult:
-    rows = Rows([tuple(memories)])
+    rows = Rows(memories)
     return find(query, Searchable(rows, table, tuple(segments), now=now, weights=weights))
 
 

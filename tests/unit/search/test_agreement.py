@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from memtui.dataclass import replace
 from memtui.query import Term, TermKind
 from memtui.search import postings
 from memtui.search.documents import IndexedDocument

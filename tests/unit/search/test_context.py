@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtui.dataclass import replace
 from memtui.library.finding import SearchResult
 from memtui.model import Memory, Place
 from memtui.query import parse_query

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,11 +14,10 @@ from hypothesis import strategies as st
 from memtui.library.finding import Searchable, SearchResult, find
 from memtui.library.indexing import ProvisionalIndex
 from memtui.library.snapshot import Rows
-from memtui.model import Memory, to_record
+from memtui.model import Memory
 from memtui.query import Query, Term, parse_query
 from memtui.search import (
     analysis,
-    catalog,
     columns,
     literals,
     postings,
@@ -36,7 +32,7 @@ from tests.unit.search.memories_for_tests import NOW, memory
 def search(memories: Sequence[Memory], query: Query) -> SearchResult:
     table = columns.build(memories)
     segment = postings.build(map(to_document, memories))
-    scope = Searchable(Rows([memories]), table, (segment,), True, ProvisionalIndex(), now=NOW)
+    scope = Searchable(Rows(memories), table, (segment,), True, ProvisionalIndex(), now=NOW)
     return find(query, scope)
 
 
@@ -261,9 +257,9 @@ def test_hidden_memories_are_those_that_lifting_the_filter_shows(line: str) -> N
     assert sum(one.count for one in found.hidden) == every.total - found.total
 
 
-def test_literals_are_found_in_cached_rows_too() -> None:
+def test_literals_are_found() -> None:
     memories = texts("a -> b", "nothing", "→ there")
-    literals = LiteralSearch(Rows([memories]))
+    literals = LiteralSearch(Rows(memories))
     assert literals.find("->").tolist() == [0]
     assert literals.find("→").tolist() == [2]
 
@@ -271,36 +267,6 @@ def test_literals_are_found_in_cached_rows_too() -> None:
 def test_a_match_of_marks_is_empty() -> None:
     segment = postings.build(map(to_document, texts("one", "two")))
     assert not match([segment], 2, (Term("*"), Term("?"))).found.any()
-
-
-@pytest.mark.parametrize("sign", ["->", "🔔", '"', "\\", "ü&", "e.t"])
-def test_texts_in_the_cache_are_searched_as_those_in_memory(tmp_path: Path, sign: str) -> None:
-    memories = texts("plain", f'in "quotes" \\ {sign} here', "und so weiter", f"{sign}")
-    home = tmp_path / "cache"
-    home.mkdir()
-    cached = catalog.save(home, (), map(catalog.encode_row, memories), columns.build(memories))
-    table, parts = [*memories, memory(4, f"x {sign}")], [cached.rows, [memory(4, f"x {sign}")]]
-    by_cache, by_memory = LiteralSearch(Rows(parts)), LiteralSearch(Rows([table]))
-    assert by_cache.find(sign).tolist() == by_memory.find(sign).tolist() != []
-    assert by_cache.find(sign.upper()).tolist() == by_memory.find(sign).tolist()
-
-
-@pytest.mark.slow
-@given(
-    st.lists(st.text(alphabet='a:,{}[]-.+"\\é', max_size=6), min_size=1, max_size=4),
-    st.sampled_from(':,{}[]-.+"\\'),
-)
-def test_a_sign_of_the_records_structure_is_found_in_every_field_that_is_searched(
-    drawn: list[str], sign: str
-) -> None:
-    """The bytes of cached records are searched for it, and no record with it is left out."""
-    pattern = literals._symbol_pattern(sign)
-    for name in ("title", "content", "entity", "type", "source", "tags", "also_entities"):
-        value = tuple(drawn) if name in ("tags", "also_entities") else "".join(drawn)
-        held = replace(memory(0, "x"), **{name: value})  # type: ignore[arg-type]
-        record = json.dumps(to_record(held), separators=(",", ":")).encode()
-        if sign in "".join(drawn):
-            assert pattern.search(record), name
 
 
 WORD = st.text("ab1_é-+ .", min_size=1, max_size=4)

@@ -55,7 +55,7 @@ def found(
     weights: ranking.Weights = ranking.DEFAULTS,
 ) -> SearchResult:
     semantic: Any = None if near is None else Near(near)
-    rows = Rows([MEMORIES])
+    rows = Rows(MEMORIES)
     where = Searchable(rows, COLUMNS, (SEGMENT,), weights=weights, semantic=semantic, now=NOW)
     return find(parse_query(line, NOW), where)
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtui.changes import TextEdit
+from memtui.changes import Kind, text_edit
 from memtui.errors import Conflict, Refused
 from memtui.files.merging import rebase
 from memtui.library import Library
@@ -108,7 +108,7 @@ def test_an_edited_item_keeps_its_name() -> None:
 
 
 def edited(before: str, after: str, now: str) -> str | None:
-    return rebase(now, [TextEdit("f", before, after, by_lines=True)])
+    return rebase(now, [text_edit("f", before, after, Kind.LINES)])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from memtui.changes import Act, Change, Plan, RecordEdit
+from memtui.changes import Act, Change, Plan, record_edit
 from memtui.errors import Refused, UnreadableFile
 from memtui.files.json.editing import put_member
 from memtui.model import Memory, Place
@@ -36,7 +36,7 @@ def _edit(change: Change, memory: Memory, context: PlanContext) -> Plan:
     check_unchanged(memory, text_of(named.value.get("text")), str(path), asked.get("content"))
     raw = put_member(named.record.raw, "text", content_of(change))
     return plan_one(
-        change, memory, (RecordEdit(str(path), (), "id", named.id, named.record.raw, raw),)
+        change, memory, (record_edit(str(path), (), "id", named.id, named.record.raw, raw),)
     )
 
 
