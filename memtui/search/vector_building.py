@@ -79,7 +79,6 @@ def extend_index(state: VectorIndex, rows: Sequence[Memory], embedder: Embedder)
 
     Args:
         state: The index of the first rows.
-        rows: All rows.
         embedder: The one that made the vectors of the index.
     """
     texts = [_read_text(memory) for memory in rows[len(state.row_of) :]]
@@ -102,10 +101,8 @@ def embed_missing(
     """Embed what has no vector yet in this process; otherwise as `index_worker.update_vectors`.
 
     Args:
-        generation: The folder of the generation.
         embedder: Makes the vectors.
         report: Is given the number of texts embedded.
-        cancelled: Is asked between batches.
 
     Returns:
         How many texts were embedded, and how many different texts there are.

@@ -157,7 +157,6 @@ def create_files(
     """Start new files, make them current, and remove the others.
 
     Args:
-        home: The store's cache folder.
         model: The name of the embedder.
         size: The length of a vector.
         counted: Of how many memories `counts` are.
@@ -192,10 +191,8 @@ def append_rows(home: Path, header: VectorsHeader, keys: Keys, rows: Floats) -> 
     """Append vectors to the current files, after removing a half-written one. Raises OSError.
 
     Args:
-        home: The store's cache folder.
         header: Names the files.
         keys: The key of each row.
-        rows: The vectors.
     """
     with (
         _file(home, header, "f16").open("r+b") as numbers,
